@@ -1,0 +1,83 @@
+//! Expectations are from the processor manual's opcode tables, written as bytes.
+
+use super::*;
+use crate::{Condition, Flow};
+
+fn flow(bytes: &[u8]) -> Flow {
+    let inst = decode(bytes).expect("an instruction");
+    assert_eq!(usize::from(inst.len), bytes.len());
+    inst.flow
+}
+
+#[test]
+fn branches_carry_their_displacement() {
+    assert_eq!(flow(&[0xeb, 0xfe]), Flow::Jump(-2));
+    assert_eq!(flow(&[0xe9, 0x10, 0, 0, 0]), Flow::Jump(16));
+    assert_eq!(flow(&[0xe8, 0, 1, 0, 0]), Flow::Call(256));
+    assert_eq!(flow(&[0xe3, 0x05]), Flow::ShortBranch(5));
+    for loops in [0xe0, 0xe1, 0xe2] {
+        assert_eq!(flow(&[loops, 0x80]), Flow::ShortBranch(-128));
+    }
+    for cc in 0..16 {
+        assert_eq!(flow(&[0x70 | cc, 0x7f]), Flow::Branch(Condition(cc), 127));
+        assert_eq!(flow(&[0x0f, 0x80 | cc, 0, 0, 0, 0x80]), Flow::Branch(Condition(cc), -0x8000_0000));
+    }
+}
+
+#[test]
+fn other_flow_is_told_apart() {
+    assert_eq!(flow(&[0xff, 0xe0]), Flow::IndirectJump);
+    assert_eq!(flow(&[0x3e, 0xff, 0xe0]), Flow::IndirectJump, "notrack jmp *%rax");
+    assert_eq!(flow(&[0xff, 0xd0]), Flow::IndirectCall);
+    assert_eq!(flow(&[0xc3]), Flow::Return);
+    assert_eq!(flow(&[0xf3, 0xc3]), Flow::Return);
+    assert_eq!(flow(&[0x0f, 0x0b]), Flow::Stop);
+    assert_eq!(flow(&[0xf4]), Flow::Stop, "hlt faults in user code");
+    assert_eq!(flow(&[0x0f, 0x05]), Flow::Next, "syscall");
+    assert_eq!(flow(&ENDBR64), Flow::Next);
+}
+
+#[test]
+fn rip_operands_are_found() {
+    // lea 0x1234(%rip),%rax
+    let lea = decode(&[0x48, 0x8d, 0x05, 0x34, 0x12, 0, 0]).unwrap().rip.unwrap();
+    assert_eq!((lea.field, lea.displacement, lea.address_only), (3, 0x1234, true));
+    // movl $7,-16(%rip): four bytes of immediate follow the displacement
+    let mov = decode(&[0xc7, 0x05, 0xf0, 0xff, 0xff, 0xff, 7, 0, 0, 0]).unwrap().rip.unwrap();
+    assert_eq!((mov.field, mov.displacement, mov.address_only), (2, -16, false));
+}
+
+#[test]
+fn nops_are_told_from_their_look_alikes() {
+    for nop in [&[0x90][..], &[0x66, 0x90], &[0x0f, 0x1f, 0x40, 0], &[0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]]
+    {
+        assert!(decode(nop).unwrap().nop, "{nop:x?}");
+    }
+    for other in [&ENDBR64[..], &[0xf3, 0x90], &[0x48, 0x89, 0xc0]] {
+        assert!(!decode(other).unwrap().nop, "{other:x?}");
+    }
+}
+
+#[test]
+fn what_is_written_decodes_to_what_was_meant() {
+    let mut out = Vec::new();
+    write_jump(&mut out, true, -5);
+    assert_eq!(flow(&out), Flow::Jump(-5));
+    out.clear();
+    write_branch(&mut out, Condition(4).inverse(), false, 300);
+    assert_eq!(flow(&out), Flow::Branch(Condition(5), 300));
+    out.clear();
+    write_short_branch(&mut out, &[0xe3], 1000);
+    assert_eq!(out.len() as u64, 1 + 1 + SHORT_BRANCH);
+    // Taken: over the short jump, onto the long one. Not taken: behind everything.
+    assert_eq!(flow(&out[..2]), Flow::ShortBranch(2));
+    assert_eq!(flow(&out[2..4]), Flow::Jump(5));
+    assert_eq!(flow(&out[4..]), Flow::Jump(1000));
+}
+
+#[test]
+fn cut_off_and_invalid_bytes_are_none() {
+    for bytes in [&[][..], &[0x48], &[0xe9, 0, 0], &[0x06], &[0x0f, 0xff, 0xff, 0xff][..1]] {
+        assert!(decode(bytes).is_none(), "{bytes:x?}");
+    }
+}
