@@ -45,13 +45,9 @@ impl Header {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER_SIZE as usize);
         out.extend_from_slice(&MAGIC);
-        for field in [
-            self.file_size(),
-            HEADER_SIZE,
-            self.description_size,
-            self.counters_offset(),
-            self.counter_count,
-        ] {
+        for field in
+            [self.file_size(), HEADER_SIZE, self.description_size, self.counters_offset(), self.counter_count]
+        {
             out.extend_from_slice(&field.to_le_bytes());
         }
         // Invariant: `instrument` cuts longer ids; the format holds 20 bytes.

@@ -1,0 +1,231 @@
+//! A linked ELF file as immutable facts: segments, sections, symbols, relocations, the dynamic section and
+//! notes. No instruction is decoded here and no byte is changed.
+//!
+//! [`Image::parse`] accepts any well-formed x86-64 executable; [`Image::require_rewritable`] says, with the
+//! next step, what keeps one from being rewritten (no relocations kept, stripped, already processed, …).
+
+mod dynamic;
+mod header;
+mod notes;
+mod relocation;
+mod section;
+mod symbol;
+
+pub use dynamic::{Dynamic, DynamicEntry, DynamicRelocation};
+pub use header::Segment;
+pub use notes::{Note, notes};
+pub use object::elf;
+pub use relocation::{Relocation, Relocations};
+pub use section::{Section, SectionId};
+pub use symbol::{Symbol, SymbolTable};
+
+use afterlink_core::{Error, FileOffset, IdVec, InputAddr, Result};
+
+/// The note section that afterlink leaves in what it writes.
+pub const NOTE_SECTION: &str = ".note.afterlink";
+
+/// How the program is linked, which decides which of its addresses are fixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkKind {
+    /// Position-independent, loaded by the dynamic linker.
+    Pie,
+    /// Position-independent, relocates itself.
+    StaticPie,
+    /// At fixed addresses, with shared libraries.
+    Dynamic,
+    /// At fixed addresses, alone.
+    Static,
+    /// A shared object.
+    SharedObject,
+}
+
+impl LinkKind {
+    /// Whether addresses are only known when the program is loaded.
+    pub fn is_position_independent(self) -> bool {
+        !matches!(self, Self::Dynamic | Self::Static)
+    }
+}
+
+/// Everything that a linked file says about itself.
+pub struct Image<'a> {
+    /// The whole file.
+    pub bytes: &'a [u8],
+    pub link_kind: LinkKind,
+    pub entry: InputAddr,
+    /// Where the program headers stand.
+    pub program_headers: FileOffset,
+    pub segments: Vec<Segment>,
+    pub section_headers: FileOffset,
+    /// All section headers; index 0 is the null section.
+    pub sections: IdVec<SectionId, Section<'a>>,
+    /// Index of the section with the section names.
+    pub section_names: SectionId,
+    pub symbols: SymbolTable<'a>,
+    pub dynamic_symbols: SymbolTable<'a>,
+    pub dynamic: Dynamic,
+    /// The linker's build-id, empty if there is none.
+    pub build_id: &'a [u8],
+}
+
+impl<'a> Image<'a> {
+    /// Reads the headers and tables of `bytes`.
+    ///
+    /// # Errors
+    /// If the file is no 64-bit little-endian x86-64 ELF executable, or ends before what it announces.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let header = header::read(bytes)?;
+        let segments = header::segments(bytes, header)?;
+        let (sections, section_names) = section::read(bytes, header)?;
+        let symbols = SymbolTable::read(bytes, &sections, elf::SHT_SYMTAB)?;
+        let dynamic_symbols = SymbolTable::read(bytes, &sections, elf::SHT_DYNSYM)?;
+        let dynamic = dynamic::read(bytes, &segments, &sections)?;
+        let link_kind = link_kind(header, &segments, &dynamic);
+        let build_id = build_id(bytes, &segments, &sections);
+        Ok(Self {
+            bytes,
+            link_kind,
+            entry: InputAddr(header.e_entry.get(LE)),
+            program_headers: FileOffset(header.e_phoff.get(LE)),
+            segments,
+            section_headers: FileOffset(header.e_shoff.get(LE)),
+            sections,
+            section_names,
+            symbols,
+            dynamic_symbols,
+            dynamic,
+            build_id,
+        })
+    }
+
+    /// Says what keeps the program from being rewritten.
+    ///
+    /// # Errors
+    /// One, with the next step, if it is a shared object, was already processed, is stripped, or was linked
+    /// without keeping relocations.
+    pub fn require_rewritable(&self) -> Result<()> {
+        if self.section_named(NOTE_SECTION).is_some() {
+            return Err(Error::new("this program was already written by afterlink")
+                .at(NOTE_SECTION)
+                .next("give the program as the linker made it"));
+        }
+        if self.sections.iter().any(|(_, s)| s.name == ".note.bolt_info") {
+            return Err(Error::new("this program was already rewritten by llvm-bolt")
+                .at(".note.bolt_info")
+                .next("give the program as the linker made it"));
+        }
+        if self.link_kind == LinkKind::SharedObject {
+            return Err(Error::new("shared objects cannot be rewritten yet").next("give an executable"));
+        }
+        if self.symbols.is_empty() {
+            return Err(Error::new("the program is stripped: it has no symbol table")
+                .at(".symtab")
+                .next("give the file from before `strip`, or link without -s"));
+        }
+        let keeps = |s: &Section| {
+            s.kind == elf::SHT_RELA.0
+                && !s.is_loaded()
+                && self.sections.get(SectionId(s.info)).is_some_and(Section::is_code)
+        };
+        if !self.sections.iter().any(|(_, s)| keeps(s)) {
+            return Err(Error::new("the linker did not keep its relocations")
+                .at(".rela.text")
+                .next("link with -Wl,--emit-relocs (short: -Wl,-q)"));
+        }
+        Ok(())
+    }
+
+    /// The first section of that name.
+    pub fn section_named(&self, name: &str) -> Option<SectionId> {
+        self.sections.iter().find(|(_, s)| s.name == name).map(|(id, _)| id)
+    }
+
+    /// The loaded section that holds `address`.
+    pub fn section_at(&self, address: InputAddr) -> Option<SectionId> {
+        let holds = |s: &Section| s.is_loaded() && address >= s.address && address < s.end();
+        self.sections.iter().find(|(_, s)| holds(s) && !s.is_thread_local_zero()).map(|(id, _)| id)
+    }
+
+    /// A section's bytes; empty for one without any (`.bss`).
+    pub fn section_bytes(&self, id: SectionId) -> &'a [u8] {
+        let section = &self.sections[id];
+        if section.kind == elf::SHT_NOBITS.0 {
+            return &[];
+        }
+        // Invariant: `section::read` has checked the range.
+        &self.bytes[section.offset.get() as usize..][..section.size as usize]
+    }
+
+    /// Where the loaded byte at `address` stands in the file; `None` outside every segment's file part.
+    pub fn file_offset(&self, address: InputAddr) -> Option<FileOffset> {
+        let segment = self.segments.iter().find(|s| {
+            s.kind == elf::PT_LOAD.0 && address >= s.address && address.since(s.address) < s.file_size
+        })?;
+        Some(segment.offset + address.since(segment.address))
+    }
+
+    /// `len` loaded bytes from `address` on.
+    pub fn bytes_at(&self, address: InputAddr, len: usize) -> Option<&'a [u8]> {
+        let start = self.file_offset(address)?.get() as usize;
+        self.bytes.get(start..start.checked_add(len)?)
+    }
+
+    /// The eight-byte number at `address`.
+    pub fn word_at(&self, address: InputAddr) -> Option<u64> {
+        Some(u64::from_le_bytes(self.bytes_at(address, 8)?.try_into().ok()?))
+    }
+
+    /// The relocations that the linker kept (`--emit-relocs`), each with the section it applies to.
+    pub fn kept_relocations(&self) -> impl Iterator<Item = (SectionId, Relocations<'a>)> + '_ {
+        self.sections.iter().filter(|(_, s)| s.kind == elf::SHT_RELA.0 && !s.is_loaded()).filter_map(
+            |(id, s)| {
+                let target = SectionId(s.info);
+                self.sections.get(target)?;
+                Some((target, Relocations::new(self.section_bytes(id))))
+            },
+        )
+    }
+
+    /// One past the highest loaded address.
+    pub fn loaded_end(&self) -> InputAddr {
+        let loads = self.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0);
+        loads.map(|s| s.address + s.memory_size).max().unwrap_or_default()
+    }
+}
+
+pub(crate) const LE: object::LittleEndian = object::LittleEndian;
+
+/// `len` bytes from `offset` on, or an error that names `what`.
+pub(crate) fn slice<'a>(bytes: &'a [u8], offset: u64, len: u64, what: &str) -> Result<&'a [u8]> {
+    let range = usize::try_from(offset).ok().zip(usize::try_from(len).ok());
+    range.and_then(|(o, l)| bytes.get(o..o.checked_add(l)?)).ok_or_else(|| {
+        Error::new(format!("the file is cut short: it ends at {:#x}", bytes.len()))
+            .at(format!("{what} at file offset {offset:#x}, {len:#x} bytes"))
+            .next("copy or link the file again")
+    })
+}
+
+fn link_kind(header: &header::FileHeader, segments: &[Segment], dynamic: &Dynamic) -> LinkKind {
+    let interpreted = segments.iter().any(|s| s.kind == elf::PT_INTERP.0);
+    if header.e_type.get(LE) == elf::ET_EXEC {
+        if interpreted { LinkKind::Dynamic } else { LinkKind::Static }
+    } else if interpreted {
+        LinkKind::Pie
+    } else if dynamic.value(elf::DT_FLAGS_1.0).unwrap_or(0) & elf::DF_1_PIE.0 != 0 {
+        LinkKind::StaticPie
+    } else {
+        LinkKind::SharedObject
+    }
+}
+
+fn build_id<'a>(bytes: &'a [u8], segments: &[Segment], sections: &IdVec<SectionId, Section<'a>>) -> &'a [u8] {
+    let from_sections =
+        sections.iter().filter(|(_, s)| s.kind == elf::SHT_NOTE.0).map(|(_, s)| (s.offset, s.size));
+    let from_segments = segments.iter().filter(|s| s.kind == elf::PT_NOTE.0).map(|s| (s.offset, s.file_size));
+    from_sections
+        .chain(from_segments)
+        .filter_map(|(offset, size)| slice(bytes, offset.get(), size, "note").ok())
+        .flat_map(notes)
+        .find(|n| n.kind == elf::NT_GNU_BUILD_ID.0 && n.name == b"GNU")
+        .map_or(&[], |n| n.description)
+}

@@ -1,0 +1,103 @@
+//! `.symtab` and `.dynsym`, read in place: a large program has a million symbols.
+
+use crate::header::damaged;
+use crate::section::string_at;
+use crate::{LE, Section, SectionId, elf, slice};
+use afterlink_core::{IdVec, InputAddr, Result};
+use object::LittleEndian;
+
+type Row = elf::Sym64<LittleEndian>;
+
+/// A symbol table with its names. Empty if the file has none.
+#[derive(Clone, Copy, Default)]
+pub struct SymbolTable<'a> {
+    /// The section that holds the table.
+    pub section: Option<SectionId>,
+    rows: &'a [Row],
+    names: &'a [u8],
+}
+
+/// One symbol.
+#[derive(Clone, Copy, Debug)]
+pub struct Symbol<'a> {
+    /// Index in its table.
+    pub index: u32,
+    /// Empty if the name is no text.
+    pub name: &'a str,
+    /// Address, for a symbol of a loaded section.
+    pub address: InputAddr,
+    pub size: u64,
+    /// `STT_*`.
+    pub kind: u8,
+    /// `STB_*`.
+    pub binding: u8,
+    /// `STV_*`.
+    pub visibility: u8,
+    /// Section index or `SHN_*`.
+    pub section: u16,
+}
+
+impl Symbol<'_> {
+    pub fn is_local(&self) -> bool {
+        self.binding == elf::STB_LOCAL.0
+    }
+
+    /// Has a place in the file (is not undefined, absolute or common).
+    pub fn is_defined(&self) -> bool {
+        self.section != 0 && self.section < elf::SHN_LORESERVE
+    }
+
+    pub fn is_function(&self) -> bool {
+        self.kind == elf::STT_FUNC.0 || self.kind == elf::STT_GNU_IFUNC.0
+    }
+}
+
+impl<'a> SymbolTable<'a> {
+    pub(crate) fn read(
+        bytes: &'a [u8],
+        sections: &IdVec<SectionId, Section<'a>>,
+        kind: elf::SectionType,
+    ) -> Result<Self> {
+        let Some((id, section)) = sections.iter().find(|(_, s)| s.kind == kind.0) else {
+            return Ok(Self::default());
+        };
+        let raw = slice(bytes, section.offset.get(), section.size, section.name)?;
+        let (rows, _) = object::pod::slice_from_bytes::<Row>(raw, raw.len() / size_of::<Row>())
+            .expect("as many rows as fit");
+        let names = sections
+            .get(SectionId(section.link))
+            .filter(|s| s.kind == elf::SHT_STRTAB.0)
+            .ok_or_else(|| damaged("the symbol table has no names").at(section.name))?;
+        let names = slice(bytes, names.offset.get(), names.size, names.name)?;
+        Ok(Self { section: Some(id), rows, names })
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Without any symbol but the null one.
+    pub fn is_empty(&self) -> bool {
+        self.rows.len() <= 1
+    }
+
+    pub fn get(&self, index: u32) -> Option<Symbol<'a>> {
+        let row = self.rows.get(index as usize)?;
+        Some(Symbol {
+            index,
+            name: string_at(self.names, row.st_name.get(LE)).unwrap_or(""),
+            address: InputAddr(row.st_value.get(LE)),
+            size: row.st_size.get(LE),
+            kind: row.st_type().0,
+            binding: row.st_bind().0,
+            visibility: row.st_visibility().0,
+            section: row.st_shndx.get(LE).0,
+        })
+    }
+
+    /// All symbols in table order, the null symbol too.
+    pub fn iter(&self) -> impl Iterator<Item = Symbol<'a>> + use<'a> {
+        let table = *self;
+        (0..self.rows.len() as u32).filter_map(move |i| table.get(i))
+    }
+}
