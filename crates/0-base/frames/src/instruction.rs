@@ -94,9 +94,7 @@ fn decode_rule(byte: u8, cursor: &mut Cursor, context: &Context) -> Result<Regis
         DW_CFA_SAME_VALUE => R::SameValue,
         DW_CFA_OFFSET_EXTENDED => R::Offset(context.unsigned_offset(cursor)?),
         DW_CFA_OFFSET_EXTENDED_SF => R::Offset(context.signed_offset(cursor)?),
-        DW_CFA_GNU_NEGATIVE_OFFSET_EXTENDED => {
-            R::Offset(context.unsigned_offset(cursor)?.checked_neg().ok_or(TOO_FAR)?)
-        }
+        DW_CFA_GNU_NEGATIVE_OFFSET_EXTENDED => R::Offset(context.unsigned_offset(cursor)?.wrapping_neg()),
         DW_CFA_VAL_OFFSET => R::ValOffset(context.unsigned_offset(cursor)?),
         DW_CFA_VAL_OFFSET_SF => R::ValOffset(context.signed_offset(cursor)?),
         DW_CFA_REGISTER => R::Register(context.register(cursor)?),
@@ -105,8 +103,6 @@ fn decode_rule(byte: u8, cursor: &mut Cursor, context: &Context) -> Result<Regis
         _ => return Err(Fault("an unwind instruction is unknown")),
     })
 }
-
-const TOO_FAR: Fault = Fault("an unwind rule has an offset of more than 63 bits");
 
 impl Context {
     fn register(&self, cursor: &mut Cursor) -> Result<Register, Fault> {
@@ -118,21 +114,25 @@ impl Context {
     }
 
     fn advance(&self, count: u64) -> Result<Instruction, Fault> {
-        let bytes = count.checked_mul(self.code_alignment).ok_or(TOO_FAR)?;
+        let bytes = count
+            .checked_mul(self.code_alignment)
+            .ok_or(Fault("an unwind instruction leaves the address space"))?;
         Ok(Instruction::AdvanceLoc(bytes))
     }
 
     fn unsigned_offset(&self, cursor: &mut Cursor) -> Result<i64, Fault> {
-        plain_offset(cursor)?.checked_mul(self.data_alignment).ok_or(TOO_FAR)
+        Ok(plain_offset(cursor)?.wrapping_mul(self.data_alignment))
     }
 
     fn signed_offset(&self, cursor: &mut Cursor) -> Result<i64, Fault> {
-        cursor.sleb()?.checked_mul(self.data_alignment).ok_or(TOO_FAR)
+        Ok(cursor.sleb()?.wrapping_mul(self.data_alignment))
     }
 }
 
+/// An offset without a factor. LLVM's assembler writes negative ones as unsigned numbers of 64 bits, and libgcc reads
+/// them so; hence the wrapping arithmetic here and above.
 fn plain_offset(cursor: &mut Cursor) -> Result<i64, Fault> {
-    i64::try_from(cursor.uleb()?).map_err(|_| TOO_FAR)
+    Ok(cursor.uleb()? as i64)
 }
 
 fn expression(cursor: &mut Cursor) -> Result<Expression, Fault> {
