@@ -38,10 +38,7 @@ pub(crate) fn write(
     let cies: IdVec<CieId, OutputCie> = frames
         .cies
         .iter()
-        .map(|(_, cie)| {
-            let personality = cie.personality.as_ref().map(|p| personality_target(p, addresses));
-            OutputCie::new(cie, personality)
-        })
+        .map(|(_, cie)| OutputCie::new(cie, |personality| personality_target(&personality, addresses)))
         .collect();
     let runs: Vec<Run> = (0..placement.fragments.len())
         .into_par_iter()
