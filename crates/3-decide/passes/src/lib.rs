@@ -4,6 +4,7 @@
 //! The passes are those of [`place`], in that order; each has a file of its own.
 
 mod block_order;
+pub mod dyno_stats;
 mod function_order;
 mod scope;
 mod splitting;
