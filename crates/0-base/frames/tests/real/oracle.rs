@@ -1,7 +1,7 @@
 //! What a program's unwind rows are according to binutils' `readelf`, as text.
 
 use afterlink_frames::{CfaRule, EhFrame, Fde, Register, RegisterRule, Row};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -25,8 +25,12 @@ impl ShownFde {
 
 /// Each FDE of the file's `.eh_frame`, by start address.
 pub fn readelf_frames(file: &Path) -> BTreeMap<u64, ShownFde> {
-    let output =
-        Command::new("readelf").env("LC_ALL", "C").arg("-wF").arg(file).output().expect("readelf runs");
+    let output = Command::new("readelf")
+        .env("LC_ALL", "C")
+        .args(["-wF", "-wN"])
+        .arg(file)
+        .output()
+        .expect("readelf runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     let mut cies = BTreeMap::new();
@@ -117,7 +121,9 @@ fn name(register: Register) -> String {
 /// which either of the two has a new one.
 pub fn compare(frames: &EhFrame, expected: &BTreeMap<u64, ShownFde>) {
     assert_eq!(frames.damaged, []);
-    assert_eq!(frames.fdes.len(), expected.len());
+    // lld leaves an FDE for each of several functions that it folded into one.
+    let starts: BTreeSet<u64> = frames.fdes.iter().map(|(_, fde)| fde.start.get()).collect();
+    assert!(starts.iter().eq(expected.keys()));
     for (_, fde) in frames.fdes.iter() {
         compare_function(frames, fde, &expected[&fde.start.get()]);
     }
