@@ -6,7 +6,7 @@ use crate::cursor::{Cursor, Fault};
 use crate::evaluate::{function_rows, initial_row};
 use crate::instruction::{Context, Instruction, decode};
 use crate::pointer::{Bases, Places, PointerEncoding};
-use crate::row::{Register, Row};
+use crate::row::{Register, Row, RowId, RowTable};
 use afterlink_core::{Error, IdVec, InputAddr, Result};
 
 const SECTION: &str = ".eh_frame";
@@ -117,8 +117,34 @@ impl<'a> EhFrame<'a> {
     /// # Errors
     /// When an instruction is unknown or makes no sense.
     pub fn rows(&self, fde: &Fde) -> Result<Vec<(u32, Row)>> {
-        let context = self.context(fde);
-        function_rows(self.cursor(fde), &context, &self.cies[fde.cie].initial, fde.start.get(), fde.size)
+        let mut rows: Vec<(u32, Row)> = Vec::new();
+        self.for_each_row(fde, |at, row| {
+            if rows.last().is_none_or(|(_, last)| last != row) {
+                rows.push((at, row.clone()));
+            }
+        })?;
+        Ok(rows)
+    }
+
+    /// The same, each row as its number in `table`: faster, as only a new row is stored.
+    ///
+    /// # Errors
+    /// As with [`rows`](Self::rows); `table` may then have rows that nothing uses.
+    pub fn intern_rows(&self, fde: &Fde, table: &mut RowTable) -> Result<Vec<(u32, RowId)>> {
+        let mut rows: Vec<(u32, RowId)> = Vec::new();
+        self.for_each_row(fde, |at, row| {
+            let id = table.intern(row);
+            if rows.last().is_none_or(|&(_, last)| last != id) {
+                rows.push((at, id));
+            }
+        })?;
+        Ok(rows)
+    }
+
+    fn for_each_row(&self, fde: &Fde, store: impl FnMut(u32, &Row)) -> Result<()> {
+        let initial = &self.cies[fde.cie].initial;
+        let extent = (fde.start.get(), fde.size);
+        function_rows(self.cursor(fde), &self.context(fde), initial, extent, store)
             .map_err(|fault| fault.in_section(SECTION, fde.offset.into()))
     }
 

@@ -65,8 +65,10 @@ pub fn eh_frame_hdr_size(functions: usize) -> u64 {
 }
 
 /// Writes the section for `address`, over an `.eh_frame` at `eh_frame` whose FDEs are given as
-/// `(start of the function, its FDE)` in any order. Of several with the same start the first one is kept, and the
-/// space of the others is filled with zeroes behind the table, so that the size is always [`eh_frame_hdr_size`].
+/// `(start of the function, its FDE)` in any order. Leave out functions of no bytes (clang makes them of unreachable
+/// code): their entry would hide that of the function that stands there. Of several with the same start the first
+/// one is kept, and the space of the others is filled with zeroes behind the table, so that the size is always
+/// [`eh_frame_hdr_size`].
 ///
 /// # Errors
 /// When a distance does not fit in 32 bits.

@@ -22,20 +22,19 @@ pub(crate) fn initial_row(mut instructions: Cursor, context: &Context) -> Result
     Ok(machine.row)
 }
 
-/// The rows of a function of `size` bytes at `start`: ascending offsets, the first 0, neighbours different.
-/// Instructions for places behind the function's end are not looked at, as an unwinder never reaches them.
+/// Hands the rows of a function of `size` bytes at `start` to `store`: ascending offsets, the first 0. Neighbours may be
+/// equal. Instructions for places behind the function's end are not looked at, as an unwinder never reaches them.
 pub(crate) fn function_rows(
     mut instructions: Cursor,
     context: &Context,
     initial: &Row,
-    start: u64,
-    size: u64,
-) -> Result<Vec<(u32, Row)>, Fault> {
+    (start, size): (u64, u64),
+    mut store: impl FnMut(u32, &Row),
+) -> Result<(), Fault> {
     if size > u64::from(u32::MAX) {
         return Err(Fault("the function is larger than 4 GiB"));
     }
     let mut machine = Machine { row: initial.clone(), initial: Some(initial), remembered: Vec::new() };
-    let mut rows = Vec::new();
     let mut at = 0u64;
     while !instructions.is_at_end() {
         let next = match decode(&mut instructions, context)? {
@@ -48,22 +47,16 @@ pub(crate) fn function_rows(
         };
         let next = next.ok_or(Fault("an unwind instruction moves the location backwards"))?;
         if next > at {
-            store(&mut rows, at, &machine.row);
+            // Invariant: `at` is 0 or less than `size`, which fits in 32 bits.
+            store(at as u32, &machine.row);
             if next >= size {
-                return Ok(rows);
+                return Ok(());
             }
             at = next;
         }
     }
-    store(&mut rows, at, &machine.row);
-    Ok(rows)
-}
-
-fn store(rows: &mut Vec<(u32, Row)>, at: u64, row: &Row) {
-    if rows.last().is_none_or(|(_, last)| last != row) {
-        // Invariant: `at` is 0 or less than a function size that fits in 32 bits.
-        rows.push((at as u32, row.clone()));
-    }
+    store(at as u32, &machine.row);
+    Ok(())
 }
 
 struct Machine<'a> {

@@ -4,7 +4,7 @@
 use crate::arch::Arch;
 use crate::expression::Expression;
 use afterlink_core::IdVec;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// A DWARF register number.
 pub type Register = u16;
@@ -124,8 +124,7 @@ afterlink_core::define_index! {
 #[derive(Debug, Default)]
 pub struct RowTable {
     rows: IdVec<RowId, Row>,
-    // Only looked up, never walked: its order is not deterministic.
-    ids: HashMap<Row, RowId>,
+    ids: BTreeMap<Row, RowId>,
 }
 
 impl RowTable {
@@ -134,18 +133,13 @@ impl RowTable {
     }
 
     /// The number of an equal row.
-    pub fn intern(&mut self, row: Row) -> RowId {
-        if let Some(&id) = self.ids.get(&row) {
+    pub fn intern(&mut self, row: &Row) -> RowId {
+        if let Some(&id) = self.ids.get(row) {
             return id;
         }
         let id = self.rows.push(row.clone());
-        self.ids.insert(row, id);
+        self.ids.insert(row.clone(), id);
         id
-    }
-
-    /// The same for the rows of a function.
-    pub fn intern_all(&mut self, rows: Vec<(u32, Row)>) -> Vec<(u32, RowId)> {
-        rows.into_iter().map(|(offset, row)| (offset, self.intern(row))).collect()
     }
 
     pub fn len(&self) -> usize {
@@ -188,8 +182,7 @@ mod tests {
     fn equal_rows_have_one_number() {
         let mut table = RowTable::new();
         let with = |offset| Row::new(CfaRule::Offset(7, offset));
-        let ids = table.intern_all(vec![(0, with(8)), (1, with(16)), (9, with(8))]);
-        assert_eq!(ids, [(0, RowId(0)), (1, RowId(1)), (9, RowId(0))]);
+        assert_eq!([8, 16, 8].map(|offset| table.intern(&with(offset))), [RowId(0), RowId(1), RowId(0)]);
         assert_eq!(table.len(), 2);
         assert_eq!(table[RowId(1)], with(16));
     }

@@ -184,6 +184,24 @@ fn bad_instructions_concern_their_function_only() {
 }
 
 #[test]
+fn equal_neighbours_are_one_row() {
+    let mut section = Section::default();
+    let cie = section.cie("zR", &[0x1b]);
+    // remember; 1: offset 16; 2: offset 16 again; 3: restore.
+    section.near_fde(cie, 0x1000, 8, &[0x0a, 0x41, 0x0e, 16, 0x41, 0x0e, 16, 0x41, 0x0b]);
+    let frames = parse(&section.bytes).unwrap();
+    let fde = &frames.fdes[FdeId(0)];
+    let rows = frames.rows(fde).unwrap();
+    let cfas: Vec<_> = rows.iter().map(|(offset, row)| (*offset, row.cfa.clone())).collect();
+    let cfa = |offset| CfaRule::Offset(7, offset);
+    assert_eq!(cfas, [(0, cfa(8)), (1, cfa(16)), (3, cfa(8))]);
+    let mut table = RowTable::new();
+    let numbered = frames.intern_rows(fde, &mut table).unwrap();
+    assert_eq!(numbered, [(0, RowId(0)), (1, RowId(1)), (3, RowId(0))]);
+    assert!(rows.iter().zip(&numbered).all(|((_, row), (_, id))| *row == table[*id]));
+}
+
+#[test]
 fn set_loc_is_relative_to_its_field_and_not_copyable() {
     let mut section = Section::default();
     let cie = section.cie("zR", &[0x1b]);
@@ -223,9 +241,9 @@ fn hostile_sections_stay_linear() {
     for i in 0..50_000 {
         section.near_fde(cie, 0x1000_0000 + 16 * i, 8, &[]);
     }
-    // One FDE of a megabyte that remembers, changes and steps as often as it can, over a full row.
+    // One FDE of 200 KB that remembers, changes and steps as often as it can, over a full row.
     let mut instructions: Vec<u8> = (17..63).flat_map(|r| [0x08, r]).collect();
-    for i in 0..(1 << 18) {
+    for i in 0..1 << 16 {
         instructions.extend_from_slice(&[0x41, 0x0e, 8 * (1 + i as u8 % 8)]);
     }
     section.near_fde(cie, 0x2000_0000, 1 << 30, &instructions);
