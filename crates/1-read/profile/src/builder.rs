@@ -14,9 +14,9 @@ pub struct ProfileBuilder {
     bolted: bool,
     events: Vec<Box<[u8]>>,
     names: NameIndex,
-    branches: Vec<BranchRecord>,
-    samples: Vec<SampleRecord>,
-    memory: Vec<MemoryRecord>,
+    branches: Pile<BranchRecord>,
+    samples: Pile<SampleRecord>,
+    memory: Pile<MemoryRecord>,
 }
 
 /// A record whose count can be added to another's.
@@ -27,9 +27,9 @@ trait Record: Copy {
 }
 
 impl Record for BranchRecord {
-    type Key = (Location, Location);
+    type Key = u128;
     fn key(&self) -> Self::Key {
-        (self.from, self.to)
+        u128::from(self.from.key()) << 64 | u128::from(self.to.key())
     }
     fn absorb(&mut self, other: &Self) {
         self.count = sum(self.count, other.count);
@@ -38,9 +38,9 @@ impl Record for BranchRecord {
 }
 
 impl Record for SampleRecord {
-    type Key = Location;
+    type Key = u64;
     fn key(&self) -> Self::Key {
-        self.at
+        self.at.key()
     }
     fn absorb(&mut self, other: &Self) {
         self.count = sum(self.count, other.count);
@@ -76,16 +76,42 @@ fn settle<R: Record>(records: &mut Vec<R>) {
     }
 }
 
-/// Adds a record. A full vector is settled before it grows, so that memory follows the number of distinct
-/// records, not that of lines: thousands of merged files mostly repeat each other.
-fn push<R: Record>(records: &mut Vec<R>, record: R) {
-    const WORTH_SETTLING: usize = 1 << 16;
-    if records.len() == records.capacity() && records.len() >= WORTH_SETTLING {
-        settle(records);
-        // Settle again only after as much again was added, so that the time stays linear but for the sort.
-        records.reserve(records.len().max(WORTH_SETTLING));
+/// Records on their way into a profile, summed now and then, so that memory follows the number of distinct records
+/// and not that of lines: thousands of merged files mostly repeat each other.
+#[derive(Debug)]
+struct Pile<R> {
+    records: Vec<R>,
+    /// How many records to wait for before summing again.
+    limit: usize,
+}
+
+impl<R> Default for Pile<R> {
+    fn default() -> Self {
+        Self { records: Vec::new(), limit: Self::FIRST_LIMIT }
     }
-    records.push(record);
+}
+
+impl<R> Pile<R> {
+    const FIRST_LIMIT: usize = 1 << 16;
+}
+
+impl<R: Record> Pile<R> {
+    #[inline]
+    fn push(&mut self, record: R) {
+        if self.records.len() >= self.limit {
+            self.sum();
+        }
+        self.records.push(record);
+    }
+
+    /// Wait longer where little was repeated: then the sort at the end does most of the work anyway.
+    #[cold]
+    fn sum(&mut self) {
+        let before = self.records.len();
+        settle(&mut self.records);
+        let left = self.records.len();
+        self.limit = (left * if left > before / 2 { 8 } else { 2 }).max(Self::FIRST_LIMIT);
+    }
 }
 
 impl ProfileBuilder {
@@ -129,7 +155,7 @@ impl ProfileBuilder {
     /// The profile is not of [`Kind::Branches`].
     pub fn add_branch(&mut self, record: BranchRecord) {
         assert_eq!(self.kind, Kind::Branches, "only a profile of branches holds branches");
-        push(&mut self.branches, capped(record));
+        self.branches.push(capped(record));
     }
 
     /// Counts samples.
@@ -138,12 +164,12 @@ impl ProfileBuilder {
     /// The profile is not of [`Kind::Samples`].
     pub fn add_samples(&mut self, record: SampleRecord) {
         assert_eq!(self.kind, Kind::Samples, "only a profile of samples holds samples");
-        push(&mut self.samples, SampleRecord { count: record.count.min(MAX_COUNT), ..record });
+        self.samples.push(SampleRecord { count: record.count.min(MAX_COUNT), ..record });
     }
 
     /// Counts accesses to memory; belongs in either kind.
     pub fn add_memory(&mut self, record: MemoryRecord) {
-        push(&mut self.memory, MemoryRecord { count: record.count.min(MAX_COUNT), ..record });
+        self.memory.push(MemoryRecord { count: record.count.min(MAX_COUNT), ..record });
     }
 
     /// Adds all that `profile` counts. Its kind must be this one's.
@@ -175,7 +201,8 @@ impl ProfileBuilder {
     /// The profile in its canonical form.
     pub fn finish(self) -> Profile {
         let (names, ids) = self.names.into_table().into_sorted();
-        let Self { mut branches, mut samples, mut memory, .. } = self;
+        let (mut branches, mut samples, mut memory) =
+            (self.branches.records, self.samples.records, self.memory.records);
         for record in &mut branches {
             (record.from, record.to) = (record.from.renamed(&ids), record.to.renamed(&ids));
         }
@@ -206,5 +233,34 @@ fn capped(record: BranchRecord) -> BranchRecord {
         mispredicts: record.mispredicts.min(MAX_COUNT),
         count: record.count.min(MAX_COUNT),
         ..record
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LocationKind;
+
+    /// Far more records than are kept unsummed, first all different (so that summing waits longer), then again.
+    #[test]
+    fn records_summed_on_the_way_keep_their_counts() {
+        const DISTINCT: u32 = 100_000;
+        let mut builder = ProfileBuilder::new(Kind::Samples);
+        let name = builder.intern(b"f").unwrap();
+        for round in 0..20u32 {
+            // 7919 is prime and no divisor of DISTINCT, so each round has every offset once, in another order.
+            for i in 0..DISTINCT {
+                let offset = (i * 7919 + round) % DISTINCT;
+                let at = Location::new(LocationKind::Symbol, name, offset);
+                builder.add_samples(SampleRecord { at, count: u64::from(offset % 7) });
+            }
+        }
+        let kept = builder.samples.records.len();
+        assert!(kept < 9 * DISTINCT as usize, "{kept} records wait to be summed");
+        let profile = builder.finish();
+        assert_eq!(profile.samples().len(), DISTINCT as usize);
+        for (offset, sample) in (0u32..).zip(profile.samples()) {
+            assert_eq!((sample.at.offset(), sample.count), (offset, u64::from(offset % 7) * 20));
+        }
     }
 }

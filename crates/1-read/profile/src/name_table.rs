@@ -87,9 +87,17 @@ impl NameTable {
 #[derive(Debug, Default)]
 pub(crate) struct NameIndex {
     table: NameTable,
-    /// Open addressing with linear probing: an id plus one, or 0 for a free slot. A power of two long.
-    slots: Vec<u32>,
+    /// Open addressing with linear probing, a power of two long and at most half full.
+    slots: Vec<Slot>,
     hasher: RandomState,
+}
+
+/// A place in the hash index. The hash is kept so that other names' bytes are not looked at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    hash: u32,
+    /// An id plus one, or 0 in a free slot.
+    id: u32,
 }
 
 impl NameIndex {
@@ -106,33 +114,35 @@ impl NameIndex {
         if self.slots.len() < (self.table.len() + 1) * 2 {
             self.grow();
         }
+        let hash = self.hasher.hash_one(name) as u32;
         let mask = self.slots.len() - 1;
-        let mut slot = self.hasher.hash_one(name) as usize & mask;
-        while self.slots[slot] != 0 {
-            let id = NameId(self.slots[slot] - 1);
-            if self.table.get(id) == name {
-                return Some(id);
+        let mut at = hash as usize & mask;
+        while self.slots[at].id != 0 {
+            let slot = self.slots[at];
+            if slot.hash == hash && self.table.get(NameId(slot.id - 1)) == name {
+                return Some(NameId(slot.id - 1));
             }
-            slot = (slot + 1) & mask;
+            at = (at + 1) & mask;
         }
         if self.table.len() >= MAX_NAMES {
             return None;
         }
         let id = self.table.push(name);
-        self.slots[slot] = id.0 + 1;
+        self.slots[at] = Slot { hash, id: id.0 + 1 };
         Some(id)
     }
 
     fn grow(&mut self) {
         let length = (self.slots.len() * 2).max(64);
-        self.slots = vec![0; length];
-        for (id, name) in self.table.iter() {
-            let mut slot = self.hasher.hash_one(name) as usize & (length - 1);
-            while self.slots[slot] != 0 {
-                slot = (slot + 1) & (length - 1);
+        let mut slots = vec![Slot::default(); length];
+        for slot in self.slots.iter().filter(|slot| slot.id != 0) {
+            let mut at = slot.hash as usize & (length - 1);
+            while slots[at].id != 0 {
+                at = (at + 1) & (length - 1);
             }
-            self.slots[slot] = id.0 + 1;
+            slots[at] = *slot;
         }
+        self.slots = slots;
     }
 }
 

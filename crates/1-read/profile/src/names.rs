@@ -1,7 +1,7 @@
 //! Under which names BOLT writes and looks up the functions of a program.
 //!
 //! Facts, seen in the output of llvm-bolt 22.1.8 (`--print-cfg`, `--print-globals`, `-instrument`; the test
-//! `tests/bolt_names.rs` repeats them) and in its source:
+//! `tests/bolt/naming.rs` repeats them) and in its source:
 //!
 //! - A symbol that is not local (global, weak, unique) keeps its name.
 //! - A local symbol is called `name/N`. N counts the local symbols of that name **in the order of their addresses**,
@@ -19,8 +19,8 @@
 //!   compare names by [`without_pg`].
 //! - A local **function** (`STT_FUNC`) below a FILE symbol has a second name, `name/file.c/N`, where N counts the
 //!   equal `name/file.c` in the same order. A FILE symbol counts until the next one; the nameless one that GNU ld puts
-//!   behind the last object ends it; `ld-temp.o` of LTO is passed over. Instrumentation writes
-//!   the first name; old perf2bolt wrote the second. The reader accepts either.
+//!   behind the last object ends it; `ld-temp.o` of LTO is passed over. Instrumentation and perf2bolt 22 write
+//!   the first name; the reader accepts either.
 //! - Aliases: several functions at one address are one function with all their names. Instrumentation writes
 //!   the first in [`naming_order`]: of `gb_alias` and `gb`, whichever stands first in the symbol table. The reader
 //!   tries all names, the last one first.

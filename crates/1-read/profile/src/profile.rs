@@ -88,6 +88,12 @@ impl Location {
         self.is_symbol().then(|| self.name())
     }
 
+    /// A number with the order of locations.
+    #[inline]
+    pub(crate) fn key(self) -> u64 {
+        u64::from(self.name_and_kind) << 32 | u64::from(self.offset)
+    }
+
     pub(crate) fn renamed(self, new_ids: &[NameId]) -> Self {
         Self::new(self.kind(), new_ids[self.name().0 as usize], self.offset)
     }

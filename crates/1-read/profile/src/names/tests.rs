@@ -16,7 +16,7 @@ fn named(symbols: &[Symbol<'_>]) -> Vec<String> {
 }
 
 /// Seen in the output of llvm-bolt 22.1.8 `--print-cfg` and `--print-globals` on a program linked by lld 22 from a.c, b.c, sub/a.c
-/// and hot.c; `tests/bolt_names.rs` builds such a program and asks the installed tool.
+/// and hot.c; `tests/bolt/naming.rs` builds such a program and asks the installed tool.
 #[test]
 fn names_are_those_that_bolt_printed() {
     use SymbolKind::{Function, Other, Section};
