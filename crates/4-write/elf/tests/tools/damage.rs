@@ -89,7 +89,7 @@ fn damaged_files_never_panic_and_never_explode() {
         }
     }
     // Both happen often, so the test tests something.
-    assert!(written > 500 && refused > 100, "{written} written, {refused} refused");
+    assert!(written > 500 && refused > 30, "{written} written, {refused} refused");
 }
 
 #[test]

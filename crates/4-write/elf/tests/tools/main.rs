@@ -110,6 +110,23 @@ fn programs_of_lld_run_after_every_tool() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+#[test]
+fn programs_that_patchelf_has_changed_run_after_every_tool() {
+    let mut found = Vec::new();
+    for case in [&gnu_cases()[0], &gnu_cases()[1], &lld_cases()[0], &lld_cases()[1]] {
+        let patched = Case {
+            name: format!("patched-{}", case.name),
+            program: case.program.with_extension("patched"),
+            folder: tempfile::tempdir().unwrap(),
+            is_dynamic: true,
+        };
+        fs::copy(&case.program, &patched.program).unwrap();
+        programs::tool(&["patchelf", "--set-rpath", "/x/y", patched.program.to_str().unwrap()]);
+        found.extend(failures(&patched));
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
 /// Lines that a checking tool complains with, without the file's name and the numbers of sections and symbols.
 fn complaints(words: &[&str], program: &Path, counts: fn(&str) -> bool) -> BTreeSet<String> {
     let mut words = words.to_vec();

@@ -1,10 +1,13 @@
 //! Builds the test program with both linkers in every link kind, and runs programs and tools.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
 use tempfile::TempDir;
 
 pub const GNU: &[&str] = &["gcc"];
@@ -72,7 +75,15 @@ pub fn write_program(path: &Path, bytes: &[u8]) -> PathBuf {
 
 /// Standard output, standard error and exit code.
 pub fn run(words: &[&str]) -> (String, String, Option<i32>) {
-    let output = Command::new(words[0]).args(&words[1..]).output();
+    let output = loop {
+        match Command::new(words[0]).args(&words[1..]).output() {
+            // A child that another test has just started still holds the file open that was written here.
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                thread::sleep(Duration::from_millis(5))
+            }
+            other => break other,
+        }
+    };
     let output = output.unwrap_or_else(|e| panic!("these tests need the tool {}: {e}", words[0]));
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     (text(output.stdout), text(output.stderr), output.status.code())

@@ -103,6 +103,9 @@ fn add_frame_header(plan: &mut OutputPlan<'_>, address: afterlink_core::OutputAd
     });
 }
 
+/// Names of the symbols that the plan adds.
+pub const ADDED: [&str; 4] = ["answer.cold", "last.local", "new.global", "first.counter"];
+
 fn change_symbols(plan: &mut OutputPlan<'_>, answer: &Symbol<'_>, place: SymbolMove) {
     plan.symbols.push((answer.index, SymbolChange::Move(place)));
     let step = plan.image.symbols.iter().find(|s| s.name == "step").map(|s| s.index);
@@ -117,6 +120,17 @@ fn change_symbols(plan: &mut OutputPlan<'_>, answer: &Symbol<'_>, place: SymbolM
             kind: elf::STT_FUNC.0,
             binding: binding.0,
             after,
+        });
+    }
+    if let Ok(address) = counter_address(plan.image)
+        && plan.counter_bytes > 0
+    {
+        plan.added_symbols.push(NewSymbol {
+            name: "first.counter".into(),
+            place: SymbolMove { address, size: 8, section: SectionRef::Counters },
+            kind: elf::STT_OBJECT.0,
+            binding: elf::STB_GLOBAL.0,
+            after: None,
         });
     }
 }

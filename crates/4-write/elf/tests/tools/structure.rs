@@ -1,9 +1,10 @@
 //! What the output's headers say, read back by the image crate and by GNU nm.
 
 use crate::programs::{gnu_cases, lld_cases, run};
-use crate::rewrite::{COUNTER_BYTES, Counting, plan_new_code};
+use crate::rewrite::{ADDED, COUNTER_BYTES, Counting, plan_new_code};
 use crate::rewritten;
-use afterlink_elf::{COUNTERS_SECTION, OutputPlan, SymbolChange, counter_address};
+use afterlink_core::OutputAddr;
+use afterlink_elf::{COUNTERS_SECTION, OutputPlan, SymbolChange, counter_address, displaced};
 use afterlink_image::{Image, Section, SymbolTable, elf, notes};
 use std::collections::BTreeMap;
 use std::fs;
@@ -100,12 +101,28 @@ fn sections_survive_wherever_they_stand() {
         let note = output.section_named(".note.afterlink").unwrap();
         let note = notes(output.section_bytes(note)).next().unwrap();
         assert_eq!((note.name, note.description), (&b"afterlink"[..], &b"text"[..]), "{name}");
+        check_displaced(name, input, output);
         let counters = &output.sections[output.section_named(COUNTERS_SECTION).unwrap()];
         assert_eq!(counters.address.get(), counter_address(input).unwrap().get(), "{name}");
         assert_eq!(counters.size, COUNTER_BYTES, "{name}");
         let data = output.segments.iter().rfind(|s| s.kind == elf::PT_LOAD.0 && s.flags & 2 != 0).unwrap();
         assert_eq!(data.end(), counters.end(), "{name}");
     });
+}
+
+/// The announced place of what gave way is where it stands.
+fn check_displaced(name: &str, input: &Image<'_>, output: &Image<'_>) {
+    let header = &output.sections[output.section_named(".eh_frame_hdr").unwrap()];
+    let displaced = displaced(input, true, OutputAddr(header.end().get())).unwrap();
+    let mut moved = 0;
+    for (_, old) in input.sections.iter().filter(|(_, s)| s.is_loaded() && s.size > 0) {
+        let place = displaced.as_ref().and_then(|d| d.output_of(old.address));
+        let expected = place.map_or(old.address.get(), |place| place.get());
+        moved += usize::from(place.is_some());
+        let id = output.section_named(&old.name.replace(".eh_frame_hdr", ".eh_frame_hdr.input")).unwrap();
+        assert_eq!(output.sections[id].address.get(), expected, "{name}: {}", old.name);
+    }
+    assert!(moved > 0, "{name}: something has to give way in these programs");
 }
 
 /// Every symbol that nm shows, as (name, kind letter) and address, sorted.
@@ -129,7 +146,7 @@ fn nm_lists_the_same_symbols_and_the_changed_ones() {
         let hot = format!("{:016x}", plan_new_code(&image, Counting::Yes).sections[0].address.get());
         let changed = |name: &str| {
             // GNU ld's section symbols and __abi_tag lie in sections that may have moved.
-            ["answer", "answer.cold", "last.local", "new.global", "__abi_tag"].contains(&name)
+            ["answer", "__abi_tag"].contains(&name) || ADDED.contains(&name)
         };
         let keep = |mut rows: Vec<(String, String)>| {
             rows.retain(|(name, _)| !changed(name));
@@ -155,7 +172,7 @@ fn added_local_stands_behind_its_row_and_locals_come_first() {
         let names: Vec<&str> = output.symbols.iter().map(|s| s.name).collect();
         let at = names.iter().position(|n| *n == "answer.cold").unwrap();
         assert_eq!(names[at - 1], "step", "{name}");
-        assert_eq!(names.len(), input.symbols.len() + 3, "{name}");
+        assert_eq!(names.len(), input.symbols.len() + ADDED.len(), "{name}");
         let locals = output.symbols.iter().take_while(|s| s.is_local()).count();
         assert_eq!(output.symbols.iter().filter(|s| s.is_local()).count(), locals, "{name}");
         let table = &output.sections[output.symbols.section.unwrap()];
@@ -166,8 +183,8 @@ fn added_local_stands_behind_its_row_and_locals_come_first() {
 
 /// Each named symbol with the name of its section.
 fn with_sections(image: &Image<'_>, table: SymbolTable<'_>) -> Vec<(String, Option<String>)> {
-    let changed = ["", "answer", "answer.cold", "last.local", "new.global"];
-    let known = table.iter().filter(|s| s.is_defined() && !changed.contains(&s.name));
+    let changed = |name: &str| ["", "answer"].contains(&name) || ADDED.contains(&name);
+    let known = table.iter().filter(|s| s.is_defined() && !changed(s.name));
     let section = |index: u16| image.sections.as_slice().get(usize::from(index));
     let name = |s: &Section<'_>| s.name.replace(".eh_frame_hdr.input", ".eh_frame_hdr");
     known.map(|s| (s.name.to_owned(), section(s.section).map(name))).collect()
