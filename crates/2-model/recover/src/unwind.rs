@@ -34,8 +34,11 @@ pub(crate) fn attach(frames: &EhFrame, functions: &mut [Function], rows: &mut Ro
     for (function, found) in functions.iter_mut().zip(found) {
         match found {
             Ok(spans) => {
-                let intern = |(range, fde, list): Found| UnwindSpan { range, fde, rows: rows.intern_all(list) };
-                function.unwind = spans.into_iter().map(intern).collect();
+                let mut span = |(range, fde, list): Found| {
+                    let rows = list.iter().map(|(at, row)| (*at, rows.intern(row))).collect();
+                    UnwindSpan { range, fde, rows }
+                };
+                function.unwind = spans.into_iter().map(&mut span).collect();
             }
             Err(reason) => {
                 function.refusal.get_or_insert(reason);

@@ -3,7 +3,7 @@
 //! whatever ends the process.
 
 use afterlink_core::{Error, Result};
-use afterlink_profile::{Profile, fdata};
+use afterlink_profile::Profile;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use std::fs::File;
 use std::io::Write;
@@ -38,7 +38,7 @@ fn reason(error: &std::io::Error) -> String {
 /// A profile of whatever kind the file's first bytes say.
 pub fn read_profile(path: &Path) -> Result<Profile> {
     let bytes = read(path)?;
-    fdata::read(&bytes).map_err(|e| e.in_file(path.display()))
+    afterlink_ingest::read(&bytes).map_err(|e| e.in_file(path.display()))
 }
 
 /// A place for an output, checked before any work is done.
