@@ -76,8 +76,4 @@ impl Functions {
         (address < function.end || address == function.start).then_some(index)
     }
 
-    /// Start of the first function behind `address`.
-    pub fn next_start(&self, address: u64) -> Option<u64> {
-        self.rows.get(self.rows.partition_point(|f| f.start <= address)).map(|f| f.start)
-    }
 }
