@@ -75,16 +75,25 @@ impl Walk<'_, '_, '_> {
             return Err(self.finding(FindingKind::Map, what));
         }
         let shape = Shape::of(insts);
+        let mut behind_prefix = false;
         for inst in &insts[..shape.body] {
-            self.skip_counters();
+            if !behind_prefix {
+                self.skip_counters();
+            }
             self.same_inst(inst)?;
+            behind_prefix = inst.is_prefix();
+        }
+        if behind_prefix {
+            return self.prefixed();
         }
         if shape.ends {
             self.skip_counters();
             self.terminator(&insts[shape.body])?;
             if let Some(behind) = insts[shape.body + 1..].iter().position(|i| !i.is_padding()) {
                 self.input += insts[shape.body + 1..][..behind].iter().map(|i| u64::from(i.len)).sum::<u64>();
-                return Err(self.finding(FindingKind::Map, "code stands behind the branch of the map's block"));
+                return Err(
+                    self.finding(FindingKind::Map, "code stands behind the branch of the map's block")
+                );
             }
         } else if !self.ends_with_call(block, &insts[..shape.body]) {
             self.goes_on(block.input_end())?;
@@ -112,7 +121,8 @@ impl Walk<'_, '_, '_> {
         let len = usize::from(inst.len);
         let original = self.check.code.bytes(self.input, len).unwrap_or(&[]);
         let output = self.bytes();
-        let plain = inst.field().is_none() && self.check.references.fields_in(self.input, inst.len).is_empty();
+        let plain =
+            inst.field().is_none() && self.check.references.fields_in(self.input, inst.len).is_empty();
         let equal = if plain {
             output.get(..len) == Some(original)
         } else {
@@ -140,7 +150,8 @@ impl Walk<'_, '_, '_> {
             at..at + usize::from(f.size)
         }));
         let differs = |i: usize| output.get(i) != original.get(i);
-        let only_fields = output.len() == len && (0..len).all(|i| !differs(i) || fields.iter().any(|f| f.contains(&i)));
+        let only_fields =
+            output.len() == len && (0..len).all(|i| !differs(i) || fields.iter().any(|f| f.contains(&i)));
         if !only_fields || fields.is_empty() {
             self.finding(FindingKind::Instruction, "the moved instruction is not the input's")
         } else if inst.is_direct() {
@@ -158,12 +169,25 @@ impl Walk<'_, '_, '_> {
         let target = inst.target(self.input);
         let code = &self.check.code;
         let pops = matches!(code.bytes(target, 2), Some([0x58..=0x5f, _] | [0x41, 0x58..=0x5f]));
+        let loads =
+            matches!(code.bytes(target, 4), Some([0x48 | 0x4c, 0x8b, modrm, 0x24]) if modrm & 0xc7 == 4);
         let next = target == self.input + u64::from(inst.len);
-        if (pops || next) && code.holds(target) {
+        let names = &self.check.functions.rows;
+        let inside = names.binary_search_by_key(&target, |f| f.start).is_err();
+        if pops || loads || (next && inside) {
             let what = "the call takes the code's address, which moving changes";
             return Err(self.finding(FindingKind::Operand, what));
         }
         Ok(())
+    }
+
+    /// Behind a block that is only the prefix of an instruction the instruction itself must follow at once.
+    fn prefixed(&self) -> Result<(), Finding> {
+        let follows = flow::is_place(&self.check.code, &self.check.places, self.input, self.output);
+        if follows && self.output == self.end {
+            return Ok(());
+        }
+        Err(self.finding(FindingKind::FallThrough, "a prefix does not stand before its instruction"))
     }
 
     fn corresponds(&self, input: u64, output: u64) -> bool {

@@ -44,7 +44,11 @@ impl Check<'_, '_> {
                 self.operand_place(inst, address, output, target)?
             };
             let displacement = place.wrapping_sub(output + len as u64) as i64;
-            let fits = if size == 1 { i8::try_from(displacement).is_ok() } else { i32::try_from(displacement).is_ok() };
+            let fits = if size == 1 {
+                i8::try_from(displacement).is_ok()
+            } else {
+                i32::try_from(displacement).is_ok()
+            };
             if !fits {
                 let what = format!("{place:#x} cannot be reached from here");
                 return Err(finding(FindingKind::Target, what));
@@ -53,6 +57,10 @@ impl Check<'_, '_> {
         }
         for field in self.references.fields_in(address, inst.len) {
             let (at, size) = ((field.address - address) as usize, usize::from(field.size));
+            // A relocation for an operand that the linker left relative.
+            if inst.field().is_some_and(|(start, len)| at < start + len && start < at + size) {
+                continue;
+            }
             let Some(slot) = expected[..len].get_mut(at..at + size) else {
                 let what = "an absolute address reaches beyond the instruction".to_owned();
                 return Err(finding(FindingKind::Operand, what));
@@ -63,7 +71,8 @@ impl Check<'_, '_> {
                 Place::Same => {}
                 Place::Moved(place) => slot.copy_from_slice(&place.to_le_bytes()[..size]),
                 Place::Nowhere => {
-                    let what = "the instruction names a place in moved code that has no counterpart".to_owned();
+                    let what =
+                        "the instruction names a place in moved code that has no counterpart".to_owned();
                     return Err(finding(FindingKind::Operand, what));
                 }
             }
@@ -75,10 +84,14 @@ impl Check<'_, '_> {
         let kind = if inst.has_rip() { FindingKind::Operand } else { FindingKind::Target };
         let fault = match self.place(target) {
             Place::Same => return Ok(target),
-            Place::Moved(_) if inst.has_rip() && !inst.is_address_only() => "reads the bytes of moved code",
+            Place::Moved(_) if inst.has_rip() && !inst.is_address_only() && self.code.holds(target) => {
+                "reads the bytes of moved code"
+            }
             Place::Moved(place) => return Ok(place),
             Place::Nowhere => "leads to a place in moved code that has no counterpart",
         };
-        Err(Finding::new(kind, format!("the instruction {fault}, at {target:#x}")).input(address).output(output))
+        Err(Finding::new(kind, format!("the instruction {fault}, at {target:#x}"))
+            .input(address)
+            .output(output))
     }
 }

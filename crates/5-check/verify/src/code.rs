@@ -68,6 +68,11 @@ impl Inst {
         self.extra
     }
 
+    /// The `lock` of an instruction that is also entered behind it; the instruction follows.
+    pub fn is_prefix(&self) -> bool {
+        self.flags & PREFIX != 0
+    }
+
     pub fn is_direct(&self) -> bool {
         use Kind as K;
         matches!(self.kind, K::Jump | K::Branch | K::ShortBranch | K::Call | K::Transaction)
@@ -105,6 +110,10 @@ impl Inst {
 }
 
 const SHORT: u8 = 8;
+const PREFIX: u8 = 16;
+
+/// `lock`.
+const LOCK: u8 = 0xf0;
 
 /// One section of code.
 pub(crate) struct CodeSection<'a> {
@@ -266,16 +275,32 @@ impl Sweep<'_> {
                 self.undecoded.push((self.start + at as u64, to));
                 return;
             };
-            self.insts.push(inst);
             at += usize::from(inst.len);
+            self.push(inst);
+        }
+    }
+
+    /// glibc skips the `lock` of an instruction with a jump while the program has one thread; such an
+    /// instruction is kept as two.
+    fn push(&mut self, inst: Inst) {
+        let at = inst.offset as usize;
+        let skipped = |jump: &Inst| jump.kind == Kind::Branch && jump.displacement == 1;
+        if self.bytes[at] == LOCK
+            && self.insts.last().is_some_and(skipped)
+            && let Some(rest) = self::inst(&self.bytes[at + 1..at + usize::from(inst.len)], inst.offset + 1)
+        {
+            let flags = PREFIX;
+            self.insts.push(Inst { len: 1, kind: Kind::Next, displacement: 0, extra: 0, flags, ..inst });
+            self.insts.push(rest);
+        } else {
+            self.insts.push(inst);
         }
     }
 }
 
 fn inst(bytes: &[u8], offset: u32) -> Option<Inst> {
     let decoded = x86_64::decode(bytes)?;
-    let mut inst =
-        Inst { offset, displacement: 0, len: decoded.len, kind: Kind::Next, extra: 0, flags: 0 };
+    let mut inst = Inst { offset, displacement: 0, len: decoded.len, kind: Kind::Next, extra: 0, flags: 0 };
     if decoded.nop {
         inst.flags |= NOP;
     }
@@ -303,7 +328,9 @@ fn inst(bytes: &[u8], offset: u32) -> Option<Inst> {
         inst.displacement = i32::try_from(displacement).ok()?;
     }
     let opcode = bytes[..usize::from(decoded.len)].iter().find(|b| !is_prefix(**b));
-    if matches!(inst.kind, Kind::Jump | Kind::Branch) && opcode.is_some_and(|b| *b == 0xeb || b & 0xf0 == 0x70) {
+    if matches!(inst.kind, Kind::Jump | Kind::Branch)
+        && opcode.is_some_and(|b| *b == 0xeb || b & 0xf0 == 0x70)
+    {
         inst.flags |= SHORT;
     }
     Some(inst)

@@ -7,13 +7,26 @@ use crate::places::Place;
 use crate::verdict::{Finding, FindingKind};
 use afterlink_image::{Symbol, elf};
 
-/// Dynamic entries whose value is the address of code.
-const CODE_TAGS: [i64; 2] = [elf::DT_INIT.0, elf::DT_FINI.0];
+/// Dynamic entries whose value is an address in code or in a section that may have to give way to the
+/// program headers.
+const ADDRESS_TAGS: [elf::DynamicTag; 11] = [
+    elf::DT_INIT,
+    elf::DT_FINI,
+    elf::DT_HASH,
+    elf::DT_GNU_HASH,
+    elf::DT_STRTAB,
+    elf::DT_SYMTAB,
+    elf::DT_VERSYM,
+    elf::DT_VERNEED,
+    elf::DT_VERDEF,
+    elf::DT_RELA,
+    elf::DT_RELR,
+];
 
 /// What the dynamic section must say.
 pub(crate) fn expect(check: &Check, expected: &mut Vec<Expected>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for entry in check.input.dynamic.entries.iter().filter(|e| CODE_TAGS.contains(&e.tag)) {
+    for entry in check.input.dynamic.entries.iter().filter(|e| ADDRESS_TAGS.iter().any(|t| t.0 == e.tag)) {
         match check.place(entry.value) {
             Place::Same => {}
             Place::Moved(new) => {
@@ -46,13 +59,16 @@ pub(crate) fn check_symbols(check: &Check) -> Vec<Finding> {
     let faults = input.iter().zip(output.iter()).filter_map(|(old, new)| {
         let fault = fault(check, &old, &new)?;
         let what = format!("dynamic symbol {}: {fault}", old.name);
-        Some(Finding::new(FindingKind::DynamicSymbol, what).input(old.address.get()).output(new.address.get()))
+        Some(
+            Finding::new(FindingKind::DynamicSymbol, what).input(old.address.get()).output(new.address.get()),
+        )
     });
     faults.take(64).collect()
 }
 
 fn fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<String> {
-    if (old.name, old.kind, old.binding, old.visibility) != (new.name, new.kind, new.binding, new.visibility) {
+    if (old.name, old.kind, old.binding, old.visibility) != (new.name, new.kind, new.binding, new.visibility)
+    {
         return Some(format!("is another symbol, {}", new.name));
     }
     crate::symbols::value_fault(check, old, new)

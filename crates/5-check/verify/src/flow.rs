@@ -73,7 +73,9 @@ fn step_output(places: &Places, at: u64) -> Option<u64> {
     let inst = x86_64::decode(&bytes[..bytes.len().min(15)])?;
     let next = at + u64::from(inst.len);
     match inst.flow {
-        Flow::Jump(displacement) if is_plain_branch(bytes, inst.len) => Some(next.wrapping_add(displacement as u64)),
+        Flow::Jump(displacement) if is_plain_branch(bytes, inst.len) => {
+            Some(next.wrapping_add(displacement as u64))
+        }
         Flow::Next if inst.nop => Some(next),
         _ => None,
     }

@@ -57,14 +57,26 @@ impl Functions {
             })
             .collect();
         // A label between functions starts code that nothing else announces (hand-written assembly).
-        boundaries.extend(labels.iter().map(|l| l.0).filter(|&at| symbols.at(at).is_none()));
+        let label = |&(start, name): &(u64, &str)| {
+            let known =
+                symbols.at(start).is_some() || unnamed.binary_search_by_key(&start, |f| f.start).is_ok();
+            (!known).then(|| Function { start, end: start, name: name.to_owned(), has_symbol: false })
+        };
+        let labels: Vec<Function> = labels.iter().filter_map(label).collect();
+        boundaries.extend(labels.iter().map(|f| f.start));
         let mut rows = symbols.rows;
         boundaries.extend(unnamed.iter().flat_map(|f| [f.start, f.end]));
         rows.extend(unnamed);
+        rows.extend(labels);
         rows.sort_by_key(|f| f.start);
         rows.dedup_by_key(|f| f.start);
         boundaries.sort_unstable();
         boundaries.dedup();
+        // Code without a known size reaches to what comes next.
+        for function in rows.iter_mut().filter(|f| f.end == f.start) {
+            let next = boundaries.partition_point(|&b| b <= function.start);
+            function.end = boundaries.get(next).copied().unwrap_or(function.start);
+        }
         Self { rows, boundaries }
     }
 
@@ -75,5 +87,4 @@ impl Functions {
         let function = &self.rows[index];
         (address < function.end || address == function.start).then_some(index)
     }
-
 }

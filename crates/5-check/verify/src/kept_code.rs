@@ -49,7 +49,8 @@ fn expect_in(
         };
         let fields = absolute.iter().map(|f| ((f.address - address) as usize, usize::from(f.size)));
         for (at, size) in field.into_iter().chain(fields) {
-            let (Some(offset), Some(field)) = (layout.offset(address + at as u64), bytes.get(at..at + size)) else {
+            let (Some(offset), Some(field)) = (layout.offset(address + at as u64), bytes.get(at..at + size))
+            else {
                 continue;
             };
             let mut value = [0; 8];

@@ -73,14 +73,14 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
     let functions = Functions::read(input, &frames);
     let code = Code::decode(input, &functions);
     let references = References::read(input);
-    let places = Places::read(input, output, &code, &functions, &mut findings);
+    let places = Places::read(input, output, &code, &functions, matching.displaced, &mut findings);
     let check = Check { input, output, code, functions, references, places };
     let layout = Layout::of(input);
     let (moved, rest) = rayon::join(
         || blocks::check(&check),
         || {
             let mut findings = unwind::check(&check, &rows);
-            findings.extend(check_kept(&check, &layout, &matching));
+            findings.extend(check_kept(&check, &layout));
             findings
         },
     );
@@ -94,7 +94,7 @@ fn read_unwinding(image: &Image) -> Result<UnwindRows, String> {
 }
 
 /// Everything that stays where it was, and the tables that are not loaded.
-fn check_kept(check: &Check, layout: &Layout, matching: &sections::Matching) -> Vec<Finding> {
+fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     let mut expected: Vec<Expected> = Vec::new();
     let mut findings = kept_code::expect(check, layout, &mut expected);
     findings.extend(pointers::expect(check, layout, &mut expected));
@@ -103,11 +103,11 @@ fn check_kept(check: &Check, layout: &Layout, matching: &sections::Matching) -> 
     let expected = expected::in_order(expected);
 
     let (old_code, stubs) = old_code::check(check, layout);
-    let left = check.places.moved.iter().chain(&stubs);
+    let displaced = check.places.displaced.iter().map(|d| (d.start, d.end));
+    let left = check.places.moved.iter().chain(&stubs).copied().chain(displaced);
     let mut apart: Vec<(u64, u64)> =
-        left.filter_map(|(start, end)| layout.offset(*start).map(|at| (at, at + (end - start)))).collect();
+        left.filter_map(|(start, end)| layout.offset(start).map(|at| (at, at + (end - start)))).collect();
     apart.extend(segments::judged_ranges(check.input, check.output, layout));
-    apart.extend(&matching.displaced);
     apart.extend(dynamic::symbols_range(check, layout));
     apart.sort_unstable();
 

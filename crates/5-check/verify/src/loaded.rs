@@ -9,7 +9,12 @@ use crate::verdict::{Finding, FindingKind};
 const ENOUGH: usize = 256;
 
 /// Compares everything loaded but `apart`, ascending disjoint ranges of the file that others judge.
-pub(crate) fn check(check: &Check, layout: &Layout, expected: &[Expected], apart: &[(u64, u64)]) -> Vec<Finding> {
+pub(crate) fn check(
+    check: &Check,
+    layout: &Layout,
+    expected: &[Expected],
+    apart: &[(u64, u64)],
+) -> Vec<Finding> {
     let mut ranges: Vec<(u64, u64)> = layout.loads().iter().map(|l| (l.1, l.1 + l.2)).collect();
     ranges.sort_unstable();
     let mut compare = Compare { check, layout, findings: Vec::new() };
@@ -60,7 +65,8 @@ impl Compare<'_, '_, '_> {
     fn expected(&mut self, expected: &Expected) {
         let at = expected.offset as usize..expected.end() as usize;
         let (input, output) = (self.check.input.bytes.get(at.clone()), self.check.output.bytes.get(at));
-        if output == Some(expected.bytes()) || (expected.or_unchanged && output.is_some() && output == input) {
+        if output == Some(expected.bytes()) || (expected.or_unchanged && output.is_some() && output == input)
+        {
             return;
         }
         let mut word = expected.bytes;

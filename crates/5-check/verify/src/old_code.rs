@@ -23,10 +23,10 @@ pub(crate) fn check(check: &Check, layout: &Layout) -> (Vec<Finding>, Vec<Stub>)
     for &(start, end) in &check.places.moved {
         let mut at = start.max(checked);
         while let Some(&(stub, behind)) = rest.next_if(|stub| stub.0 < end) {
-            findings.extend(check_range(check, layout, at, stub));
+            findings.extend(check_functions(check, layout, at, stub));
             at = behind;
         }
-        findings.extend(check_range(check, layout, at, end));
+        findings.extend(check_functions(check, layout, at, end));
         checked = at;
         if findings.len() >= ENOUGH {
             break;
@@ -39,7 +39,8 @@ pub(crate) fn check(check: &Check, layout: &Layout) -> (Vec<Finding>, Vec<Stub>)
 fn stubs(check: &Check, layout: &Layout, findings: &mut Vec<Finding>) -> Vec<Stub> {
     let mut required: Vec<u64> = check.places.functions.iter().map(|f| f.entry).collect();
     required.sort_unstable();
-    let mut entries: Vec<u64> = check.functions.rows.iter().map(|f| f.start).chain(required.iter().copied()).collect();
+    let mut entries: Vec<u64> =
+        check.functions.rows.iter().map(|f| f.start).chain(required.iter().copied()).collect();
     entries.sort_unstable();
     entries.dedup();
     let mut stubs: Vec<Stub> = Vec::new();
@@ -103,6 +104,20 @@ fn stub_at(check: &Check, layout: &Layout, entry: u64, place: u64, limit: u64) -
 fn output_bytes<'a>(check: &Check<'_, 'a>, layout: &Layout, start: u64, end: u64) -> Option<&'a [u8]> {
     let offset = usize::try_from(layout.offset(start)?).ok()?;
     check.output.bytes.get(offset..)?.get(..(end - start) as usize)
+}
+
+/// Each function in a range for itself: those too small for a stub keep their bytes.
+fn check_functions(check: &Check, layout: &Layout, mut start: u64, end: u64) -> Vec<Finding> {
+    let functions = &check.functions.rows;
+    let mut findings = Vec::new();
+    let mut next = functions.partition_point(|f| f.start <= start);
+    while start < end {
+        let stop = functions.get(next).map_or(end, |f| f.start.min(end));
+        findings.extend(check_range(check, layout, start, stop));
+        start = stop;
+        next += 1;
+    }
+    findings
 }
 
 /// Left bytes that are no stub are the input's, or all traps.

@@ -44,6 +44,15 @@ pub(crate) struct MovedFunction {
     pub fragments: Vec<(u64, u64)>,
 }
 
+/// A section of data that had to give way to the longer program header table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Displaced {
+    pub start: u64,
+    pub end: u64,
+    /// Its start in the output.
+    pub place: u64,
+}
+
 /// What became of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -66,6 +75,8 @@ pub(crate) struct Places<'a> {
     /// Address and bytes of the output's segment with moved code.
     pub new_start: u64,
     pub new_bytes: &'a [u8],
+    /// Sections that moved without being code.
+    pub displaced: Vec<Displaced>,
     /// Set for an instrumented output.
     pub counters: Option<Counters>,
     /// For each instruction of the input its place, from `new_start`, or a mark.
@@ -81,6 +92,7 @@ impl<'a> Places<'a> {
         output: &Image<'a>,
         code: &Code,
         functions: &Functions,
+        displaced: Vec<Displaced>,
         findings: &mut Vec<Finding>,
     ) -> Self {
         let map = read_map(output, findings);
@@ -96,6 +108,7 @@ impl<'a> Places<'a> {
             fragments: Vec::new(),
             new_start,
             new_bytes,
+            displaced,
             counters: Counters::find(output),
             places: Vec::new(),
         };
@@ -118,7 +131,9 @@ impl<'a> Places<'a> {
             let fits = function.fragments.iter().all(|fragment| {
                 let start = fragment.output.get();
                 let stop = start.checked_add(fragment.size);
-                let Some(stop) = stop.filter(|&stop| start >= self.new_start && stop <= end) else { return false };
+                let Some(stop) = stop.filter(|&stop| start >= self.new_start && stop <= end) else {
+                    return false;
+                };
                 fragments.push((start, stop));
                 let rows = &fragment.blocks;
                 rows.first().is_none_or(|b| b.output_offset == 0)
@@ -141,8 +156,11 @@ impl<'a> Places<'a> {
             } else {
                 self.blocks.truncate(first);
                 findings.push(
-                    Finding::new(FindingKind::Map, "the map puts the function outside the segment of moved code")
-                        .input(entry),
+                    Finding::new(
+                        FindingKind::Map,
+                        "the map puts the function outside the segment of moved code",
+                    )
+                    .input(entry),
                 );
             }
         }
@@ -200,15 +218,19 @@ impl<'a> Places<'a> {
             left_out = left_out.or_else(|| first_code(code, at, end));
             if let (Some(address), true) = (left_out, moved > 0) {
                 findings.push(
-                    Finding::new(FindingKind::Map, "the map leaves out a part of the function").input(address),
+                    Finding::new(FindingKind::Map, "the map leaves out a part of the function")
+                        .input(address),
                 );
             }
         }
         for function in &self.functions {
             if functions.rows.binary_search_by_key(&function.entry, |f| f.start).is_err() {
                 findings.push(
-                    Finding::new(FindingKind::Map, "the map names a function that neither symbols nor unwind entries know")
-                        .input(function.entry),
+                    Finding::new(
+                        FindingKind::Map,
+                        "the map names a function that neither symbols nor unwind entries know",
+                    )
+                    .input(function.entry),
                 );
             }
         }
@@ -225,7 +247,8 @@ impl<'a> Places<'a> {
             let unreached = shape.ends && i > shape.body || at >= u64::from(NOWHERE);
             self.places[index].store(if unreached { NOWHERE } else { at as u32 }, Relaxed);
             if i < shape.body {
-                if let Some(counters) = &self.counters {
+                let behind_prefix = i > 0 && insts[i - 1].is_prefix();
+                if let Some(counters) = self.counters.as_ref().filter(|_| !behind_prefix) {
                     at += counters.len_at(self.new_bytes, at, self.new_start);
                 }
                 at += u64::from(insts[i].len);
@@ -245,7 +268,8 @@ impl<'a> Places<'a> {
     /// What became of an address of the input.
     pub fn of(&self, code: &Code, address: u64) -> Place {
         if !code.holds(address) {
-            return Place::Same;
+            let section = self.displaced.iter().find(|d| address >= d.start && address < d.end);
+            return section.map_or(Place::Same, |d| Place::Moved(d.place + (address - d.start)));
         }
         match code.index_at(address) {
             Some(index) => self.of_inst(index),

@@ -103,7 +103,8 @@ fn expect_word(
     findings: &mut Vec<Finding>,
 ) {
     let Some(offset) = layout.offset(address) else { return };
-    let Some(bytes) = check.input.bytes.get(offset as usize..).and_then(|b| b.get(..usize::from(size))) else {
+    let Some(bytes) = check.input.bytes.get(offset as usize..).and_then(|b| b.get(..usize::from(size)))
+    else {
         return;
     };
     let mut word = [0; 8];

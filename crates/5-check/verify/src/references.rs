@@ -37,6 +37,7 @@ impl References {
     pub fn read(image: &Image) -> Self {
         let classes = classes(image);
         let class = |r: &Relocation| classes.get(r.symbol as usize).copied().unwrap_or(Class::Unknown);
+        let relaxes = !image.link_kind.is_position_independent();
         let mut found = Self::default();
         for (section, rows) in image.kept_relocations() {
             let section = &image.sections[section];
@@ -47,6 +48,8 @@ impl References {
             for row in rows.iter() {
                 let (size, relative) = match elf::RelocationType(row.kind) {
                     elf::R_X86_64_64 => (8, false),
+                    // Linkers turn a load from the GOT into an immediate operand.
+                    elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX if relaxes => (4, false),
                     elf::R_X86_64_32 | elf::R_X86_64_32S => (4, false),
                     elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => (4, true),
                     elf::R_X86_64_PC64 | elf::R_X86_64_GOTOFF64 => (8, true),

@@ -1,6 +1,7 @@
 //! Section headers: each section of the input is there, where and as it was, but for those that the rewriting
 //! replaces; each new one is known and lies where it says. Contents that are not loaded are the input's.
 
+use crate::places::Displaced;
 use crate::segments::same_notes;
 use crate::verdict::{Finding, FindingKind};
 use afterlink_image::{Image, NOTE_SECTION, Section, SectionId, elf};
@@ -38,8 +39,8 @@ pub(crate) fn input_name(name: &str) -> &str {
 pub(crate) struct Matching {
     /// By input index.
     to_output: Vec<Option<SectionId>>,
-    /// Sections that the longer program header table pushed away, as file ranges of the input.
-    pub displaced: Vec<(u64, u64)>,
+    /// Sections that the longer program header table pushed away.
+    pub displaced: Vec<Displaced>,
 }
 
 /// Checks all sections.
@@ -53,10 +54,10 @@ pub(crate) fn check(input: &Image, output: &Image) -> (Vec<Finding>, Matching) {
             findings.push(finding.input(old.address.get()).output(output.sections[new].address.get()));
         }
         if old.is_loaded() && output.sections[new].address != old.address {
-            matching.displaced.push((old.offset.get(), old.offset.get() + old.size));
+            let place = output.sections[new].address.get();
+            matching.displaced.push(Displaced { start: old.address.get(), end: old.end().get(), place });
         }
     }
-    matching.displaced.sort_unstable();
     findings.extend(check_places(input, output));
     findings.extend(check_file_ranges(input, output));
     (findings, matching)
@@ -65,7 +66,8 @@ pub(crate) fn check(input: &Image, output: &Image) -> (Vec<Finding>, Matching) {
 /// Pairs sections by name, in order; what stays alone must be one that may go or come.
 fn match_sections(input: &Image, output: &Image, findings: &mut Vec<Finding>) -> Matching {
     let superseded = |image: &Image, s: &Section| {
-        SUPERSEDED.contains(&s.name) && image.sections.iter().any(|(_, o)| o.name == format!("{}{INPUT_SUFFIX}", s.name))
+        SUPERSEDED.contains(&s.name)
+            && image.sections.iter().any(|(_, o)| o.name == format!("{}{INPUT_SUFFIX}", s.name))
     };
     let mut by_name: FxHashMap<&str, std::collections::VecDeque<SectionId>> = FxHashMap::default();
     for (id, section) in output.sections.iter().skip(1) {
@@ -92,11 +94,19 @@ fn match_sections(input: &Image, output: &Image, findings: &mut Vec<Finding>) ->
 }
 
 /// What is wrong with a section of the output that was one of the input.
-fn fault(input: &Image, output: &Image, old_id: SectionId, new_id: SectionId, matching: &Matching) -> Option<String> {
+fn fault(
+    input: &Image,
+    output: &Image,
+    old_id: SectionId,
+    new_id: SectionId,
+    matching: &Matching,
+) -> Option<String> {
     let (old, new) = (&input.sections[old_id], &output.sections[new_id]);
     let is_table = [input.symbols.section, Some(input.section_names)].contains(&Some(old_id))
         || input.symbols.section.is_some_and(|s| input.sections[s].link == old_id.0);
-    if (old.kind, old.flags, old.entry_size, old.alignment) != (new.kind, new.flags, new.entry_size, new.alignment) {
+    if (old.kind, old.flags, old.entry_size, old.alignment)
+        != (new.kind, new.flags, new.entry_size, new.alignment)
+    {
         return Some("type, flags, entry size or alignment changed".to_owned());
     }
     let mapped = |index: u32| matching.to_output.get(index as usize).copied().flatten().map_or(0, |id| id.0);
@@ -116,11 +126,18 @@ fn fault(input: &Image, output: &Image, old_id: SectionId, new_id: SectionId, ma
     }
     let (a, b) = (input.section_bytes(old_id), output.section_bytes(new_id));
     if old.address != new.address || (old.is_loaded() && old.offset != new.offset) {
-        let may_move = old.name == ".interp" || old.kind == elf::SHT_NOTE.0;
-        if !may_move || old.offset.get() >= crate::segments::table_end(output) + DISPLACED_MAX {
+        let constant = old.flags & (elf::SHF_WRITE.0 | elf::SHF_EXECINSTR.0) == 0;
+        if old.is_loaded()
+            && (!constant || old.offset.get() >= crate::segments::table_end(output) + DISPLACED_MAX)
+        {
             return Some("stands elsewhere".to_owned());
         }
-        let same = if old.kind == elf::SHT_NOTE.0 { same_notes(a, b) } else { a == b };
+        let same = match elf::SectionType(old.kind) {
+            elf::SHT_NOTE => same_notes(a, b),
+            // Judged symbol by symbol.
+            elf::SHT_DYNSYM => true,
+            _ => a == b,
+        };
         return (!same).then(|| "its bytes changed".to_owned());
     }
     (!old.is_loaded() && a != b).then(|| "its bytes changed".to_owned())
@@ -146,17 +163,26 @@ fn check_places(input: &Image, output: &Image) -> Vec<Finding> {
                 && section.size <= s.memory_size - at
                 && (zero || (at + section.size <= s.file_size && section.offset == s.offset + at))
         });
-        let was = |s: &Section| s.name == section.name && s.address == section.address && s.size == section.size;
+        let was =
+            |s: &Section| s.name == section.name && s.address == section.address && s.size == section.size;
         if !fits && !input.sections.iter().any(|(_, s)| was(s)) {
-            findings.push(finding(format!("section {} does not lie in a segment", section.name)).output(section.address.get()));
+            findings.push(
+                finding(format!("section {} does not lie in a segment", section.name))
+                    .output(section.address.get()),
+            );
         }
         let alignment = section.alignment.max(1);
         if !alignment.is_power_of_two() || section.address.get() % alignment != 0 {
-            findings.push(finding(format!("section {} is not aligned", section.name)).output(section.address.get()));
+            findings.push(
+                finding(format!("section {} is not aligned", section.name)).output(section.address.get()),
+            );
         }
         let code = section.is_code() && section.address >= end;
         if code && !section.name.starts_with(".text") {
-            findings.push(finding(format!("section {} is new code", output.sections[id].name)).output(section.address.get()));
+            findings.push(
+                finding(format!("section {} is new code", output.sections[id].name))
+                    .output(section.address.get()),
+            );
         }
     }
     findings

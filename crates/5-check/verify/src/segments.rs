@@ -61,12 +61,18 @@ fn check_loads(input: &Image, output: &Image) -> Vec<Finding> {
     let last_writable = olds.iter().rposition(|s| s.flags & elf::PF_W.0 != 0);
     for (i, old) in olds.iter().enumerate() {
         let Some(new) = news.get(i) else {
-            findings.push(finding(FindingKind::Segment, "a loaded segment is missing").input(old.address.get()));
+            findings
+                .push(finding(FindingKind::Segment, "a loaded segment is missing").input(old.address.get()));
             continue;
         };
         let mut wanted = **old;
         if let (Some(counters), true) = (&counters, last_writable == Some(i)) {
             wanted.memory_size = counters.end.wrapping_sub(old.address.get());
+        }
+        if old.offset.get() == 0 && new.file_size == table_end(output).max(old.file_size) {
+            // The first segment holds the program headers, which are longer now.
+            wanted.file_size = new.file_size;
+            wanted.memory_size = wanted.memory_size.max(new.file_size);
         }
         if **new != wanted || new.memory_size < old.memory_size {
             let what = "a loaded segment of the input changed";
@@ -75,7 +81,8 @@ fn check_loads(input: &Image, output: &Image) -> Vec<Finding> {
         }
     }
     for new in news.iter().skip(olds.len() + 1) {
-        findings.push(finding(FindingKind::Segment, "more than one segment is new").output(new.address.get()));
+        findings
+            .push(finding(FindingKind::Segment, "more than one segment is new").output(new.address.get()));
     }
     if let Some(new) = news.get(olds.len()) {
         if new.flags != (elf::PF_R.0 | elf::PF_X.0) {
@@ -90,7 +97,9 @@ fn check_loads(input: &Image, output: &Image) -> Vec<Finding> {
     for pair in news.windows(2) {
         if pair[0].end().align_up(PAGE).get() > pair[1].address.get() & !(PAGE - 1)
             && pair[1].flags != pair[0].flags
-            && !olds.windows(2).any(|old| old[0].address == pair[0].address && old[1].address == pair[1].address)
+            && !olds
+                .windows(2)
+                .any(|old| old[0].address == pair[0].address && old[1].address == pair[1].address)
         {
             let what = "two segments share a page";
             findings.push(finding(FindingKind::Segment, what).output(pair[1].address.get()));
@@ -129,10 +138,19 @@ fn check_segment(input: &Image, output: &Image, segment: &Segment) -> Option<Fin
 
 /// Segments that only describe: the same ones in the same order.
 fn check_others(input: &Image, output: &Image) -> Vec<Finding> {
-    let others = |image: &Image| -> Vec<Segment> {
-        image.segments.iter().filter(|s| !is_load(s)).copied().collect()
-    };
-    let (olds, news) = (others(input), others(output));
+    let others =
+        |image: &Image| -> Vec<Segment> { image.segments.iter().filter(|s| !is_load(s)).copied().collect() };
+    let (olds, mut news) = (others(input), others(output));
+    // A static program may come without a search table of unwind entries; the output has one.
+    let is_search_table = |s: &Segment| s.kind == elf::PT_GNU_EH_FRAME.0;
+    if !olds.iter().any(is_search_table)
+        && let Some(index) = news.iter().position(is_search_table)
+    {
+        let added = news.remove(index);
+        if let Some(fault) = describing_fault(input, output, &added, &added) {
+            return vec![finding(FindingKind::Segment, fault).output(added.address.get())];
+        }
+    }
     if !olds.iter().map(|s| s.kind).eq(news.iter().map(|s| s.kind)) {
         return vec![finding(FindingKind::Segment, "the kinds of the program headers differ")];
     }
@@ -158,10 +176,9 @@ fn describing_fault(input: &Image, output: &Image, old: &Segment, new: &Segment)
             (!at_table || new.file_size != size || new.memory_size != size)
                 .then_some("the program header of the program headers does not describe them")
         }
-        elf::PT_INTERP | elf::PT_GNU_PROPERTY => {
-            (contents(input, old) != contents(output, new) || new.memory_size != old.memory_size)
-                .then_some("the name of the dynamic linker or the program's properties changed")
-        }
+        elf::PT_INTERP | elf::PT_GNU_PROPERTY => (contents(input, old) != contents(output, new)
+            || new.memory_size != old.memory_size)
+            .then_some("the name of the dynamic linker or the program's properties changed"),
         elf::PT_NOTE => {
             let (a, b) = (contents(input, old)?, contents(output, new).unwrap_or_default());
             (!same_notes(&a, &b) || new.memory_size != old.memory_size).then_some("a note changed")

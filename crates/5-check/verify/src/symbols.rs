@@ -61,11 +61,13 @@ fn join(check: &Check, input: &[Row], output: &[Row]) -> Vec<Finding> {
                 .map(|fault| format!("symbol {} {fault}", input[i].symbol.name)),
             Ordering::Less => {
                 let row = &input[i];
-                (!may_go(check, &row.symbol)).then(|| format!("no symbol {} at {:#x}", row.symbol.name, row.value))
+                (!may_go(check, &row.symbol))
+                    .then(|| format!("no symbol {} at {:#x}", row.symbol.name, row.value))
             }
             Ordering::Greater => {
                 let row = &output[o];
-                (!may_come(check, &row.symbol)).then(|| format!("added symbol {} at {:#x}", row.symbol.name, row.value))
+                (!may_come(check, &row.symbol))
+                    .then(|| format!("added symbol {} at {:#x}", row.symbol.name, row.value))
             }
         };
         if let Some(what) = fault {
@@ -81,18 +83,20 @@ fn join(check: &Check, input: &[Row], output: &[Row]) -> Vec<Finding> {
     findings
 }
 
-/// Whether the symbol's value is the address of code.
-fn is_in_code(check: &Check, symbol: &Symbol) -> bool {
-    let section = check.input.sections.as_slice().get(usize::from(symbol.section));
-    symbol.section != 0 && symbol.kind != elf::STT_TLS.0 && section.is_some_and(|s| s.is_code())
+/// The symbol's value in the output, if it is the address of something that moved.
+fn moved_value(check: &Check, symbol: &Symbol) -> Option<u64> {
+    let value = symbol.address.get();
+    let section = check.input.sections.as_slice().get(usize::from(symbol.section))?;
+    let inside = value >= section.address.get() && value < section.end().get();
+    let in_section = symbol.section != 0 && symbol.kind != elf::STT_TLS.0 && (section.is_code() || inside);
+    match check.place(value) {
+        Place::Moved(place) if in_section => Some(place),
+        _ => None,
+    }
 }
 
 fn expected_value(check: &Check, symbol: &Symbol) -> u64 {
-    let value = symbol.address.get();
-    match check.place(value) {
-        Place::Moved(place) if is_in_code(check, symbol) => place,
-        _ => value,
-    }
+    moved_value(check, symbol).unwrap_or(symbol.address.get())
 }
 
 /// What is wrong with value, size or section of `new`, which is `old` in the output.
@@ -101,7 +105,7 @@ pub(crate) fn value_fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<S
     if new.address.get() != value {
         return Some(format!("stands for {:#x}, not {value:#x}", new.address.get()));
     }
-    if value == old.address.get() {
+    if !check.code.holds(old.address.get()) || value == old.address.get() {
         if new.size != old.size {
             return Some(format!("has size {}, not {}", new.size, old.size));
         }
@@ -111,7 +115,9 @@ pub(crate) fn value_fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<S
     if inside.is_none_or(|s| !s.is_code() || value < s.address.get() || value >= s.end().get()) {
         return Some("names a section that it does not lie in".to_owned());
     }
-    let Some((start, end)) = check.places.fragment_at(value) else { return Some("lies in no fragment".to_owned()) };
+    let Some((start, end)) = check.places.fragment_at(value) else {
+        return Some("lies in no fragment".to_owned());
+    };
     let wrong_size = match (old.size, value == start) {
         (0, _) => new.size != 0,
         (_, true) if old.is_function() => new.size != end - start,
@@ -153,7 +159,8 @@ fn may_come(check: &Check, symbol: &Symbol) -> bool {
 fn check_section_symbols(check: &Check) -> Vec<Finding> {
     let sections = check.output.sections.as_slice();
     let symbols = check.output.symbols.iter().filter(|s| s.kind == elf::STT_SECTION.0);
-    let wrong = symbols.filter(|s| sections.get(usize::from(s.section)).is_none_or(|x| x.address != s.address));
+    let wrong =
+        symbols.filter(|s| sections.get(usize::from(s.section)).is_none_or(|x| x.address != s.address));
     let finding = |s: Symbol| {
         let what = format!("section symbol {} does not stand for its section", s.index);
         Finding::new(FindingKind::Symbol, what).output(s.address.get())

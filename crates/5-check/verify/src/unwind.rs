@@ -99,8 +99,7 @@ impl Compare<'_, '_, '_> {
             self.range(input, output, size)?;
             (input, output) = (input + size, output + size);
         }
-        let behind = insts.get(shape.body).filter(|_| shape.ends).map_or(0, |i| u64::from(i.len));
-        self.tail([input, input + behind], output, block.output_end())
+        self.tail([input, block.input_end()], output, block.output_end())
     }
 
     /// Instruction bytes that stand in both files have the same rows all along.
@@ -228,7 +227,9 @@ fn check_search_table(output: &Image, rows: &UnwindRows) -> Vec<Finding> {
             match table_rows.next() {
                 Ok(Some((start, entry))) => found.push((start.pointer(), entry.pointer())),
                 Ok(None) => break,
-                Err(error) => return fault(format!("the search table of unwind entries is cut short: {error}")),
+                Err(error) => {
+                    return fault(format!("the search table of unwind entries is cut short: {error}"));
+                }
             }
         }
     }

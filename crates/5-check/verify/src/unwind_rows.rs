@@ -57,7 +57,12 @@ impl UnwindRows {
         let section = &image.sections[id];
         let bytes = image.section_bytes(id);
         let bytes = bytes.get((address - section.address.get()) as usize..).unwrap_or(&[]);
-        let table = Table { frame: EhFrame::new(bytes, LittleEndian), bases: bases(image, address), address, size: bytes.len() };
+        let table = Table {
+            frame: EhFrame::new(bytes, LittleEndian),
+            bases: bases(image, address),
+            address,
+            size: bytes.len(),
+        };
         let entries = table.entries().map_err(|e| format!("the unwind table is damaged: {e}"))?;
         let parts: Vec<Self> = entries
             .par_chunks(CHUNK)

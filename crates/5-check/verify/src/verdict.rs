@@ -175,7 +175,8 @@ mod tests {
 
     #[test]
     fn numbers_are_grouped() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (13627, "13,627"), (1234567, "1,234,567")]
+        for (number, text) in
+            [(0, "0"), (999, "999"), (1000, "1,000"), (13627, "13,627"), (1234567, "1,234,567")]
         {
             assert_eq!(Thousands(number).to_string(), text);
         }
