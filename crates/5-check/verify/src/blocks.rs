@@ -32,7 +32,7 @@ fn check_function(check: &Check, function: &MovedFunction) -> Vec<Finding> {
         let walk = Walk { check, input: block.input, output: block.output, end: block.output_end() };
         if block.added { walk.padding(true).err() } else { walk.block(block).err() }
     });
-    findings.extend(faults.take(ENOUGH));
+    findings.extend(faults.take(ENOUGH).map(|fault| *fault));
     findings
 }
 
@@ -47,7 +47,7 @@ fn check_gaps(check: &Check) -> Vec<Finding> {
             return None;
         }
         let walk = Walk { check, input: 0, output: start, end };
-        walk.padding(false).err().map(|finding| Finding { input: None, ..finding })
+        walk.padding(false).err().map(|finding| Finding { input: None, ..*finding })
     });
     gaps.take(ENOUGH).collect()
 }
@@ -62,11 +62,11 @@ struct Walk<'w, 'c, 'a> {
 }
 
 impl Walk<'_, '_, '_> {
-    fn finding(&self, kind: FindingKind, what: impl Into<String>) -> Finding {
-        Finding::new(kind, what).input(self.input).output(self.output)
+    fn finding(&self, kind: FindingKind, what: impl Into<String>) -> Box<Finding> {
+        Box::new(Finding::new(kind, what).input(self.input).output(self.output))
     }
 
-    fn block(mut self, block: &Block) -> Result<(), Finding> {
+    fn block(mut self, block: &Block) -> Result<(), Box<Finding>> {
         let code = &self.check.code;
         let insts = &code.insts[code.range(block.input, block.input_end())];
         let size: u64 = insts.iter().map(|i| u64::from(i.len)).sum();
@@ -117,7 +117,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// The next instruction is the input's, with operands that mean the same.
-    fn same_inst(&mut self, inst: &Inst) -> Result<(), Finding> {
+    fn same_inst(&mut self, inst: &Inst) -> Result<(), Box<Finding>> {
         let len = usize::from(inst.len);
         let original = self.check.code.bytes(self.input, len).unwrap_or(&[]);
         let output = self.bytes();
@@ -139,7 +139,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Says whether the operand or the instruction itself is another one.
-    fn difference(&self, inst: &Inst, original: &[u8]) -> Finding {
+    fn difference(&self, inst: &Inst, original: &[u8]) -> Box<Finding> {
         let len = usize::from(inst.len);
         let output = self.bytes().get(..len).unwrap_or(&[]);
         let mut fields: Vec<std::ops::Range<usize>> =
@@ -162,7 +162,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// A call whose target takes the return address as data would learn where the code now is.
-    fn learns_no_address(&self, inst: &Inst) -> Result<(), Finding> {
+    fn learns_no_address(&self, inst: &Inst) -> Result<(), Box<Finding>> {
         if inst.kind != Kind::Call {
             return Ok(());
         }
@@ -182,7 +182,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Behind a block that is only the prefix of an instruction the instruction itself must follow at once.
-    fn prefixed(&self) -> Result<(), Finding> {
+    fn prefixed(&self) -> Result<(), Box<Finding>> {
         let follows = flow::is_place(&self.check.code, &self.check.places, self.input, self.output);
         if follows && self.output == self.end {
             return Ok(());
@@ -195,7 +195,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Control that arrives here does what the input does at `input`.
-    fn goes_on(&self, input: u64) -> Result<(), Finding> {
+    fn goes_on(&self, input: u64) -> Result<(), Box<Finding>> {
         if self.corresponds(input, self.output) {
             return Ok(());
         }
@@ -211,7 +211,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// The instruction that ends the input's block.
-    fn terminator(&mut self, inst: &Inst) -> Result<(), Finding> {
+    fn terminator(&mut self, inst: &Inst) -> Result<(), Box<Finding>> {
         let target = inst.target(self.input);
         let next = self.input + u64::from(inst.len);
         match inst.kind {
@@ -238,7 +238,7 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    fn branch(&mut self, inst: &Inst, target: u64, next: u64) -> Result<(), Finding> {
+    fn branch(&mut self, inst: &Inst, target: u64, next: u64) -> Result<(), Box<Finding>> {
         let decoded = x86_64::decode(self.bytes()).filter(|d| flow::is_plain_branch(self.bytes(), d.len));
         let Some((Flow::Branch(condition, displacement), len)) = decoded.map(|d| (d.flow, d.len)) else {
             return Err(self.finding(FindingKind::Instruction, "a conditional branch is missing"));
@@ -255,7 +255,7 @@ impl Walk<'_, '_, '_> {
         self.goes_on(next)
     }
 
-    fn leads(&self, target: u64, taken: u64) -> Result<(), Finding> {
+    fn leads(&self, target: u64, taken: u64) -> Result<(), Box<Finding>> {
         if self.corresponds(target, taken) {
             return Ok(());
         }
@@ -263,7 +263,7 @@ impl Walk<'_, '_, '_> {
         Err(self.finding(FindingKind::Target, what))
     }
 
-    fn direct_target(&self) -> Result<u64, Finding> {
+    fn direct_target(&self) -> Result<u64, Box<Finding>> {
         let decoded = x86_64::decode(self.bytes());
         decoded
             .and_then(|d| Some(self.output + u64::from(d.len)).zip(d.flow.displacement()))
@@ -272,7 +272,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// From here to the block's end stand only jumps, nops and traps, and counters in added blocks.
-    fn padding(mut self, jumps: bool) -> Result<(), Finding> {
+    fn padding(mut self, jumps: bool) -> Result<(), Box<Finding>> {
         while self.output < self.end {
             self.skip_counters();
             if self.output >= self.end {

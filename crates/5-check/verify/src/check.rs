@@ -30,12 +30,17 @@ impl Check<'_, '_> {
     ///
     /// # Errors
     /// A finding if it refers to moved code in a way that moving cannot keep.
-    pub fn expected_bytes(&self, inst: &Inst, address: u64, output: u64) -> Result<[u8; INST_MAX], Finding> {
+    pub fn expected_bytes(
+        &self,
+        inst: &Inst,
+        address: u64,
+        output: u64,
+    ) -> Result<[u8; INST_MAX], Box<Finding>> {
         let len = usize::from(inst.len);
         let bytes = self.code.bytes(address, len).unwrap_or(&[]);
         let mut expected = [0; INST_MAX];
         expected[..bytes.len()].copy_from_slice(bytes);
-        let finding = |kind, what: String| Finding::new(kind, what).input(address).output(output);
+        let finding = |kind, what: String| Box::new(Finding::new(kind, what).input(address).output(output));
         if let Some((field, size)) = inst.field() {
             let target = inst.target(address);
             let place = if self.references.means_data(address + field as u64) {
@@ -80,7 +85,13 @@ impl Check<'_, '_> {
         Ok(expected)
     }
 
-    fn operand_place(&self, inst: &Inst, address: u64, output: u64, target: u64) -> Result<u64, Finding> {
+    fn operand_place(
+        &self,
+        inst: &Inst,
+        address: u64,
+        output: u64,
+        target: u64,
+    ) -> Result<u64, Box<Finding>> {
         let kind = if inst.has_rip() { FindingKind::Operand } else { FindingKind::Target };
         let fault = match self.place(target) {
             Place::Same => return Ok(target),
@@ -90,8 +101,7 @@ impl Check<'_, '_> {
             Place::Moved(place) => return Ok(place),
             Place::Nowhere => "leads to a place in moved code that has no counterpart",
         };
-        Err(Finding::new(kind, format!("the instruction {fault}, at {target:#x}"))
-            .input(address)
-            .output(output))
+        let what = format!("the instruction {fault}, at {target:#x}");
+        Err(Box::new(Finding::new(kind, what).input(address).output(output)))
     }
 }

@@ -1,5 +1,6 @@
 //! Code that stays where it is: references from it into moved code must have followed; everything else in it
-//! must be as it was.
+//! must be as it was. A branch with a one-byte displacement cannot follow; it keeps leading to the old entry,
+//! where a stub must stand.
 
 use crate::check::Check;
 use crate::code::CodeSection;
@@ -10,16 +11,23 @@ use crate::verdict::{Finding, FindingKind};
 /// Findings of this kind after which a section is not looked at further.
 const ENOUGH: usize = 64;
 
+/// What code that did not move asks for.
+#[derive(Default)]
+pub(crate) struct Demands {
+    pub findings: Vec<Finding>,
+    /// Instruction and target of each branch that needs a stub at its target.
+    pub stubs: Vec<(u64, u64)>,
+}
+
 /// What must have changed in code that did not move.
-pub(crate) fn expect(check: &Check, layout: &Layout, expected: &mut Vec<Expected>) -> Vec<Finding> {
-    if check.places.moved.is_empty() {
-        return Vec::new();
+pub(crate) fn expect(check: &Check, layout: &Layout, expected: &mut Vec<Expected>) -> Demands {
+    let mut demands = Demands::default();
+    if !check.places.moved.is_empty() {
+        for section in &check.code.sections {
+            expect_in(check, layout, section, expected, &mut demands);
+        }
     }
-    let mut findings = Vec::new();
-    for section in &check.code.sections {
-        expect_in(check, layout, section, expected, &mut findings);
-    }
-    findings
+    demands
 }
 
 fn expect_in(
@@ -27,7 +35,7 @@ fn expect_in(
     layout: &Layout,
     section: &CodeSection,
     expected: &mut Vec<Expected>,
-    findings: &mut Vec<Finding>,
+    demands: &mut Demands,
 ) {
     let kept = |index: usize, address: u64| {
         check.places.of_inst(index) == Place::Same && !check.places.is_moved(address)
@@ -38,11 +46,15 @@ fn expect_in(
         if (field.is_none() && absolute.is_empty()) || !kept(index, address) {
             continue;
         }
+        if field.is_some_and(|(_, size)| size == 1) && absolute.is_empty() {
+            demands.stubs.push((address, inst.target(address)));
+            continue;
+        }
         let bytes = match check.expected_bytes(inst, address, address) {
             Ok(bytes) => bytes,
             Err(finding) => {
-                if findings.len() < ENOUGH {
-                    findings.push(Finding { kind: FindingKind::KeptCode, ..finding });
+                if demands.findings.len() < ENOUGH {
+                    demands.findings.push(Finding { kind: FindingKind::KeptCode, ..*finding });
                 }
                 continue;
             }

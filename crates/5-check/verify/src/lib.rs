@@ -96,13 +96,14 @@ fn read_unwinding(image: &Image) -> Result<UnwindRows, String> {
 /// Everything that stays where it was, and the tables that are not loaded.
 fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     let mut expected: Vec<Expected> = Vec::new();
-    let mut findings = kept_code::expect(check, layout, &mut expected);
+    let demands = kept_code::expect(check, layout, &mut expected);
+    let mut findings = demands.findings;
     findings.extend(pointers::expect(check, layout, &mut expected));
     findings.extend(dynamic::expect(check, &mut expected));
     expected.extend(jump_tables::expect(check, layout));
     let expected = expected::in_order(expected);
 
-    let (old_code, stubs) = old_code::check(check, layout);
+    let (old_code, stubs) = old_code::check(check, layout, &demands.stubs);
     let displaced = check.places.displaced.iter().map(|d| (d.start, d.end));
     let left = check.places.moved.iter().chain(&stubs).copied().chain(displaced);
     let mut apart: Vec<(u64, u64)> =

@@ -15,9 +15,16 @@ const ENOUGH: usize = 64;
 pub(crate) type Stub = (u64, u64);
 
 /// Checks the left places of all moved functions; returns what the stubs cover, ascending, too.
-pub(crate) fn check(check: &Check, layout: &Layout) -> (Vec<Finding>, Vec<Stub>) {
+/// `demanded` are branches and the old entries that they still lead to.
+pub(crate) fn check(check: &Check, layout: &Layout, demanded: &[(u64, u64)]) -> (Vec<Finding>, Vec<Stub>) {
     let mut findings = Vec::new();
     let stubs = stubs(check, layout, &mut findings);
+    for &(branch, target) in demanded {
+        if stubs.binary_search_by_key(&target, |s| s.0).is_err() && findings.len() < ENOUGH {
+            let what = format!("a short branch still leads to {target:#x}, from where code moved away");
+            findings.push(Finding::new(FindingKind::KeptCode, what).input(branch).output(branch));
+        }
+    }
     let mut rest = stubs.iter().peekable();
     let mut checked = 0;
     for &(start, end) in &check.places.moved {

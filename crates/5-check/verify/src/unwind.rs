@@ -59,7 +59,9 @@ pub(crate) fn check(check: &Check, rows: &Unwinding) -> Vec<Finding> {
 fn check_function(check: &Check, rows: &Unwinding, function: &MovedFunction) -> Option<Finding> {
     let mut compare = Compare { check, rows, hint_input: 0, hint_output: 0 };
     let blocks = &check.places.blocks[function.blocks.clone()];
-    blocks.iter().find_map(|b| if b.added { compare.added(b).err() } else { compare.block(b).err() })
+    let fault =
+        blocks.iter().find_map(|b| if b.added { compare.added(b).err() } else { compare.block(b).err() });
+    fault.map(|fault| *fault)
 }
 
 /// Compares rows along moved blocks.
@@ -70,16 +72,17 @@ struct Compare<'x, 'c, 'a> {
     hint_output: usize,
 }
 
-fn finding(input: u64, output: u64) -> Finding {
+fn finding(input: u64, output: u64) -> Box<Finding> {
     let what = "unwinding from here gives another caller or other registers";
-    Finding::new(FindingKind::Unwind, what).input(input).output(output)
+    Box::new(Finding::new(FindingKind::Unwind, what).input(input).output(output))
 }
 
 impl Compare<'_, '_, '_> {
-    fn block(&mut self, block: &Block) -> Result<(), Finding> {
+    fn block(&mut self, block: &Block) -> Result<(), Box<Finding>> {
         if self.rows.input.has_lsda(block.input) {
             let what = "a function with landing pads moved, which is not supported";
-            return Err(Finding::new(FindingKind::Unwind, what).input(block.input).output(block.output));
+            let finding = Finding::new(FindingKind::Unwind, what).input(block.input).output(block.output);
+            return Err(Box::new(finding));
         }
         let code = &self.check.code;
         let insts = &code.insts[code.range(block.input, block.input_end())];
@@ -103,7 +106,7 @@ impl Compare<'_, '_, '_> {
     }
 
     /// Instruction bytes that stand in both files have the same rows all along.
-    fn range(&mut self, mut input: u64, mut output: u64, mut len: u64) -> Result<(), Finding> {
+    fn range(&mut self, mut input: u64, mut output: u64, mut len: u64) -> Result<(), Box<Finding>> {
         while len > 0 {
             let (old, old_end) = self.rows.input.at(&mut self.hint_input, input);
             let (new, new_end) = self.rows.output.at(&mut self.hint_output, output);
@@ -118,7 +121,7 @@ impl Compare<'_, '_, '_> {
 
     /// Counter code has the rows of the instruction that it stands before; where it moves the stack pointer,
     /// only its start is looked at. Returns where the counter code ends.
-    fn counters(&mut self, input: u64, mut output: u64) -> Result<u64, Finding> {
+    fn counters(&mut self, input: u64, mut output: u64) -> Result<u64, Box<Finding>> {
         let places = &self.check.places;
         let Some(counters) = &places.counters else { return Ok(output) };
         while let Some(counter) = counters.parse(places.output_bytes(output), output) {
@@ -135,7 +138,7 @@ impl Compare<'_, '_, '_> {
 
     /// The branch of a block and what was added behind it have the row of the input's branch, or of what
     /// follows it. Padding may have any.
-    fn tail(&mut self, inputs: [u64; 2], mut output: u64, end: u64) -> Result<(), Finding> {
+    fn tail(&mut self, inputs: [u64; 2], mut output: u64, end: u64) -> Result<(), Box<Finding>> {
         let allowed = inputs.map(|input| self.rows.input.at(&mut self.hint_input, input).0);
         while output < end {
             let (row, row_end) = self.rows.output.at(&mut self.hint_output, output);
@@ -156,7 +159,7 @@ impl Compare<'_, '_, '_> {
     }
 
     /// Added code has the row of where it leads.
-    fn added(&mut self, block: &Block) -> Result<(), Finding> {
+    fn added(&mut self, block: &Block) -> Result<(), Box<Finding>> {
         let destination = crate::flow::destination(&self.check.places, block.output);
         let there = self.rows.output.at(&mut self.hint_output, destination).0;
         let (here, end) = self.rows.output.at(&mut self.hint_output, block.output);
@@ -165,7 +168,7 @@ impl Compare<'_, '_, '_> {
             return Ok(());
         }
         let what = "unwinding from added code gives another caller or other registers";
-        Err(Finding::new(FindingKind::Unwind, what).output(block.output))
+        Err(Box::new(Finding::new(FindingKind::Unwind, what).output(block.output)))
     }
 }
 
@@ -194,7 +197,7 @@ fn check_kept(check: &Check, rows: &Unwinding) -> Vec<Finding> {
         }
         let (old, old_end) = rows.input.at(&mut hint_input, at);
         if old != new {
-            findings.push(finding(at, at));
+            findings.push(*finding(at, at));
         }
         at = old_end.min(new_end).min(start).min(end);
     }
