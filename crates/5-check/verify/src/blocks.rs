@@ -3,8 +3,12 @@
 
 use crate::check::Check;
 use crate::code::{Inst, Kind};
+use crate::counters::Effect;
+use crate::expected::Layout;
 use crate::flow;
+use crate::liveness::Liveness;
 use crate::places::{Block, MovedFunction, Shape};
+use crate::taken;
 use crate::verdict::{Finding, FindingKind};
 use afterlink_isa::{Flow, x86_64};
 use rayon::prelude::*;
@@ -13,23 +17,27 @@ use rayon::prelude::*;
 const ENOUGH: usize = 4;
 
 /// Checks all moved functions and the padding between them.
-pub(crate) fn check(check: &Check) -> Vec<Finding> {
+pub(crate) fn check(check: &Check, layout: &Layout) -> Vec<Finding> {
     let functions = &check.places.functions;
+    let taken = check.places.counters.map_or(Vec::new(), |_| taken::addresses(check, layout));
     let mut findings: Vec<Finding> =
-        functions.par_iter().flat_map_iter(|function| check_function(check, function)).collect();
+        functions.par_iter().flat_map_iter(|function| check_function(check, function, &taken)).collect();
     findings.extend(check_gaps(check));
     findings
 }
 
-fn check_function(check: &Check, function: &MovedFunction) -> Vec<Finding> {
+fn check_function(check: &Check, function: &MovedFunction, taken: &[u64]) -> Vec<Finding> {
     let blocks = &check.places.blocks[function.blocks.clone()];
     let mut findings = Vec::new();
     if blocks.first().is_none_or(|b| b.added || b.input != function.entry) {
         let what = "the function's first block is not its entry";
         findings.push(Finding::new(FindingKind::Map, what).input(function.entry));
     }
+    let liveness = check.places.counters.map(|_| Liveness::of(check, function, taken));
+    let liveness = liveness.as_ref();
     let faults = blocks.iter().filter_map(|block| {
-        let walk = Walk { check, input: block.input, output: block.output, end: block.output_end() };
+        let (input, output, end) = (block.input, block.output, block.output_end());
+        let walk = Walk { check, liveness, input, output, end };
         if block.added { walk.padding(true).err() } else { walk.block(block).err() }
     });
     findings.extend(faults.take(ENOUGH).map(|fault| *fault));
@@ -46,7 +54,7 @@ fn check_gaps(check: &Check) -> Vec<Finding> {
         if bytes.iter().all(|&byte| byte == 0) {
             return None;
         }
-        let walk = Walk { check, input: 0, output: start, end };
+        let walk = Walk { check, liveness: None, input: 0, output: start, end };
         walk.padding(false).err().map(|finding| Finding { input: None, ..*finding })
     });
     gaps.take(ENOUGH).collect()
@@ -55,6 +63,8 @@ fn check_gaps(check: &Check) -> Vec<Finding> {
 /// A position in both files.
 struct Walk<'w, 'c, 'a> {
     check: &'w Check<'c, 'a>,
+    /// Set for an instrumented output.
+    liveness: Option<&'w Liveness>,
     input: u64,
     output: u64,
     /// Where the output's block ends.
@@ -76,9 +86,9 @@ impl Walk<'_, '_, '_> {
         }
         let shape = Shape::of(insts);
         let mut behind_prefix = false;
-        for inst in &insts[..shape.body] {
+        for (i, inst) in insts[..shape.body].iter().enumerate() {
             if !behind_prefix {
-                self.skip_counters();
+                self.counters(block.input, i)?;
             }
             self.same_inst(inst)?;
             behind_prefix = inst.is_prefix();
@@ -87,7 +97,7 @@ impl Walk<'_, '_, '_> {
             return self.prefixed();
         }
         if shape.ends {
-            self.skip_counters();
+            self.counters(block.input, shape.body)?;
             self.terminator(&insts[shape.body])?;
             if let Some(behind) = insts[shape.body + 1..].iter().position(|i| !i.is_padding()) {
                 self.input += insts[shape.body + 1..][..behind].iter().map(|i| u64::from(i.len)).sum::<u64>();
@@ -101,13 +111,16 @@ impl Walk<'_, '_, '_> {
         self.padding(true)
     }
 
-    /// Counters stand in front of an instruction that they do not disturb; `counters` has proven that.
-    fn skip_counters(&mut self) {
-        if let Some(counters) = &self.check.places.counters {
-            let places = &self.check.places;
-            let at = self.output - places.new_start;
-            self.output += counters.len_at(places.new_bytes, at, places.new_start);
+    /// Counter code may stand in front of the block's instruction with that index if it disturbs nothing.
+    fn counters(&mut self, block: u64, index: usize) -> Result<(), Box<Finding>> {
+        let Some(counters) = &self.check.places.counters else { return Ok(()) };
+        while let Some(counter) = counters.parse(self.bytes(), self.output) {
+            if self.liveness.is_some_and(|l| l.forbids(block, index, counter.effect)) {
+                return Err(self.finding(FindingKind::Counter, counter.effect.fault()));
+            }
+            self.output += counter.len;
         }
+        Ok(())
     }
 
     /// The next output bytes, as far as the block goes.
@@ -190,13 +203,22 @@ impl Walk<'_, '_, '_> {
         Err(self.finding(FindingKind::FallThrough, "a prefix does not stand before its instruction"))
     }
 
-    fn corresponds(&self, input: u64, output: u64) -> bool {
-        flow::corresponds(&self.check.code, &self.check.places, input, output)
+    /// Whether control at `output` does what control at `input` does; counter code on the way must disturb
+    /// nothing that is read there.
+    fn corresponds(&self, input: u64, output: u64) -> Result<bool, Box<Finding>> {
+        let meeting = flow::corresponds(&self.check.code, &self.check.places, input, output);
+        let Some(meeting) = meeting else { return Ok(false) };
+        let forbidden =
+            |effect: &&Effect| self.liveness.is_some_and(|l| l.forbids(meeting.input, 0, **effect));
+        match meeting.effects.iter().find(forbidden) {
+            Some(effect) => Err(self.finding(FindingKind::Counter, effect.fault())),
+            None => Ok(true),
+        }
     }
 
     /// Control that arrives here does what the input does at `input`.
     fn goes_on(&self, input: u64) -> Result<(), Box<Finding>> {
-        if self.corresponds(input, self.output) {
+        if self.corresponds(input, self.output)? {
             return Ok(());
         }
         let what = format!("behind the block control does not go on to what was at {input:#x}");
@@ -217,7 +239,7 @@ impl Walk<'_, '_, '_> {
         match inst.kind {
             Kind::Jump => {
                 let what = || format!("control does not jump to what was at {target:#x}");
-                if !self.corresponds(target, self.output) {
+                if !self.corresponds(target, self.output)? {
                     return Err(self.finding(FindingKind::Target, what()));
                 }
                 Ok(())
@@ -256,7 +278,7 @@ impl Walk<'_, '_, '_> {
     }
 
     fn leads(&self, target: u64, taken: u64) -> Result<(), Box<Finding>> {
-        if self.corresponds(target, taken) {
+        if self.corresponds(target, taken)? {
             return Ok(());
         }
         let what = format!("the branch leads to {taken:#x}, which is not what was at {target:#x}");
@@ -274,9 +296,11 @@ impl Walk<'_, '_, '_> {
     /// From here to the block's end stand only jumps, nops and traps, and counters in added blocks.
     fn padding(mut self, jumps: bool) -> Result<(), Box<Finding>> {
         while self.output < self.end {
-            self.skip_counters();
-            if self.output >= self.end {
-                break;
+            if let Some(counters) = &self.check.places.counters
+                && let Some(counter) = counters.parse(self.bytes(), self.output)
+            {
+                self.output += counter.len;
+                continue;
             }
             let inst = x86_64::decode(self.bytes());
             let allowed = inst.filter(|i| match i.flow {

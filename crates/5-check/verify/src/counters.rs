@@ -36,6 +36,17 @@ pub(crate) enum Effect {
     Nothing(u8),
 }
 
+impl Effect {
+    /// What is wrong where the effect disturbs the program.
+    pub fn fault(self) -> &'static str {
+        match self {
+            Self::Flags => "counter code changes flags that are still read",
+            Self::Register(_) => "counter code changes a register that may still be read",
+            Self::Nothing(_) => "counter code disturbs the program",
+        }
+    }
+}
+
 const STEP_DOWN: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0x80];
 const STEP_UP: [u8; 8] = [0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0];
 

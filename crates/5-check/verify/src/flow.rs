@@ -3,16 +3,26 @@
 //! nops and direct jumps on either side, and counter code on the output's.
 
 use crate::code::{Code, Kind};
+use crate::counters::Effect;
 use crate::places::{Place, Places};
 use afterlink_isa::{Flow, x86_64};
 
 /// Steps followed on one side; real code needs three or four.
 const STEPS: usize = 8;
 
-/// Whether control at `output` does what control at `input` does.
-pub(crate) fn corresponds(code: &Code, places: &Places, input: u64, output: u64) -> bool {
+/// How two places came to correspond.
+pub(crate) struct Meeting {
+    /// The place of the input where both sides met.
+    pub input: u64,
+    /// What counter code on the way changed.
+    pub effects: Vec<Effect>,
+}
+
+/// Whether control at `output` does what control at `input` does, but for counting.
+pub(crate) fn corresponds(code: &Code, places: &Places, input: u64, output: u64) -> Option<Meeting> {
+    let mut effects = Vec::new();
     if is_place(code, places, input, output) {
-        return true;
+        return Some(Meeting { input, effects });
     }
     let mut inputs = [input; STEPS];
     let mut count = 1;
@@ -24,15 +34,14 @@ pub(crate) fn corresponds(code: &Code, places: &Places, input: u64, output: u64)
     }
     let mut at = output;
     for _ in 0..STEPS {
-        if inputs[..count].iter().any(|&input| is_place(code, places, input, at)) {
-            return true;
+        if let Some(&input) = inputs[..count].iter().find(|&&input| is_place(code, places, input, at)) {
+            return Some(Meeting { input, effects });
         }
-        match step_output(places, at) {
-            Some(next) => at = next,
-            None => return false,
-        }
+        let (next, effect) = step_output(places, at)?;
+        at = next;
+        effects.extend(effect);
     }
-    false
+    None
 }
 
 /// Whether `output` is the very place of `input`.
@@ -57,7 +66,7 @@ fn step_input(code: &Code, at: u64) -> Option<u64> {
 pub(crate) fn destination(places: &Places, mut at: u64) -> u64 {
     for _ in 0..STEPS {
         match step_output(places, at) {
-            Some(next) => at = next,
+            Some((next, _)) => at = next,
             None => break,
         }
     }
@@ -65,18 +74,18 @@ pub(crate) fn destination(places: &Places, mut at: u64) -> u64 {
 }
 
 /// Only the new segment is followed through: nothing may rely on what stands where moved code was.
-fn step_output(places: &Places, at: u64) -> Option<u64> {
+fn step_output(places: &Places, at: u64) -> Option<(u64, Option<Effect>)> {
     let bytes = places.output_bytes(at);
     if let Some(counter) = places.counters.as_ref().and_then(|c| c.parse(bytes, at)) {
-        return Some(at + counter.len);
+        return Some((at + counter.len, Some(counter.effect)));
     }
     let inst = x86_64::decode(&bytes[..bytes.len().min(15)])?;
     let next = at + u64::from(inst.len);
     match inst.flow {
         Flow::Jump(displacement) if is_plain_branch(bytes, inst.len) => {
-            Some(next.wrapping_add(displacement as u64))
+            Some((next.wrapping_add(displacement as u64), None))
         }
-        Flow::Next if inst.nop => Some(next),
+        Flow::Next if inst.nop => Some((next, None)),
         _ => None,
     }
 }

@@ -43,28 +43,45 @@ fn bases(check: &Check) -> Vec<u64> {
     bases
 }
 
+/// A signed word of a file.
+fn word_at(file: &[u8], offset: u64, size: u8) -> Option<i64> {
+    let size = usize::from(size);
+    let slice = file.get(offset as usize..)?.get(..size)?;
+    let mut bytes = [if slice[size - 1] & 0x80 != 0 { 0xff } else { 0 }; 8];
+    bytes[..size].copy_from_slice(slice);
+    Some(i64::from_le_bytes(bytes))
+}
+
+/// Bases for a word, the likeliest first; last the word's own address: a pointer relative to itself.
+fn candidates(bases: &[u64], word: Field) -> impl Iterator<Item = u64> {
+    let below = bases.partition_point(|&base| base <= word.address);
+    bases[..below].iter().rev().take(BASES).copied().chain([word.address])
+}
+
+/// Where the input's words lead.
+pub(crate) fn targets(check: &Check, layout: &Layout) -> Vec<u64> {
+    let bases = bases(check);
+    let target = |word: &Field| {
+        let old = word_at(check.input.bytes, layout.offset(word.address)?, word.size)?;
+        let mut targets = candidates(&bases, *word).map(|base| base.wrapping_add(old as u64));
+        targets.find(|&target| check.code.index_at(target).is_some())
+    };
+    check.references.relative_words.iter().filter_map(target).collect()
+}
+
 fn expect_word(check: &Check, layout: &Layout, bases: &[u64], word: Field) -> Option<Expected> {
     let offset = layout.offset(word.address)?;
-    let size = usize::from(word.size);
-    let bytes = |file: &[u8]| {
-        let slice = file.get(offset as usize..)?.get(..size)?;
-        let mut bytes = [if slice[size - 1] & 0x80 != 0 { 0xff } else { 0 }; 8];
-        bytes[..size].copy_from_slice(slice);
-        Some(i64::from_le_bytes(bytes))
-    };
-    let (old, new) = (bytes(check.input.bytes)?, bytes(check.output.bytes)?);
-    let below = bases.partition_point(|&base| base <= word.address);
-    // Last, the word's own address: a pointer relative to itself.
-    let candidates = bases[..below].iter().rev().take(BASES).copied().chain([word.address]);
+    let old = word_at(check.input.bytes, offset, word.size)?;
+    let new = word_at(check.output.bytes, offset, word.size)?;
     let mut first = None;
-    for base in candidates {
+    for base in candidates(bases, word) {
         let target = base.wrapping_add(old as u64);
         let right = match check.place(target) {
             Place::Moved(place) => place.wrapping_sub(base) as i64,
             Place::Same if check.code.index_at(target).is_some() => old,
             _ => continue,
         };
-        if size == 4 && i32::try_from(right).is_err() {
+        if word.size == 4 && i32::try_from(right).is_err() {
             continue;
         }
         if right == new {

@@ -18,6 +18,7 @@ mod flow;
 mod functions;
 mod jump_tables;
 mod kept_code;
+mod liveness;
 mod loaded;
 mod old_code;
 mod places;
@@ -25,7 +26,9 @@ mod pointers;
 mod references;
 mod sections;
 mod segments;
+mod start_up;
 mod symbols;
+mod taken;
 mod unwind;
 mod unwind_rows;
 mod verdict;
@@ -77,7 +80,7 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
     let check = Check { input, output, code, functions, references, places };
     let layout = Layout::of(input);
     let (moved, rest) = rayon::join(
-        || blocks::check(&check),
+        || blocks::check(&check, &layout),
         || {
             let mut findings = unwind::check(&check, &rows);
             findings.extend(check_kept(&check, &layout));
@@ -129,7 +132,7 @@ fn check_entry(check: &Check) -> Option<Finding> {
     };
     let found = check.output.entry.get();
     if check.places.counters.is_some() {
-        return None;
+        return start_up::check(check, wanted);
     }
     let what = format!("the program starts at {found:#x}, not at {wanted:#x}");
     (found != wanted).then(|| Finding::new(FindingKind::EntryPoint, what).input(entry).output(found))

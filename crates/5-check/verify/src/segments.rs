@@ -3,7 +3,7 @@
 
 use crate::expected::Layout;
 use crate::verdict::{Finding, FindingKind};
-use afterlink_image::{Image, Note, Segment, elf, notes};
+use afterlink_image::{Image, LinkKind, Note, Segment, elf, notes};
 
 const HEADER_SIZE: u64 = 64;
 const PROGRAM_HEADER_SIZE: u64 = 56;
@@ -42,7 +42,7 @@ fn check_header(input: &Image, output: &Image) -> Vec<Finding> {
     if output.program_headers.get() != HEADER_SIZE {
         findings.push(finding(FindingKind::Header, "the program headers do not follow the file header"));
     }
-    if output.section_headers.get() % 8 != 0 {
+    if !output.section_headers.get().is_multiple_of(8) {
         findings.push(finding(FindingKind::Header, "the section headers are not aligned"));
     }
     findings
@@ -162,6 +162,10 @@ fn check_others(input: &Image, output: &Image) -> Vec<Finding> {
     let mut olds = olds;
     if count(&news) < count(&olds) {
         olds.retain(|s| !is_properties(s));
+    }
+    // Only a dynamic linker, or code that relocates itself, looks for this one.
+    if input.link_kind == LinkKind::Static && !news.iter().any(|s| s.kind == elf::PT_PHDR.0) {
+        olds.retain(|s| s.kind != elf::PT_PHDR.0);
     }
     if !olds.iter().map(|s| s.kind).eq(news.iter().map(|s| s.kind)) {
         return vec![finding(FindingKind::Segment, "the kinds of the program headers differ")];
