@@ -1,6 +1,7 @@
 //! Program and profile in, the program in its new order out.
 
 use crate::report::{Report, refusals};
+use crate::check::{Check, check_pair};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::{Error, Refusal, Result};
 use afterlink_emit::EmitOptions;
@@ -24,13 +25,6 @@ pub struct OptimizeOptions {
     pub check: Check,
     /// The options as the user wrote them, for the note in the output.
     pub note: String,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Check {
-    #[default]
-    Prove,
-    Skip,
 }
 
 /// The new program.
@@ -62,6 +56,8 @@ pub fn optimize(
     progress.step("writing");
     let emit = EmitOptions { trap_old_code: options.trap_old_code, note: options.note.clone(), runtime: None };
     let emitted = afterlink_emit::emit(&image, &program, &placement, &emit)?;
+    let seconds = started.elapsed().as_secs_f64();
+    let proven_functions = check_pair(input, &emitted.bytes, options.check, progress)?;
     let report = Report {
         functions: program.functions.len(),
         moved_functions: emitted.map.functions.len(),
@@ -75,8 +71,8 @@ pub fn optimize(
         cold_bytes: emitted.cold_bytes,
         input_bytes: input.len() as u64,
         output_bytes: emitted.bytes.len() as u64,
-        proven_functions: None,
-        seconds: started.elapsed().as_secs_f64(),
+        proven_functions,
+        seconds,
     };
     Ok(Optimized { bytes: emitted.bytes, report })
 }
