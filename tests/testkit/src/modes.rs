@@ -79,14 +79,10 @@ impl<'a> Bench<'a> {
         if outcome.exit == 0 {
             return Faults::new();
         }
-        let command: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
         let said = [outcome.stderr(), outcome.stdout()].join("\n");
-        vec![format!(
-            "{what}: afterlink {}: {}\n{}",
-            command.join(" "),
-            outcome.exit_text(),
-            said.lines().take(12).collect::<Vec<_>>().join("\n")
-        )]
+        let said: Vec<_> = said.lines().filter(|l| !l.is_empty()).take(12).collect();
+        let command = arguments[0].to_string_lossy();
+        vec![format!("{what}: afterlink {command}: {}\n{}", outcome.exit_text(), said.join("\n"))]
     }
 
     fn verify(&self, what: &str, output: &Path) -> Faults {
