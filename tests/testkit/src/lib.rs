@@ -11,6 +11,7 @@ pub mod judge;
 pub mod modes;
 pub mod plan;
 pub mod report;
+pub mod sandbox;
 pub mod symbols;
 pub mod tool;
 

@@ -20,20 +20,21 @@ pub struct Order {
     pub name: &'static str,
     pub blocks: &'static str,
     pub functions: &'static str,
+    pub split: &'static str,
     pub seed: u64,
 }
 
-const fn order(name: &'static str, kind: &'static str, seed: u64) -> Order {
-    Order { name, blocks: kind, functions: kind, seed }
+const fn order(name: &'static str, kind: &'static str, split: &'static str, seed: u64) -> Order {
+    Order { name, blocks: kind, functions: kind, split, seed }
 }
 
-/// All code moved, in the old order, in the opposite one, and in three random ones.
+/// All code moved, in the old order, in the opposite one, and in three random ones, two of them with functions split at random.
 pub const ORDERS: [Order; 5] = [
-    order("input", "input", 1),
-    order("reverse", "reverse", 1),
-    order("random-1", "random", 1),
-    order("random-2", "random", 2),
-    order("random-3", "random", 3),
+    order("input", "input", "none", 1),
+    order("reverse", "reverse", "none", 1),
+    order("random-1", "random", "none", 1),
+    order("random-2", "random", "random", 2),
+    order("random-3", "random", "random", 3),
 ];
 
 /// One variant at work: what was built, and what its original does.
@@ -64,7 +65,8 @@ impl<'a> Bench<'a> {
         &self.build
     }
 
-    fn output(&self, name: &str) -> PathBuf {
+    /// A path in the variant's own folder.
+    pub fn output(&self, name: &str) -> PathBuf {
         self.build.folder.join(name)
     }
 
@@ -97,7 +99,13 @@ impl<'a> Bench<'a> {
         self.reorder_as(order, &self.output(order.name), &["--trap-old-code"])
     }
 
-    fn reorder_as(&self, order: Order, output: &Path, more: &[&str]) -> Result<(PathBuf, PathBuf), Faults> {
+    /// The same under a name of the caller's, with more options.
+    pub fn reorder_as(
+        &self,
+        order: Order,
+        output: &Path,
+        more: &[&str],
+    ) -> Result<(PathBuf, PathBuf), Faults> {
         let report = output.with_extension("report.json");
         let mut arguments: Vec<OsString> = vec!["optimize".into(), (&self.build.program).into()];
         for word in
@@ -166,7 +174,7 @@ impl<'a> Bench<'a> {
 
     /// The same input and seed give the same bytes, whatever the output is called and however many threads work.
     fn check_determinism(&self) -> Faults {
-        let order = ORDERS[2];
+        let order = ORDERS[3];
         let mut written: BTreeSet<Vec<u8>> = BTreeSet::new();
         for (name, threads) in [("one", "1"), ("another-longer-name", "2")] {
             let output = self.output(name);
@@ -182,64 +190,55 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// Writes the instrumented program, which will count into `counters`.
+    pub fn instrument(&self, output: &Path, counters: &Path) -> Result<PathBuf, Faults> {
+        let program = &self.build.program;
+        self.job(
+            "instrument",
+            output,
+            &[
+                "instrument".into(),
+                program.into(),
+                "--counters".into(),
+                counters.into(),
+                "-o".into(),
+                output.into(),
+            ],
+        )
+    }
+
+    /// Runs a command that writes `output`.
+    fn job(&self, what: &str, output: &Path, arguments: &[OsString]) -> Result<PathBuf, Faults> {
+        let faults = self.afterlink(what, arguments);
+        if faults.is_empty() { Ok(output.to_owned()) } else { Err(faults) }
+    }
+
     /// Instrumented, run, its counts turned into a profile, and optimized by that.
-    fn check_profile(&self) -> Faults {
-        let (instrumented, counters) = (self.output("instrumented"), self.output("counters"));
-        let (profile, optimized) = (self.output("profile.fdata"), self.output("optimized"));
+    fn check_profile(&self) -> Result<(), Faults> {
+        let all_well = |faults: Faults| if faults.is_empty() { Ok(()) } else { Err(faults) };
+        let (counters, profile) = (self.output("counters"), self.output("profile.fdata"));
         let _ = fs::remove_file(&counters);
-        let (program, none) = (OsString::from(&self.build.program), Faults::new());
-        let steps: [(&str, Vec<OsString>); 3] = [
-            (
-                "instrument",
-                vec![
-                    "instrument".into(),
-                    program.clone(),
-                    "-o".into(),
-                    (&instrumented).into(),
-                    "--counters".into(),
-                    (&counters).into(),
-                ],
-            ),
-            (
-                "convert",
-                vec!["profile".into(), "convert".into(), (&counters).into(), "-o".into(), (&profile).into()],
-            ),
-            (
-                "optimize",
-                vec![
-                    "optimize".into(),
-                    program,
-                    "--profile".into(),
-                    (&profile).into(),
-                    "--trap-old-code".into(),
-                    "-o".into(),
-                    (&optimized).into(),
-                ],
-            ),
+        let instrumented = self.instrument(&self.output("instrumented"), &counters)?;
+        all_well(self.verify("instrumented", &instrumented))?;
+        all_well(self.hold_against_original("instrumented", &instrumented))?;
+        let convert: [OsString; 5] =
+            ["profile".into(), "convert".into(), (&counters).into(), "-o".into(), (&profile).into()];
+        self.job("convert", &profile, &convert)?;
+        all_well(self.check_calls(&profile))?;
+        let output = self.output("optimized");
+        let program = &self.build.program;
+        let optimize: [OsString; 7] = [
+            "optimize".into(),
+            program.into(),
+            "--profile".into(),
+            (&profile).into(),
+            "--trap-old-code".into(),
+            "-o".into(),
+            (&output).into(),
         ];
-        for (what, arguments) in &steps {
-            let mut faults = self.afterlink(what, arguments);
-            if faults.is_empty() {
-                faults = match *what {
-                    "instrument" => [
-                        self.verify("instrumented", &instrumented),
-                        self.hold_against_original("instrumented", &instrumented),
-                    ]
-                    .concat(),
-                    "convert" => self.check_calls(&profile),
-                    "optimize" => [
-                        self.verify("optimized", &optimized),
-                        self.hold_against_original("optimized", &optimized),
-                    ]
-                    .concat(),
-                    _ => none.clone(),
-                };
-            }
-            if !faults.is_empty() {
-                return faults;
-            }
-        }
-        none
+        self.job("optimize", &output, &optimize)?;
+        all_well(self.verify("optimized", &output))?;
+        all_well(self.hold_against_original("optimized", &output))
     }
 
     /// The profile counts each function of the plan's list exactly as often as it is called.
@@ -264,7 +263,7 @@ pub fn check_variant(case: &Case, variant: &Variant) -> Faults {
     };
     let mut faults: Faults = ORDERS.iter().flat_map(|&order| bench.check_order(order)).collect();
     faults.extend(bench.check_determinism());
-    faults.extend(bench.check_profile());
+    faults.extend(bench.check_profile().err().unwrap_or_default());
     if faults.is_empty() {
         for name in ["one", "another-longer-name", "instrumented", "optimized", "counters"] {
             let _ = fs::remove_file(bench.output(name));

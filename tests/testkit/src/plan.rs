@@ -58,7 +58,8 @@ pub struct Variant {
 }
 
 impl Variant {
-    fn parse(text: &str) -> Self {
+    /// Reads `gcc -O2 -static`.
+    pub fn parse(text: &str) -> Self {
         let mut words = text.split_whitespace().map(str::to_owned);
         Self { compiler: words.next().expect("a variant starts with its compiler"), flags: words.collect() }
     }

@@ -9,9 +9,15 @@ use serde_json::Value;
 pub fn refusals(report: &Path) -> Result<BTreeMap<String, String>, String> {
     let text = std::fs::read_to_string(report).map_err(|e| format!("{}: {e}", report.display()))?;
     let value: Value = serde_json::from_str(&text).map_err(|e| format!("{}: {e}", report.display()))?;
-    let list = value["refusals"].as_array().ok_or_else(|| format!("{}: no `refusals`", report.display()))?;
-    let pair = |v: &Value| Some((v["function"].as_str()?.to_owned(), v["reason"].as_str()?.to_owned()));
-    Ok(list.iter().filter_map(pair).collect())
+    let reasons = value["refused"].as_array().ok_or_else(|| format!("{}: no `refused`", report.display()))?;
+    let mut found = BTreeMap::new();
+    for group in reasons {
+        let reason = group["reason"].as_str().unwrap_or_default();
+        for function in group["functions"].as_array().into_iter().flatten() {
+            found.insert(function["name"].as_str().unwrap_or_default().to_owned(), reason.to_owned());
+        }
+    }
+    Ok(found)
 }
 
 /// How often the fdata text says that `function` was called: the sum of the records from another function to its start.
