@@ -27,7 +27,7 @@ int main(void) {
     for (unsigned i = 0; i < 3; i++) {
         function *found = (function *)dlsym(NULL, all[i].name);
         Dl_info info = {0};
-        dladdr((char *)(void *)all[i].address + 1, &info);
+        dladdr((char *)(void *)all[i].address + opaque(1), &info);
         printf("%s %d %s %d\n", all[i].name, found == all[i].address, info.dli_sname, info.dli_saddr == (void *)found);
         for (unsigned j = 0; found && j < 60; j++)
             sum = mix(sum, found(sum));
