@@ -16,13 +16,12 @@ fn program() -> Vec<u8> {
 fn assert_refused(sandbox: &Sandbox, input: &Path, words: &[&str]) {
     let input = input.to_str().unwrap();
     let before = sandbox.files();
-    let mut words = words.to_vec();
-    words.push(Path::new(input).file_name().unwrap().to_str().unwrap());
-    assert_clear_error(&sandbox.afterlink(&["optimize", input, "--scope", "all", "-o", "out"]), &words);
-    assert_clear_error(
-        &sandbox.afterlink(&["instrument", input, "-o", "out", "--counters", "counters"]),
-        &words,
-    );
+    let mut with_name = words.to_vec();
+    with_name.push(Path::new(input).file_name().unwrap().to_str().unwrap());
+    let optimize = sandbox.afterlink(&["optimize", input, "--scope", "all", "-o", "out"]);
+    assert_clear_error(&optimize, &with_name);
+    let instrument = sandbox.afterlink(&["instrument", input, "-o", "out", "--counters", "counters"]);
+    assert_clear_error(&instrument, &with_name);
     // What `info` finds of a program that can be read but not rewritten is its answer, not its failure.
     let info = sandbox.afterlink(&["info", input]);
     assert_eq!(info.exit, 1, "{}", info.stderr());
@@ -80,7 +79,8 @@ fn no_relocations_kept() {
 
 #[test]
 fn stripped() {
-    for tool in ["strip", "llvm-strip-22", "eu-strip"] {
+    // eu-strip keeps the symbols that kept relocations name: its output is not stripped.
+    for tool in ["strip", "llvm-strip-22"] {
         let sandbox = Sandbox::default();
         sandbox.put("stripped", &program());
         assert_eq!(sandbox.run(Command::new(tool).arg("stripped")).exit, 0);
