@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 packages=(
-    gcc-12 libc6-dev binutils # the cases' compilers and linkers
+    gcc gcc-12 libc6-dev binutils # the cases' compilers and linkers
     clang-22 lld-22 llvm-22
     bolt-22                   # profiles go both ways between it and afterlink
     elfutils patchelf         # outputs survive them

@@ -82,6 +82,9 @@ pub struct Inst {
     /// Bytes.
     pub len: u8,
     pub flow: Flow,
+    /// Where the displacement of a direct jump, branch or call stands in the instruction; it reaches to the
+    /// instruction's end. 0 for all others.
+    pub flow_field: u8,
     pub rip: Option<RipOperand>,
     /// Does nothing: padding, unless its address is noted somewhere.
     pub nop: bool,

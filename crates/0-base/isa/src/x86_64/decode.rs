@@ -19,7 +19,11 @@ pub fn decode(bytes: &[u8]) -> Option<Inst> {
     if rip.is_some() && inst.memory_base() == iced_x86::Register::EIP {
         return None;
     }
-    Some(Inst { len: inst.len() as u8, flow: flow(&inst)?, rip, nop: is_nop(&inst) })
+    let flow = flow(&inst)?;
+    // The decoder reports a branch's displacement as an immediate.
+    let flow_field =
+        flow.displacement().map_or(0, |_| decoder.get_constant_offsets(&inst).immediate_offset() as u8);
+    Some(Inst { len: inst.len() as u8, flow, flow_field, rip, nop: is_nop(&inst) })
 }
 
 /// The whole instruction as `iced-x86` gives it, as if it stood at `address`; `None` as in [`decode`].

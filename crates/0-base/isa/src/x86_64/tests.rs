@@ -25,6 +25,24 @@ fn branches_carry_their_displacement() {
 }
 
 #[test]
+fn the_displacement_field_reaches_to_the_end() {
+    for (bytes, field) in [
+        (&[0xeb, 1][..], 1),
+        (&[0xf2, 0xeb, 1], 2),
+        (&[0xe9, 1, 0, 0, 0], 1),
+        (&[0xf2, 0xe9, 1, 0, 0, 0], 2),
+        (&[0x3e, 0x0f, 0x84, 1, 0, 0, 0], 3),
+        (&[0x2e, 0x74, 1], 2),
+        (&[0x67, 0xe3, 1], 2),
+        (&[0x66, 0x48, 0xe8, 1, 0, 0, 0], 3),
+        (&[0xc7, 0xf8, 1, 0, 0, 0], 2),
+        (&[0xff, 0xe0], 0),
+    ] {
+        assert_eq!(decode(bytes).unwrap().flow_field, field, "{bytes:x?}");
+    }
+}
+
+#[test]
 fn other_flow_is_told_apart() {
     assert_eq!(flow(&[0xff, 0xe0]), Flow::IndirectJump);
     assert_eq!(flow(&[0x3e, 0xff, 0xe0]), Flow::IndirectJump, "notrack jmp *%rax");

@@ -1,0 +1,85 @@
+//! All pieces with their scans: what the later steps look things up in.
+
+use crate::pieces::Piece;
+use crate::scan::{Event, EventKind, Scan};
+use afterlink_core::{InputAddr, Refusal};
+use afterlink_image::Image;
+use afterlink_program::Range;
+use rayon::prelude::*;
+
+pub(crate) struct Code<'i, 'a> {
+    pub image: &'i Image<'a>,
+    /// By ascending start, without overlap.
+    pub pieces: Vec<Piece<'a>>,
+    /// One a piece.
+    pub scans: Vec<Scan>,
+}
+
+impl Code<'_, '_> {
+    /// The piece whose range holds `address`.
+    pub fn piece_at(&self, address: InputAddr) -> Option<usize> {
+        let index = self.pieces.partition_point(|p| p.range.start <= address).checked_sub(1)?;
+        self.pieces[index].range.contains(address).then_some(index)
+    }
+
+    pub fn is_entry(&self, address: InputAddr) -> bool {
+        self.pieces.binary_search_by_key(&address, |p| p.range.start).is_ok()
+    }
+
+    pub fn is_boundary(&self, piece: usize, address: InputAddr) -> bool {
+        self.scans[piece].is_boundary(address.since(self.pieces[piece].range.start))
+    }
+
+    /// Refuses a piece, unless it already is.
+    pub fn refuse(&mut self, piece: usize, reason: Refusal) {
+        self.pieces[piece].refusal.get_or_insert(reason);
+    }
+
+    /// Whether what the scan says of the piece's instructions can be believed.
+    pub fn is_trusted(&self, piece: usize) -> bool {
+        self.scans[piece].complete
+            && !matches!(
+                self.pieces[piece].refusal,
+                Some(Refusal::Undecodable | Refusal::DataInCode | Refusal::UnknownExtent | Refusal::Overlap)
+            )
+    }
+
+    /// Events of all trusted pieces that `select` keeps, each with its piece, in address order.
+    pub fn collect_events<T: Send>(&self, select: impl Fn(usize, &Event) -> Option<T> + Sync) -> Vec<T> {
+        (0..self.pieces.len())
+            .into_par_iter()
+            .filter(|&i| self.is_trusted(i))
+            .flat_map_iter(|i| {
+                let select = &select;
+                self.scans[i].events.iter().filter_map(move |e| select(i, e))
+            })
+            .collect()
+    }
+
+    /// The bytes of a piece.
+    pub fn bytes(&self, piece: usize) -> &[u8] {
+        let range = self.pieces[piece].range;
+        self.image.bytes_at(range.start, range.size as usize).unwrap_or(&[])
+    }
+
+    /// Whether two pieces are the same function by name: the same piece, or a fragment and its parent.
+    pub fn are_family(&self, a: usize, b: usize) -> bool {
+        let parent = |child: usize, of: usize| {
+            self.pieces[child].parent_name().is_some_and(|name| self.pieces[of].names.contains(&name))
+        };
+        a == b || parent(a, b) || parent(b, a)
+    }
+}
+
+/// Address ranges of all sections with code.
+pub(crate) fn code_ranges(image: &Image) -> Vec<Range> {
+    let code = image.sections.iter().filter(|(_, s)| s.is_code());
+    let mut ranges: Vec<Range> = code.map(|(_, s)| Range { start: s.address, size: s.size }).collect();
+    ranges.sort_by_key(|r| r.start);
+    ranges
+}
+
+/// Whether the event names an address in a way that could be kept (not a jump or call).
+pub(crate) fn takes_address(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Lea | EventKind::Absolute32 | EventKind::Absolute64)
+}

@@ -1,0 +1,75 @@
+//! Image in, [`Program`] out: finds functions, cuts them into blocks, and finds every reference to code.
+//!
+//! Nothing here fails because of one function: what is not understood is refused ([`Refusal`]) and stays as
+//! it is. The steps are those of [`recover`], top to bottom.
+
+mod blocks;
+mod code;
+mod families;
+mod jump_tables;
+mod labels;
+mod pieces;
+mod pointers;
+mod relocations;
+mod scan;
+mod unwind;
+
+use afterlink_core::{InputAddr, Refusal, Result};
+use afterlink_frames::RowTable;
+use afterlink_image::Image;
+use afterlink_program::{FuncId, Function, Program, Range};
+use code::Code;
+use rayon::prelude::*;
+
+/// Recovers the program that `image` holds.
+///
+/// # Errors
+/// If `.eh_frame` is damaged as a whole.
+pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
+    let frames = unwind::read(image)?;
+    let code_ranges = code::code_ranges(image);
+    let is_code = |address: InputAddr| code_ranges.iter().any(|r| r.contains(address));
+    let pieces = pieces::find(image, &unwind::ranges(&frames));
+    let evidence = relocations::gather(image, &is_code);
+    let mut code = scan_all(image, pieces, &evidence);
+    let mut pointers = pointers::find(&mut code, &evidence, &is_code);
+    let tables = jump_tables::claim(&mut code, &evidence.relative, &mut pointers);
+    let labels = labels::find(&mut code, &pointers, &tables);
+    let families = families::group(&code, &tables);
+    let mut functions: Vec<Function> =
+        families.par_iter().map(|members| blocks::build(&code, members, &labels, &tables)).collect();
+    let mut rows = RowTable::new();
+    unwind::attach(&frames, &mut functions, &mut rows);
+    pointers.sort_by_key(|p| p.field);
+    pointers.dedup_by_key(|p| p.field);
+    let extents = extents(&functions);
+    Ok(Program { functions: functions.into(), extents, pointers, frames, rows })
+}
+
+fn scan_all<'i, 'a>(
+    image: &'i Image<'a>,
+    pieces: Vec<pieces::Piece<'a>>,
+    evidence: &relocations::Evidence,
+) -> Code<'i, 'a> {
+    let scans = pieces.par_iter().map(|piece| {
+        let from = evidence.absolute.partition_point(|f| f.address < piece.range.start);
+        let to = evidence.absolute.partition_point(|f| f.address < piece.range.end());
+        scan::scan(image, piece, &evidence.absolute[from..to])
+    });
+    let scans = scans.collect();
+    let mut code = Code { image, pieces, scans };
+    for piece in 0..code.pieces.len() {
+        if !code.scans[piece].complete {
+            // Takes precedence: nothing else that is known of such a piece can be trusted.
+            code.pieces[piece].refusal = Some(Refusal::Undecodable);
+        }
+    }
+    code
+}
+
+fn extents(functions: &[Function]) -> Vec<(Range, FuncId)> {
+    let ranges = functions.iter().enumerate().flat_map(|(i, f)| f.ranges.iter().map(move |r| (*r, FuncId(i as u32))));
+    let mut extents: Vec<(Range, FuncId)> = ranges.collect();
+    extents.sort_by_key(|(range, _)| range.start);
+    extents
+}

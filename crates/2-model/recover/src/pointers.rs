@@ -1,0 +1,87 @@
+//! Pointers to code in data: dynamic relocations, words that kept relocations point out, GOT slots.
+
+use crate::code::Code;
+use crate::relocations::Evidence;
+use afterlink_core::{FileOffset, InputAddr, Refusal};
+use afterlink_image::elf;
+use afterlink_program::{DataPointer, PointerForm};
+
+/// All absolute pointers to code, by ascending field. Pieces that a pointer enters where no new address could
+/// be stored are refused.
+pub(crate) fn find(code: &mut Code, evidence: &Evidence, is_code: &dyn Fn(InputAddr) -> bool) -> Vec<DataPointer> {
+    let mut pointers = Vec::new();
+    from_dynamic_relocations(code, is_code, &mut pointers);
+    for &(address, target, wide) in &evidence.data_words {
+        if let Some(field) = code.image.file_offset(address) {
+            let form = if wide { PointerForm::Word64 } else { PointerForm::Word32 };
+            pointers.push(DataPointer { field, form, target });
+        }
+    }
+    if !code.image.link_kind.is_position_independent() {
+        from_got(code, &mut pointers);
+    }
+    for &address in &evidence.wide_relative {
+        refuse_wide_relative(code, address);
+    }
+    pointers.sort_by_key(|p| p.field);
+    pointers.dedup_by_key(|p| p.field);
+    pointers
+}
+
+fn from_dynamic_relocations(code: &mut Code, is_code: &dyn Fn(InputAddr) -> bool, out: &mut Vec<DataPointer>) {
+    /// `r_addend` stands behind `r_offset` and `r_info`.
+    const ADDEND: u64 = 16;
+    let image = code.image;
+    for r in &image.dynamic.relocations {
+        if r.kind == elf::R_X86_64_RELATIVE.0 || r.kind == elf::R_X86_64_IRELATIVE.0 {
+            let target = InputAddr(r.addend as u64);
+            if !is_code(target) {
+                continue;
+            }
+            let mut push = |field: FileOffset| {
+                out.push(DataPointer { field, form: PointerForm::Word64, target });
+            };
+            if let Some(row) = r.row {
+                push(row + ADDEND);
+            }
+            // Some linkers store the addend in place too; RELR has it nowhere else.
+            if image.word_at(r.address) == Some(target.get())
+                && let Some(field) = image.file_offset(r.address)
+            {
+                push(field);
+            }
+        } else if r.symbol != 0 && r.addend != 0 {
+            // The symbol moves with its function, but a distance from it need not stay the same.
+            let symbol = image.dynamic_symbols.get(r.symbol).filter(|s| s.is_defined());
+            let target = symbol.map(|s| s.address + r.addend as u64).filter(|&t| is_code(t));
+            if let Some(piece) = target.and_then(|t| code.piece_at(t)) {
+                code.refuse(piece, Refusal::EnteredInside);
+            }
+        }
+    }
+}
+
+/// GOT slots of a program at fixed addresses are filled by the linker and have no relocation. They hold
+/// addresses and thread-local offsets only, and no such offset looks like a function's address.
+fn from_got(code: &Code, out: &mut Vec<DataPointer>) {
+    let image = code.image;
+    let slots = image.sections.iter().filter(|(_, s)| matches!(s.name, ".got" | ".got.plt") && s.is_loaded());
+    for (id, section) in slots {
+        for (i, word) in image.section_bytes(id).chunks_exact(8).enumerate() {
+            let target = InputAddr(u64::from_le_bytes(word.try_into().expect("eight bytes")));
+            if code.is_entry(target) {
+                let field = section.offset + i as u64 * 8;
+                out.push(DataPointer { field, form: PointerForm::Word64, target });
+            }
+        }
+    }
+}
+
+/// Differences of eight bytes (the large code model's tables) are not followed.
+fn refuse_wide_relative(code: &mut Code, address: InputAddr) {
+    let image = code.image;
+    let value = image.word_at(address).unwrap_or(0);
+    if let Some(piece) = code.piece_at(address + value) {
+        code.refuse(piece, Refusal::UnclaimedTable);
+    }
+}

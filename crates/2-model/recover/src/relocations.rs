@@ -1,0 +1,156 @@
+//! What the kept relocations tell that bytes alone cannot: which fields hold absolute addresses, and where
+//! data holds addresses relative to something.
+//!
+//! A relocation only says where to look; the value is read from the linked bytes, because the linker may
+//! have changed the instruction and left the old relocation behind.
+
+use afterlink_core::InputAddr;
+use afterlink_image::{Image, Relocation, elf};
+
+/// A field of an instruction that may hold an absolute code address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AbsoluteField {
+    pub address: InputAddr,
+    pub target: InputAddr,
+    /// Eight bytes, not four.
+    pub wide: bool,
+}
+
+/// Four bytes of data that hold a difference of two addresses, one of them in code.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RelativeField {
+    pub address: InputAddr,
+    /// The stored number.
+    pub value: i32,
+    /// What the relocation's symbol and addend name.
+    pub named: InputAddr,
+}
+
+/// A place in code that names another place in code, as the compiler saw it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CodeReference {
+    pub target: InputAddr,
+}
+
+/// Everything taken from the kept relocations, each list by ascending address.
+#[derive(Default)]
+pub(crate) struct Evidence {
+    /// In code, at fixed addresses only.
+    pub absolute: Vec<AbsoluteField>,
+    /// In data.
+    pub relative: Vec<RelativeField>,
+    /// Words in data of a program at fixed addresses.
+    pub data_words: Vec<(InputAddr, InputAddr, bool)>,
+    /// In code that could not be decoded (see [`references_in_code`]).
+    pub wide_relative: Vec<InputAddr>,
+}
+
+pub(crate) fn gather(image: &Image, is_code: &dyn Fn(InputAddr) -> bool) -> Evidence {
+    let mut evidence = Evidence::default();
+    let fixed = !image.link_kind.is_position_independent();
+    for (id, relocations) in image.kept_relocations() {
+        let section = &image.sections[id];
+        if !section.is_loaded() || matches!(section.name, ".eh_frame" | ".gcc_except_table") {
+            continue;
+        }
+        if section.is_code() {
+            // In position-independent code the bytes tell everything.
+            if fixed {
+                absolute_fields(image, relocations.iter(), is_code, &mut evidence.absolute);
+            }
+        } else {
+            data_fields(image, relocations.iter(), fixed, is_code, &mut evidence);
+        }
+    }
+    evidence.absolute.sort_by_key(|f| f.address);
+    evidence.relative.sort_by_key(|f| f.address);
+    evidence.data_words.sort();
+    evidence
+}
+
+/// The code that undecodable code names, by its relocations alone.
+pub(crate) fn references_in_code<'i>(
+    image: &'i Image<'_>,
+    within: impl Fn(InputAddr) -> bool + 'i,
+) -> impl Iterator<Item = CodeReference> + 'i {
+    let code = image.kept_relocations().filter(|(id, _)| image.sections[*id].is_code());
+    code.flat_map(|(_, relocations)| relocations.iter()).filter(move |r| within(r.address)).filter_map(|r| {
+        let named = named(image, &r)?;
+        let target = match r.kind {
+            k if k == elf::R_X86_64_PC32.0 || k == elf::R_X86_64_PLT32.0 => named + 4,
+            k if k == elf::R_X86_64_64.0 || k == elf::R_X86_64_32.0 || k == elf::R_X86_64_32S.0 => named,
+            _ => return None,
+        };
+        Some(CodeReference { target })
+    })
+}
+
+/// Symbol plus addend.
+fn named(image: &Image, relocation: &Relocation) -> Option<InputAddr> {
+    let symbol = image.symbols.get(relocation.symbol)?;
+    symbol.is_defined().then(|| symbol.address + relocation.addend as u64)
+}
+
+fn absolute_fields(
+    image: &Image,
+    relocations: impl Iterator<Item = Relocation>,
+    is_code: &dyn Fn(InputAddr) -> bool,
+    out: &mut Vec<AbsoluteField>,
+) {
+    for r in relocations {
+        let wide = r.kind == elf::R_X86_64_64.0;
+        let narrow = [
+            elf::R_X86_64_32,
+            elf::R_X86_64_32S,
+            // Relaxed to an immediate when the address is fixed.
+            elf::R_X86_64_GOTPCREL,
+            elf::R_X86_64_GOTPCRELX,
+            elf::R_X86_64_REX_GOTPCRELX,
+        ]
+        .iter()
+        .any(|k| k.0 == r.kind);
+        if !wide && !narrow {
+            continue;
+        }
+        if let Some(target) = read(image, r.address, wide).filter(|&t| is_code(t)) {
+            out.push(AbsoluteField { address: r.address, target, wide });
+        }
+    }
+}
+
+fn data_fields(
+    image: &Image,
+    relocations: impl Iterator<Item = Relocation>,
+    fixed: bool,
+    is_code: &dyn Fn(InputAddr) -> bool,
+    evidence: &mut Evidence,
+) {
+    for r in relocations {
+        let wide = r.kind == elf::R_X86_64_64.0;
+        let narrow = r.kind == elf::R_X86_64_32.0 || r.kind == elf::R_X86_64_32S.0;
+        if fixed && (wide || narrow) {
+            if let Some(target) = read(image, r.address, wide).filter(|&t| is_code(t)) {
+                evidence.data_words.push((r.address, target, wide));
+            }
+        } else if r.kind == elf::R_X86_64_PC32.0 || r.kind == elf::R_X86_64_PLT32.0 {
+            let Some(named) = named(image, &r) else { continue };
+            let Some(bytes) = image.bytes_at(r.address, 4) else { continue };
+            let value = i32::from_le_bytes(bytes.try_into().expect("four bytes"));
+            // Table entries name code plus their distance from the table's start, so one past is still code.
+            if is_code(named) || is_code(r.address + i64::from(value) as u64) {
+                evidence.relative.push(RelativeField { address: r.address, value, named });
+            }
+        } else if r.kind == elf::R_X86_64_PC64.0 && named(image, &r).is_some_and(is_code) {
+            evidence.wide_relative.push(r.address);
+        }
+    }
+}
+
+fn read(image: &Image, address: InputAddr, wide: bool) -> Option<InputAddr> {
+    if wide {
+        return image.word_at(address).map(InputAddr);
+    }
+    let bytes = image.bytes_at(address, 4)?;
+    Some(InputAddr(u64::from(u32::from_le_bytes(bytes.try_into().expect("four bytes")))))
+}
+

@@ -1,0 +1,187 @@
+//! Puts a profile's records on the program's blocks and edges.
+
+use crate::names;
+use crate::repair;
+use crate::weights::{CallWeight, EdgeWeight, FunctionWeights, Weights};
+use afterlink_core::InputAddr;
+use afterlink_core::index::Id;
+use afterlink_image::Image;
+use afterlink_profile::{BranchRecord, Location, Profile};
+use afterlink_program::{BlockId, FuncId, Function, Program};
+use rayon::prelude::*;
+
+/// How well a profile fits the program; counts are executions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Fit {
+    /// Names of functions in the profile, and how many the program has.
+    pub names: usize,
+    pub known_names: usize,
+    /// Counts of records inside known functions, and how many of them fit a block or edge there.
+    pub count: u64,
+    pub fitting_count: u64,
+    /// Functions of the program that ran.
+    pub functions: usize,
+}
+
+/// Works out the weights of `program` from `profile`.
+pub fn weigh(image: &Image, program: &Program, profile: &Profile) -> (Weights, Fit) {
+    let addresses = names::addresses(image, profile);
+    let mut fit = Fit { names: addresses.len(), ..Fit::default() };
+    fit.known_names = addresses.iter().filter(|a| a.is_some()).count();
+    let mut flows = Flows::default();
+    for record in profile.branches() {
+        apply(program, &addresses, record, &mut flows, &mut fit);
+    }
+    let weights = flows.into_weights(program);
+    fit.functions = weights.functions.iter().filter(|(_, w)| w.is_hot()).count();
+    (weights, fit)
+}
+
+/// Counts by function, not yet summed.
+#[derive(Default)]
+struct Flows {
+    entries: Vec<(FuncId, u64)>,
+    edges: Vec<(FuncId, EdgeWeight)>,
+    calls: Vec<(FuncId, CallWeight)>,
+}
+
+/// A place of the program that a record names.
+#[derive(Clone, Copy)]
+struct Place {
+    function: FuncId,
+    address: InputAddr,
+}
+
+fn place(program: &Program, addresses: &[Option<InputAddr>], location: Location) -> Option<Place> {
+    let base = addresses[location.symbol()?.index()]?;
+    let function = program.function_at(base)?;
+    let address = base + u64::from(location.offset());
+    let inside = program.functions[function].ranges.iter().any(|r| r.contains(base) && r.contains(address));
+    inside.then_some(Place { function, address })
+}
+
+fn apply(
+    program: &Program,
+    addresses: &[Option<InputAddr>],
+    record: &BranchRecord,
+    flows: &mut Flows,
+    fit: &mut Fit,
+) {
+    let known = |l: Location| l.symbol().is_some_and(|n| addresses[n.index()].is_some());
+    if !known(record.from) && !known(record.to) {
+        return;
+    }
+    let (from, to) = (place(program, addresses, record.from), place(program, addresses, record.to));
+    fit.count = fit.count.saturating_add(record.count);
+    let mut fits = known(record.from) == from.is_some() && known(record.to) == to.is_some();
+    let block_of = |p: Place| Some((p, program.functions[p.function].block_covering(p.address)?));
+    let from = from.and_then(block_of);
+    let entered = to.filter(|t| program.functions[t.function].entry() == t.address);
+    match (from, to) {
+        (Some((source, block)), Some(target)) if source.function == target.function => {
+            let function = &program.functions[source.function];
+            let edge = function.block_at(target.address).filter(|&t| leads_to(function, block, t));
+            if let Some(to) = edge.filter(|_| is_in_terminator(function, block, source.address)) {
+                flows.edges.push((source.function, EdgeWeight { from: block, to, count: record.count }));
+            } else if entered.is_some() {
+                flows.entries.push((target.function, record.count));
+            } else {
+                fits = false;
+            }
+        }
+        (source, Some(target)) => {
+            if entered.is_some() {
+                flows.entries.push((target.function, record.count));
+                if let Some((source, block)) = source {
+                    flows.calls.push((source.function, call(program, source, block, target, record.count)));
+                }
+            }
+        }
+        _ => {}
+    }
+    if fits {
+        fit.fitting_count = fit.fitting_count.saturating_add(record.count);
+    }
+}
+
+fn call(program: &Program, from: Place, block: BlockId, to: Place, count: u64) -> CallWeight {
+    let start = program.functions[from.function].blocks[block].input;
+    CallWeight { block, offset: from.address.since(start) as u32, callee: to.function, count }
+}
+
+/// Whether control can go from `block` to `target`.
+fn leads_to(function: &Function, block: BlockId, target: BlockId) -> bool {
+    let mut found = false;
+    function.for_each_successor(block, |s| found |= s == target);
+    found
+}
+
+/// Whether `address` is where a record of an edge from `block` starts: at or behind the last instruction of
+/// the body. A call there is told apart by its target being no successor, or the entry.
+fn is_in_terminator(function: &Function, block: BlockId, address: InputAddr) -> bool {
+    let block = &function.blocks[block];
+    address.since(block.input) + 16 > u64::from(block.body)
+}
+
+impl Flows {
+    fn into_weights(mut self, program: &Program) -> Weights {
+        self.entries.sort_unstable();
+        self.edges.sort_unstable();
+        self.calls.sort_unstable();
+        let functions: Vec<FunctionWeights> = program
+            .functions
+            .iter()
+            .collect::<Vec<_>>()
+            .par_iter()
+            .map(|&(id, function)| {
+                let entries = part(&self.entries, id, |e| e.0);
+                let edges = part(&self.edges, id, |e| e.0);
+                let calls = part(&self.calls, id, |c| c.0);
+                if entries.is_empty() && edges.is_empty() && calls.is_empty() {
+                    return FunctionWeights::default();
+                }
+                function_weights(function, entries, edges, calls)
+            })
+            .collect();
+        Weights { functions: functions.into() }
+    }
+}
+
+fn part<T>(rows: &[T], id: FuncId, key: impl Fn(&T) -> FuncId) -> &[T] {
+    let from = rows.partition_point(|r| key(r) < id);
+    let to = rows.partition_point(|r| key(r) <= id);
+    &rows[from..to]
+}
+
+fn function_weights(
+    function: &Function,
+    entries: &[(FuncId, u64)],
+    counted: &[(FuncId, EdgeWeight)],
+    calls: &[(FuncId, CallWeight)],
+) -> FunctionWeights {
+    let entries = entries.iter().fold(0u64, |sum, e| sum.saturating_add(e.1));
+    let mut edges: Vec<EdgeWeight> = counted.iter().map(|(_, e)| *e).collect();
+    for block in function.blocks.ids() {
+        function.for_each_successor(block, |to| edges.push(EdgeWeight { from: block, to, count: 0 }));
+    }
+    edges.sort_unstable();
+    let mut summed: Vec<EdgeWeight> = Vec::with_capacity(edges.len());
+    for edge in edges {
+        match summed.last_mut().filter(|last| (last.from, last.to) == (edge.from, edge.to)) {
+            Some(last) => last.count = last.count.saturating_add(edge.count),
+            None => summed.push(edge),
+        }
+    }
+    let mut summed_calls: Vec<CallWeight> = Vec::new();
+    for (_, call) in calls {
+        let same = |l: &&mut CallWeight| (l.block, l.offset, l.callee) == (call.block, call.offset, call.callee);
+        match summed_calls.last_mut().filter(same) {
+            Some(last) => last.count = last.count.saturating_add(call.count),
+            None => summed_calls.push(*call),
+        }
+    }
+    let mut weights = FunctionWeights { entries, blocks: Vec::new(), edges: summed, calls: summed_calls };
+    repair::complete(function, &mut weights);
+    weights
+}
+

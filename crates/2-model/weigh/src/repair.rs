@@ -1,0 +1,64 @@
+//! Works out what a profile leaves open: block counts, and fall-throughs that a sampled profile does not record.
+//!
+//! A block ran as often as control entered it or left it, whichever is known to be more. What left a block
+//! beyond its recorded jumps fell through. Each pass may reveal counts for the next; a profile that was counted
+//! exactly is complete after the first.
+
+use crate::weights::FunctionWeights;
+use afterlink_program::{BlockId, Function, Terminator};
+
+/// Passes over the function; sampled fall-throughs chain over a few blocks.
+const PASSES: usize = 8;
+
+/// Fills in `weights.blocks` and raises the counts of fall-through edges.
+pub(crate) fn complete(function: &Function, weights: &mut FunctionWeights) {
+    let blocks = function.blocks.len();
+    weights.blocks = vec![0; blocks];
+    for _ in 0..PASSES {
+        let mut entered = vec![0u64; blocks];
+        let mut left = vec![0u64; blocks];
+        if let Some(entry) = entered.first_mut() {
+            *entry = weights.entries;
+        }
+        for edge in &weights.edges {
+            add(&mut left[edge.from.0 as usize], edge.count);
+            add(&mut entered[edge.to.0 as usize], edge.count);
+        }
+        for call in &weights.calls {
+            let count = &mut weights.blocks[call.block.0 as usize];
+            *count = (*count).max(call.count);
+        }
+        for (i, count) in weights.blocks.iter_mut().enumerate() {
+            *count = (*count).max(entered[i]).max(left[i]);
+        }
+        if !raise_fall_throughs(function, weights, &left) {
+            return;
+        }
+    }
+}
+
+/// Gives what is missing on the way out of each block to its fall-through edge. Whether anything changed.
+fn raise_fall_throughs(function: &Function, weights: &mut FunctionWeights, left: &[u64]) -> bool {
+    let mut changed = false;
+    for (id, block) in function.blocks.iter() {
+        let next: BlockId = match block.terminator {
+            Terminator::FallThrough(next)
+            | Terminator::Branch { next, .. }
+            | Terminator::ShortBranch { next, .. } => next,
+            _ => continue,
+        };
+        let missing = weights.blocks[id.0 as usize].saturating_sub(left[id.0 as usize]);
+        if missing == 0 {
+            continue;
+        }
+        if let Ok(i) = weights.edges.binary_search_by_key(&(id, next), |e| (e.from, e.to)) {
+            add(&mut weights.edges[i].count, missing);
+            changed = true;
+        }
+    }
+    changed
+}
+
+fn add(count: &mut u64, more: u64) {
+    *count = count.saturating_add(more);
+}

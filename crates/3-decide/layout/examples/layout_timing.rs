@@ -1,0 +1,107 @@
+//! Times the algorithms of this crate on random programs, on one thread:
+//! `cargo run --release -p afterlink-layout --example layout_timing`.
+
+use std::time::{Duration, Instant};
+
+use afterlink_layout::cdsplit::{CdSplitParams, HotCall, HotFunction, split_points};
+use afterlink_layout::{
+    CdSortParams, ExtTspParams, FlowEdge, FlowGraph, hfsort, order_blocks, order_functions,
+};
+
+#[path = "../tests/synthetic/mod.rs"]
+mod synthetic;
+use synthetic::Numbers;
+
+fn main() {
+    // The shape of PostgreSQL: most functions small, a few of thousands of blocks.
+    let mut numbers = Numbers(1);
+    let sizes: Vec<u32> =
+        (0..13_000).map(|_| 3 + (9.0 * numbers.unit().powi(2) / (numbers.unit() + 0.005)) as u32).collect();
+    let program: Vec<FlowGraph> =
+        sizes.iter().zip(0..).map(|(&blocks, seed)| synthetic::flow_graph(blocks, 20, seed)).collect();
+    report_blocks("whole program, every function hot", &program);
+    report_blocks("one function of 5,000 blocks", &[synthetic::flow_graph(5_000, 2_000, 1)]);
+    report_blocks("one interpreter of 300 operations", &[interpreter(300)]);
+    report_blocks("one line of 100,000 blocks", &[line(100_000)]);
+
+    for (functions, calls) in [(13_000, 60_000), (100_000, 500_000)] {
+        let graph = synthetic::call_graph(functions, calls, 1);
+        let sort = time(|| order_functions(&graph, &CdSortParams::default()));
+        let cluster = time(|| hfsort::order_functions(&graph, &Default::default()));
+        println!("{functions} functions, {calls} calls: cdsort {sort:?}, hfsort {cluster:?}");
+    }
+
+    let hot = hot_functions(&program);
+    let blocks: usize = hot.iter().map(|function| function.sizes.len()).sum();
+    let split = time(|| split_points(&hot, &CdSplitParams::default()));
+    println!("cdsplit of {} functions, {blocks} hot blocks: {split:?}", hot.len());
+}
+
+/// The shortest of three runs: the least disturbed one.
+fn time<T>(run: impl Fn() -> T) -> Duration {
+    let once = || {
+        let start = Instant::now();
+        std::hint::black_box(run());
+        start.elapsed()
+    };
+    (0..3).map(|_| once()).min().unwrap_or_default()
+}
+
+fn report_blocks(name: &str, functions: &[FlowGraph]) {
+    let blocks: usize = functions.iter().map(FlowGraph::len).sum();
+    let executed = functions.iter().flat_map(|graph| &graph.counts).filter(|&&count| count > 0).count();
+    let params = ExtTspParams::default();
+    let spent = time(|| functions.iter().map(|graph| order_blocks(graph, &params).len()).sum::<usize>());
+    println!(
+        "ext-tsp, {name}: {} functions, {blocks} blocks, {executed} executed: {spent:?}",
+        functions.len()
+    );
+}
+
+/// Every operation jumps to every other by its own computed goto.
+fn interpreter(operations: u32) -> FlowGraph {
+    let mut numbers = Numbers(3);
+    let heat: Vec<f64> = (0..operations).map(|_| numbers.unit().powi(3)).collect();
+    let pairs = (0..operations).flat_map(|from| (1..operations).map(move |to| (from, to)));
+    let count = |from: u32, to: u32| (1e4 * heat[from as usize] * heat[to as usize]) as u64;
+    let edges: Vec<FlowEdge> =
+        pairs.map(|(from, to)| FlowEdge { from, to, count: count(from, to) }).collect();
+    let mut counts = vec![0; operations as usize];
+    edges.iter().for_each(|edge| counts[edge.to as usize] += edge.count);
+    FlowGraph { sizes: vec![30; operations as usize], counts, edges }
+}
+
+fn line(blocks: u32) -> FlowGraph {
+    let edges = (1..blocks).map(|to| FlowEdge { from: to - 1, to, count: 5 }).collect();
+    FlowGraph { sizes: vec![9; blocks as usize], counts: vec![5; blocks as usize], edges }
+}
+
+/// The executed blocks of each function, with five calls a function.
+fn hot_functions(program: &[FlowGraph]) -> Vec<HotFunction> {
+    let mut numbers = Numbers(5);
+    let functions = program.len() as u64;
+    program
+        .iter()
+        .map(|graph| {
+            let mut position = vec![None; graph.len()];
+            let hot = (0..graph.len()).filter(|&block| graph.counts[block] > 0);
+            let sizes: Vec<u32> = hot
+                .zip(0..)
+                .map(|(block, at)| {
+                    position[block] = Some(at);
+                    graph.sizes[block]
+                })
+                .collect();
+            let jumps = graph.edges.iter().filter_map(|edge| {
+                let (from, to) = (position[edge.from as usize]?, position[edge.to as usize]?);
+                Some(FlowEdge { from, to, count: edge.count })
+            });
+            let calls = (0..5).map(|_| HotCall {
+                block: numbers.below(sizes.len() as u64) as u32,
+                callee: numbers.below(functions) as u32,
+                count: 1 + numbers.below(1000),
+            });
+            HotFunction { calls: calls.collect(), jumps: jumps.collect(), sizes, can_split: true }
+        })
+        .collect()
+}

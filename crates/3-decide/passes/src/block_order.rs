@@ -1,0 +1,65 @@
+//! The order of the blocks in each function.
+
+use crate::LayoutOptions;
+use afterlink_layout::{ExtTspParams, FlowEdge, FlowGraph, random};
+use afterlink_program::{BlockId, FuncId, Function, Program, Terminator};
+use afterlink_weigh::{FunctionWeights, Weights};
+use rayon::prelude::*;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockOrder {
+    /// By the extended travelling-salesman score of the profile.
+    ExtTsp,
+    Input,
+    Reverse,
+    Random,
+}
+
+/// The order of the blocks of each function of `moved`; the entry comes first.
+pub(crate) fn order(
+    program: &Program,
+    weights: &Weights,
+    moved: &[FuncId],
+    options: &LayoutOptions,
+) -> Vec<Vec<BlockId>> {
+    moved
+        .par_iter()
+        .map(|&id| {
+            let function = &program.functions[id];
+            let len = function.blocks.len();
+            let order = match options.order_blocks {
+                BlockOrder::ExtTsp => match weights.functions.get(id).filter(|w| w.is_hot()) {
+                    Some(weights) => {
+                        afterlink_layout::order_blocks(&flow_graph(function, weights), &ExtTspParams::default())
+                    }
+                    None => random::input_order(len),
+                },
+                BlockOrder::Input => random::input_order(len),
+                BlockOrder::Reverse => random::reverse_order_after_first(len),
+                BlockOrder::Random => {
+                    let key = random::key_of(options.seed, function.name.as_bytes());
+                    random::random_order_after_first(len, options.seed, key ^ function.entry().get())
+                }
+            };
+            order.into_iter().map(BlockId).collect()
+        })
+        .collect()
+}
+
+/// The function's flow as the layout algorithms see it.
+pub(crate) fn flow_graph(function: &Function, weights: &FunctionWeights) -> FlowGraph {
+    FlowGraph {
+        sizes: function.blocks.iter().map(|(_, b)| b.body + terminator_size(b.terminator)).collect(),
+        counts: function.blocks.ids().map(|b| weights.block(b)).collect(),
+        edges: weights.edges.iter().map(|e| FlowEdge { from: e.from.0, to: e.to.0, count: e.count }).collect(),
+    }
+}
+
+/// Bytes that a terminator will likely take: most branches are short.
+fn terminator_size(terminator: Terminator) -> u32 {
+    match terminator {
+        Terminator::Branch { .. } => 2,
+        Terminator::ShortBranch { .. } => 9,
+        _ => 0,
+    }
+}

@@ -1,0 +1,94 @@
+//! What a layout does while the program runs, counted by the profile: the figures by which layouts are
+//! compared before anything is run.
+
+use afterlink_program::{BlockId, Placement, Program, Target, Terminator};
+use afterlink_weigh::Weights;
+
+/// Events during the profiled run, under one layout. Only functions that the placement holds count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(serde::Serialize)]
+pub struct DynoStats {
+    pub executed_blocks: u64,
+    /// Conditional branches that jump, and that do not.
+    pub taken_conditional: u64,
+    pub not_taken_conditional: u64,
+    /// Direct unconditional jumps, tail calls among them.
+    pub unconditional: u64,
+    /// Taken conditional and unconditional ones together.
+    pub taken_branches: u64,
+    /// Direct calls.
+    pub calls: u64,
+}
+
+/// Counts for the functions of `placement` as it lays them out.
+pub fn after(program: &Program, weights: &Weights, placement: &Placement) -> DynoStats {
+    let mut stats = DynoStats::default();
+    for fragment in &placement.fragments {
+        let behind = fragment.blocks[1..].iter().copied().map(Some).chain([None]);
+        for (&block, behind) in fragment.blocks.iter().zip(behind) {
+            add(program, weights, fragment.function, block, behind, &mut stats);
+        }
+    }
+    stats.taken_branches = stats.taken_conditional + stats.unconditional;
+    stats
+}
+
+/// Counts for the same functions as the input lays them out.
+pub fn before(program: &Program, weights: &Weights, placement: &Placement) -> DynoStats {
+    let mut stats = DynoStats::default();
+    let mut functions: Vec<_> = placement.fragments.iter().map(|f| f.function).collect();
+    functions.sort_unstable();
+    functions.dedup();
+    for id in functions {
+        let function = &program.functions[id];
+        for block in function.blocks.ids().take(function.input_blocks as usize) {
+            let next = BlockId(block.0 + 1);
+            let behind = function.blocks.get(next).map(|_| next);
+            add(program, weights, id, block, behind, &mut stats);
+        }
+    }
+    stats.taken_branches = stats.taken_conditional + stats.unconditional;
+    stats
+}
+
+fn add(
+    program: &Program,
+    weights: &Weights,
+    id: afterlink_program::FuncId,
+    block: BlockId,
+    behind: Option<BlockId>,
+    stats: &mut DynoStats,
+) {
+    let Some(weights) = weights.functions.get(id) else { return };
+    let count = weights.block(block);
+    if count == 0 {
+        return;
+    }
+    stats.executed_blocks += count;
+    let edge = |to: BlockId| {
+        let found = weights.edges.binary_search_by_key(&(block, to), |e| (e.from, e.to));
+        found.map_or(0, |i| weights.edges[i].count)
+    };
+    stats.calls += weights.calls.iter().filter(|c| c.block == block).map(|c| c.count).sum::<u64>();
+    let goes_on = |to: Target| behind.is_some_and(|b| to == Target::Block(b));
+    match program.functions[id].blocks[block].terminator {
+        Terminator::FallThrough(next) if !goes_on(Target::Block(next)) => stats.unconditional += count,
+        Terminator::Jump(to) if !goes_on(to) => stats.unconditional += count,
+        Terminator::Branch { taken, next, .. } | Terminator::ShortBranch { taken, next, .. } => {
+            let on = edge(next);
+            let jumps = match taken {
+                Target::Block(to) if to == next => 0,
+                Target::Block(to) => edge(to),
+                Target::Code(_) => count.saturating_sub(on),
+            };
+            let (taken_count, not_taken) =
+                if goes_on(taken) && !goes_on(Target::Block(next)) { (on, jumps) } else { (jumps, on) };
+            stats.taken_conditional += taken_count;
+            stats.not_taken_conditional += not_taken;
+            if !goes_on(taken) && !goes_on(Target::Block(next)) {
+                stats.unconditional += on;
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,85 @@
+//! Changes to bytes that stay where they are: file header, program headers, dynamic section, `.dynsym`, build-id.
+
+use crate::displaced::{ProgramHeader, dynamic_tag};
+use crate::layout::FileLayout;
+use crate::sections::IndexMap;
+use crate::{LE, OutputPlan, symbols};
+use afterlink_core::{Error, Result};
+use afterlink_image::{Image, elf};
+use object::LittleEndian;
+
+/// Patches everything that can lie in a piece that is about to be copied elsewhere.
+pub(crate) fn patch(
+    file: &mut [u8],
+    plan: &OutputPlan<'_>,
+    layout: &FileLayout,
+    map: &IndexMap,
+) -> Result<()> {
+    symbols::patch_dynamic(file, plan, layout, map)?;
+    for (tag, value) in displaced_entries(plan.image, layout).chain(plan.dynamic.iter().copied()) {
+        let entry = plan.image.dynamic.entries.iter().find(|entry| entry.tag == tag);
+        let start = entry.map(|entry| entry.offset.get() as usize + 8);
+        let place = start.and_then(|start| file.get_mut(start..start + 8)).ok_or_else(|| {
+            Error::new(format!("there is no entry with tag {tag:#x} to change")).at("dynamic section")
+        })?;
+        place.copy_from_slice(&value.to_le_bytes());
+    }
+    if let Some(id) = &plan.build_id
+        && let Some(start) = build_id_offset(plan.image)
+        && let Some(place) = file.get_mut(start..start + id.len())
+    {
+        place.copy_from_slice(id);
+    }
+    Ok(())
+}
+
+/// Dynamic entries that lead to sections that have given way.
+fn displaced_entries<'b>(
+    image: &'b Image<'_>,
+    layout: &'b FileLayout,
+) -> impl Iterator<Item = (i64, u64)> + 'b {
+    layout.displaced.iter().flat_map(move |d| {
+        let inside = image.sections.as_slice().iter().filter(|s| d.holds(s));
+        inside.filter_map(|s| Some((dynamic_tag(image, s)?, s.address.get().wrapping_add(d.distance()))))
+    })
+}
+
+/// Where the build-id stands in the input.
+pub(crate) fn build_id_offset(image: &Image<'_>) -> Option<usize> {
+    // The image hands out a part of its own bytes.
+    let start = (image.build_id.as_ptr() as usize).checked_sub(image.bytes.as_ptr() as usize)?;
+    (!image.build_id.is_empty() && start + image.build_id.len() <= image.bytes.len()).then_some(start)
+}
+
+pub(crate) fn write_program_headers(file: &mut [u8], image: &Image<'_>, headers: &[ProgramHeader]) {
+    let bytes = object::pod::bytes_of_slice(headers);
+    let start = image.program_headers.get() as usize;
+    // Invariant: the kept bytes reach up to the table's end.
+    if let Some(place) = file.get_mut(start..start + bytes.len()) {
+        place.copy_from_slice(bytes);
+    }
+}
+
+/// Fills in what the file header says about entry, program headers and section headers.
+pub(crate) fn write_file_header(
+    file: &mut [u8],
+    plan: &OutputPlan<'_>,
+    headers: &[ProgramHeader],
+    (section_headers, count): (u64, u16),
+) {
+    // A damaged file may have had its dynamic section here.
+    let size = size_of::<elf::FileHeader64<LittleEndian>>();
+    if let (Some(place), Some(old)) = (file.get_mut(..size), plan.image.bytes.get(..size)) {
+        place.copy_from_slice(old);
+    }
+    // Invariant: `Image::parse` has read a whole file header.
+    let Ok((header, _)) = object::pod::from_bytes_mut::<elf::FileHeader64<LittleEndian>>(file) else {
+        return;
+    };
+    header.e_entry.set(LE, plan.entry.get());
+    header.e_phnum.set(LE, headers.len() as u16);
+    header.e_shoff.set(LE, section_headers);
+    header.e_shnum.set(LE, count);
+    header.e_shentsize.set(LE, size_of::<elf::SectionHeader64<LittleEndian>>() as u16);
+    header.e_shstrndx.set(LE, elf::SymbolSection(count - 1));
+}

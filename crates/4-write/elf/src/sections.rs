@@ -1,0 +1,330 @@
+//! The output's section headers, and the sections that are not loaded.
+//!
+//! Order: the input's loaded sections as they were, the counters, the new segment's sections with those that gave
+//! way behind them, the input's sections that are not loaded, new ones of that kind, and the tables of symbols and
+//! names. patchelf needs this order by address: it looks for what stands behind the program headers from the
+//! first section on, and stops at the first that stands further away. Relocations that the linker kept are dropped: they describe code that has moved.
+
+use crate::in_place::build_id_offset;
+use crate::layout::FileLayout;
+use crate::symbols::SymbolBytes;
+use crate::{COUNTERS_SECTION, LE, OutputPlan, PAGE, SectionRef};
+use afterlink_core::{Error, OutputAddr, Result};
+use afterlink_image::{Image, Section, SectionId, elf};
+use object::{LittleEndian, U32, U64};
+
+type SectionHeader = elf::SectionHeader64<LittleEndian>;
+
+/// Linked files with that many sections would need a second table of section numbers.
+const MOST_SECTIONS: usize = elf::SHN_LORESERVE as usize - 1;
+
+/// Which section of the output a section of the input or of the plan has become.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexMap {
+    /// By input index; 0 if the section is dropped.
+    input: Vec<u16>,
+    /// Output index of the first new section.
+    new: u16,
+    new_count: usize,
+    counters: Option<u16>,
+}
+
+impl IndexMap {
+    /// The output's index of an input section; `None` if there is no such section or it is dropped.
+    pub fn of_input(&self, index: u32) -> Option<u16> {
+        self.input.get(index as usize).copied().filter(|&i| i != 0)
+    }
+
+    /// The output's index of any section.
+    pub fn of(&self, section: SectionRef) -> Option<u16> {
+        match section {
+            SectionRef::Input(id) => self.of_input(id.0),
+            SectionRef::New(index) if index < self.new_count => Some(self.new + index as u16),
+            SectionRef::New(_) => None,
+            SectionRef::Counters => self.counters,
+        }
+    }
+}
+
+/// The table while it is built: one row for each section, with offsets filled in as contents are appended.
+pub(crate) struct SectionTable {
+    rows: Vec<(String, SectionHeader)>,
+    map: IndexMap,
+    /// Row of the first section that is not loaded, and which input sections these rows are.
+    first_kept: usize,
+    kept: Vec<SectionId>,
+    symbols: Option<usize>,
+}
+
+impl SectionTable {
+    pub fn new(plan: &OutputPlan<'_>, layout: &FileLayout) -> Result<Self> {
+        let image = plan.image;
+        check(image)?;
+        let mut table = Self {
+            rows: vec![(String::new(), header(0, 0, 0, 0, 0))],
+            map: IndexMap { input: vec![0; image.sections.len()], new: 0, new_count: 0, counters: None },
+            first_kept: 0,
+            kept: Vec::new(),
+            symbols: None,
+        };
+        table.add_loaded(plan, layout);
+        table.add_kept(plan);
+        for loose in &plan.loose {
+            let alignment = if loose.kind == elf::SHT_NOTE.0 { 4 } else { 1 };
+            let size = loose.bytes.len() as u64;
+            table.push(&loose.name, header(loose.kind, 0, 0, size, alignment));
+        }
+        table.add_tables(plan);
+        if table.rows.len() > MOST_SECTIONS {
+            return Err(Error::new(format!("the program has more than {MOST_SECTIONS} sections")));
+        }
+        table.renumber(image);
+        Ok(table)
+    }
+
+    pub fn index_map(&self) -> &IndexMap {
+        &self.map
+    }
+
+    fn push(&mut self, name: &str, header: SectionHeader) -> usize {
+        self.rows.push((name.to_owned(), header));
+        self.rows.len() - 1
+    }
+
+    fn add_input(&mut self, plan: &OutputPlan<'_>, id: SectionId) -> usize {
+        let section = &plan.image.sections[id];
+        let rename = plan.renames.iter().rfind(|(of, _)| *of == id);
+        let name = rename.map_or(section.name, |(_, name)| name.as_str());
+        let row = self.push(name, input_header(section));
+        self.map.input[id.0 as usize] = row as u16;
+        row
+    }
+
+    fn add_loaded(&mut self, plan: &OutputPlan<'_>, layout: &FileLayout) {
+        let gave_way = |s: &Section<'_>| layout.displaced.as_ref().is_some_and(|d| d.holds(s));
+        let loaded = || plan.image.sections.iter().filter(|(_, s)| s.is_loaded());
+        for (id, _) in loaded().filter(|(_, s)| !gave_way(s)) {
+            self.add_input(plan, id);
+        }
+        self.add_counters(plan);
+        self.map.new = self.rows.len() as u16;
+        self.map.new_count = plan.sections.len();
+        for section in &plan.sections {
+            let flags = section.flags | elf::SHF_ALLOC.0;
+            let size = section.bytes.len() as u64;
+            let mut new = header(section.kind, flags, section.address.get(), size, section.alignment);
+            new.sh_offset.set(LE, layout.segment_offset(section.address).unwrap_or(0));
+            self.push(&section.name, new);
+        }
+        for (id, section) in loaded().filter(|(_, s)| gave_way(s)) {
+            let row = self.add_input(plan, id);
+            let distance = layout.displaced.as_ref().map_or(0, |d| d.distance());
+            let address = section.address.get().wrapping_add(distance);
+            let header = &mut self.rows[row].1;
+            header.sh_addr.set(LE, address);
+            // Invariant: the displaced piece lies in the new segment.
+            header.sh_offset.set(LE, layout.segment_offset(OutputAddr(address)).unwrap_or(0));
+        }
+    }
+
+    fn add_counters(&mut self, plan: &OutputPlan<'_>) {
+        let load = plan.image.segments.iter().rfind(|s| s.kind == elf::PT_LOAD.0);
+        if let Some(load) = load.filter(|_| plan.counter_bytes > 0)
+            && let Ok(address) = crate::counter_address(plan.image)
+        {
+            let flags = elf::SHF_ALLOC.0 | elf::SHF_WRITE.0;
+            let size = plan.counter_bytes.next_multiple_of(PAGE);
+            let mut counters = header(elf::SHT_NOBITS.0, flags, address.get(), size, PAGE);
+            // No bytes stand there; eu-elflint finds the segment of such a section by its file offset.
+            counters.sh_offset.set(LE, load.offset.get() + (address.get() - load.address.get()));
+            self.map.counters = Some(self.push(COUNTERS_SECTION, counters) as u16);
+        }
+    }
+
+    fn add_kept(&mut self, plan: &OutputPlan<'_>) {
+        self.first_kept = self.rows.len();
+        let image = plan.image;
+        let names = image.symbols.section.map(|id| SectionId(image.sections[id].link));
+        for (id, section) in image.sections.iter().skip(1).filter(|(_, s)| !s.is_loaded()) {
+            let rebuilt = image.symbols.section == Some(id) || names == Some(id) || image.section_names == id;
+            if !rebuilt && !is_dropped(section) {
+                self.kept.push(id);
+                let row = self.add_input(plan, id);
+                if let Some((_, bytes)) = plan.replacements.iter().rfind(|(of, _)| *of == id) {
+                    self.rows[row].1.sh_size.set(LE, bytes.len() as u64);
+                }
+            }
+        }
+    }
+
+    fn add_tables(&mut self, plan: &OutputPlan<'_>) {
+        let image = plan.image;
+        let stands_for = |table: &mut Self, id: SectionId, row: usize| {
+            if let Some(index) = table.map.input.get_mut(id.0 as usize).filter(|i| **i == 0) {
+                *index = row as u16;
+            }
+        };
+        if let Some(id) = image.symbols.section {
+            let mut symbols = header(elf::SHT_SYMTAB.0, 0, 0, 0, 8);
+            symbols.sh_entsize.set(LE, size_of::<elf::Sym64<LittleEndian>>() as u64);
+            let row = self.push(image.sections[id].name, symbols);
+            self.rows[row].1.sh_link.set(LE, row as u32 + 1);
+            let names = SectionId(image.sections[id].link);
+            self.push(".strtab", header(elf::SHT_STRTAB.0, 0, 0, 0, 1));
+            stands_for(self, id, row);
+            stands_for(self, names, row + 1);
+            self.symbols = Some(row);
+        }
+        let row = self.push(".shstrtab", header(elf::SHT_STRTAB.0, 0, 0, 0, 1));
+        if image.sections.len() > 1 {
+            stands_for(self, image.section_names, row);
+        }
+        self.map.input.iter_mut().take(1).for_each(|null| *null = 0);
+    }
+
+    /// Leads the input's links between sections to their new numbers.
+    fn renumber(&mut self, image: &Image<'_>) {
+        for (id, section) in image.sections.iter() {
+            let Some(row) = self.map.of_input(id.0) else { continue };
+            if Some(usize::from(row)) == self.symbols || section.kind == elf::SHT_STRTAB.0 {
+                continue;
+            }
+            let header = &mut self.rows[usize::from(row)].1;
+            let new = |index: u32| u32::from(self.map.of_input(index).unwrap_or(0));
+            // The symbols that a static program's start-up relocations link to are not loaded, and the relocations
+            // name none; llvm-strip refuses such a link.
+            let names_unloaded =
+                section.is_loaded() && image.symbols.section == Some(SectionId(section.link));
+            header.sh_link.set(LE, if names_unloaded { 0 } else { new(section.link) });
+            let is_relocation = section.kind == elf::SHT_RELA.0 || section.kind == elf::SHT_REL.0;
+            if is_relocation || section.flags & elf::SHF_INFO_LINK.0 != 0 {
+                header.sh_info.set(LE, new(section.info));
+            }
+        }
+    }
+
+    /// Appends the sections that are not loaded: those kept from the input, then the new ones.
+    pub fn append_loose(&mut self, file: &mut Vec<u8>, plan: &OutputPlan<'_>) {
+        let image = plan.image;
+        for (i, &id) in self.kept.iter().enumerate() {
+            let header = &mut self.rows[self.first_kept + i].1;
+            align(file, header.sh_addralign.get(LE));
+            header.sh_offset.set(LE, file.len() as u64);
+            match plan.replacements.iter().rfind(|(of, _)| *of == id) {
+                Some((_, bytes)) => file.extend_from_slice(bytes),
+                None => {
+                    let start = file.len();
+                    file.extend_from_slice(image.section_bytes(id));
+                    patch_build_id(&mut file[start..], plan, &image.sections[id]);
+                }
+            }
+        }
+        let first = self.first_kept + self.kept.len();
+        for (i, loose) in plan.loose.iter().enumerate() {
+            let header = &mut self.rows[first + i].1;
+            align(file, header.sh_addralign.get(LE));
+            header.sh_offset.set(LE, file.len() as u64);
+            file.extend_from_slice(&loose.bytes);
+        }
+    }
+
+    /// Appends `.symtab` and `.strtab`.
+    pub fn append_symbols(&mut self, file: &mut Vec<u8>, symbols: &SymbolBytes) {
+        let Some(row) = self.symbols else { return };
+        align(file, 8);
+        let rows = object::pod::bytes_of_slice(&symbols.rows);
+        let table = &mut self.rows[row].1;
+        table.sh_offset.set(LE, file.len() as u64);
+        table.sh_size.set(LE, rows.len() as u64);
+        table.sh_info.set(LE, symbols.locals);
+        file.extend_from_slice(rows);
+        let names = &mut self.rows[row + 1].1;
+        names.sh_offset.set(LE, file.len() as u64);
+        names.sh_size.set(LE, (symbols.names.len() + symbols.added_names.len()) as u64);
+        file.extend_from_slice(symbols.names);
+        file.extend_from_slice(&symbols.added_names);
+    }
+
+    /// Appends the section names and all headers; returns where the headers stand and how many there are.
+    pub fn append_headers(mut self, file: &mut Vec<u8>) -> (u64, u16) {
+        let start = file.len();
+        let last = self.rows.len() - 1;
+        for (name, header) in &mut self.rows {
+            let at = if name.is_empty() { 0 } else { file.len() - start };
+            header.sh_name.set(LE, at as u32);
+            if at > 0 || file.len() == start {
+                file.extend_from_slice(name.as_bytes());
+                file.push(0);
+            }
+        }
+        let names = &mut self.rows[last].1;
+        names.sh_offset.set(LE, start as u64);
+        names.sh_size.set(LE, (file.len() - start) as u64);
+        align(file, 8);
+        let place = file.len() as u64;
+        for (_, header) in &self.rows {
+            file.extend_from_slice(object::pod::bytes_of(header));
+        }
+        (place, self.rows.len() as u16)
+    }
+}
+
+/// Refuses what would make the output wrong or much larger than the input.
+fn check(image: &Image<'_>) -> Result<()> {
+    let sections = || image.sections.as_slice().iter();
+    if let Some(s) = sections().find(|s| s.kind == elf::SHT_SYMTAB_SHNDX.0) {
+        return Err(Error::new(format!("the program has more than {MOST_SECTIONS} sections")).at(s.name));
+    }
+    let loose = sections().filter(|s| !s.is_loaded() && s.kind != elf::SHT_NOBITS.0 && s.kind != 0);
+    let sum = loose.fold(0u64, |sum, s| sum.saturating_add(s.size));
+    if sum > image.bytes.len() as u64 {
+        return Err(
+            Error::new("sections lie on top of each other").next("the file is damaged: link it again")
+        );
+    }
+    Ok(())
+}
+
+fn is_dropped(section: &Section<'_>) -> bool {
+    let kind = elf::SectionType(section.kind);
+    matches!(kind, elf::SHT_NULL | elf::SHT_RELA | elf::SHT_REL | elf::SHT_CREL)
+}
+
+fn patch_build_id(bytes: &mut [u8], plan: &OutputPlan<'_>, section: &Section<'_>) {
+    let Some(id) = &plan.build_id else { return };
+    let start = build_id_offset(plan.image).and_then(|at| at.checked_sub(section.offset.get() as usize));
+    if let Some(place) = start.and_then(|at| bytes.get_mut(at..at.checked_add(id.len())?)) {
+        place.copy_from_slice(id);
+    }
+}
+
+/// Pads to an alignment; one that is no power of two up to a page comes from a damaged header and is not honoured.
+fn align(file: &mut Vec<u8>, alignment: u64) {
+    if alignment.is_power_of_two() && alignment <= PAGE {
+        file.resize(file.len().next_multiple_of(alignment as usize), 0);
+    }
+}
+
+fn input_header(section: &Section<'_>) -> SectionHeader {
+    let mut row = header(section.kind, section.flags, section.address.get(), section.size, section.alignment);
+    row.sh_offset.set(LE, section.offset.get());
+    row.sh_link.set(LE, section.link);
+    row.sh_info.set(LE, section.info);
+    row.sh_entsize.set(LE, section.entry_size);
+    row
+}
+
+fn header(kind: u32, flags: u64, address: u64, size: u64, alignment: u64) -> SectionHeader {
+    SectionHeader {
+        sh_name: U32::new(LE, 0),
+        sh_type: U32::new(LE, elf::SectionType(kind)),
+        sh_flags: U64::new(LE, elf::SectionFlags(flags)),
+        sh_addr: U64::new(LE, address),
+        sh_offset: U64::new(LE, 0),
+        sh_size: U64::new(LE, size),
+        sh_link: U32::new(LE, 0),
+        sh_info: U32::new(LE, 0),
+        sh_addralign: U64::new(LE, alignment),
+        sh_entsize: U64::new(LE, 0),
+    }
+}

@@ -1,0 +1,135 @@
+//! What becomes of the symbols.
+
+use crate::addresses::Addresses;
+use crate::shape::Shape;
+use afterlink_core::{InputAddr, OutputAddr};
+use afterlink_elf::{NewSymbol, SectionRef, SymbolChange, SymbolMove};
+use afterlink_image::{Image, Symbol, elf};
+use afterlink_program::{BlockId, Fragment, FuncId, Part, Placement, Program};
+
+/// Index of the hot and the cold section among the new ones.
+pub(crate) fn section_of(part: Part) -> SectionRef {
+    SectionRef::New(part as usize)
+}
+
+pub(crate) struct Symbols<'s, 'p, 'a> {
+    pub image: &'s Image<'a>,
+    pub program: &'p Program<'a>,
+    pub placement: &'p Placement,
+    pub shapes: &'s [Shape],
+    pub addresses: &'s Addresses<'p, 'a>,
+}
+
+impl Symbols<'_, '_, '_> {
+    /// Changes to `.symtab`, by row.
+    pub fn changes(&self) -> Vec<(u32, SymbolChange)> {
+        let primary = self.primary_fragments();
+        let symbols = self.image.symbols.iter().filter(|s| self.follows_code(s));
+        symbols.filter_map(|s| Some((s.index, self.change(&s, &primary)?))).collect()
+    }
+
+    /// Changes to `.dynsym`, by row.
+    pub fn dynamic_changes(&self) -> Vec<(u32, SymbolMove)> {
+        let primary = self.primary_fragments();
+        let symbols = self.image.dynamic_symbols.iter().filter(|s| self.follows_code(s));
+        let moves = symbols.filter_map(|s| match self.change(&s, &primary)? {
+            SymbolChange::Move(to) => Some((s.index, to)),
+            SymbolChange::Drop => None,
+        });
+        moves.collect()
+    }
+
+    /// A local symbol for each fragment without the function's entry: `name.cold`, `name.hot`, numbered from
+    /// the second of a kind on.
+    pub fn added(&self) -> Vec<NewSymbol> {
+        let rows = self.first_rows();
+        let mut seen = vec![[0u32; 2]; self.program.functions.len()];
+        let mut added = Vec::new();
+        for (i, fragment) in self.placement.fragments.iter().enumerate() {
+            let function = &self.program.functions[fragment.function];
+            if starts_function(fragment) || function.name.is_empty() {
+                continue;
+            }
+            let count = &mut seen[fragment.function.0 as usize][fragment.part as usize];
+            *count += 1;
+            let kind = if fragment.part == Part::Hot { "hot" } else { "cold" };
+            let number = if *count > 1 { format!(".{}", *count - 1) } else { String::new() };
+            added.push(NewSymbol {
+                name: format!("{}.{kind}{number}", function.name),
+                place: self.place(i),
+                kind: elf::STT_FUNC.0,
+                binding: elf::STB_LOCAL.0,
+                after: rows[fragment.function.0 as usize],
+            });
+        }
+        added
+    }
+
+    /// For each function, the fragment that starts with its entry.
+    fn primary_fragments(&self) -> Vec<u32> {
+        let mut primary = vec![u32::MAX; self.program.functions.len()];
+        for (i, fragment) in self.placement.fragments.iter().enumerate().filter(|(_, f)| starts_function(f)) {
+            primary[fragment.function.0 as usize] = i as u32;
+        }
+        primary
+    }
+
+    /// For each function, the row of a local symbol that names it.
+    fn first_rows(&self) -> Vec<Option<u32>> {
+        let mut rows = vec![None; self.program.functions.len()];
+        for symbol in self.image.symbols.iter().filter(|s| s.is_local() && self.follows_code(s)) {
+            if let Some(function) = self.program.function_at(symbol.address)
+                && self.program.functions[function].entry() == symbol.address
+            {
+                rows[function.0 as usize].get_or_insert(symbol.index);
+            }
+        }
+        rows
+    }
+
+    fn follows_code(&self, symbol: &Symbol) -> bool {
+        let kind = symbol.is_function() || symbol.kind == elf::STT_NOTYPE.0;
+        kind && symbol.is_defined()
+            && self.image.sections.get(afterlink_image::SectionId(u32::from(symbol.section))).is_some_and(|s| s.is_code())
+    }
+
+    fn change(&self, symbol: &Symbol, primary: &[u32]) -> Option<SymbolChange> {
+        let id = self.program.function_at(symbol.address).filter(|&f| self.addresses.is_moved(f))?;
+        let function = &self.program.functions[id];
+        if symbol.address == function.entry() {
+            let to = self.place(primary[id.0 as usize] as usize);
+            let size = if symbol.size == 0 { 0 } else { to.size };
+            return Some(SymbolChange::Move(SymbolMove { size, ..to }));
+        }
+        let is_fragment = function.ranges[1..].iter().any(|r| r.start == symbol.address);
+        match self.inner(id, symbol.address).filter(|_| !is_fragment) {
+            Some(to) => Some(SymbolChange::Move(to)),
+            // The fragments have new symbols; a place that no block starts at is not reached by anything.
+            None => Some(SymbolChange::Drop),
+        }
+    }
+
+    /// Where an entry inside a function went; it owns what follows in its fragment.
+    fn inner(&self, id: FuncId, address: InputAddr) -> Option<SymbolMove> {
+        let block = self.program.functions[id].block_at(address)?;
+        let at = self.addresses.block(id, block);
+        let (i, fragment) = self.fragment_of(id, block)?;
+        let end = self.addresses.fragments[i] + self.shapes[i].size();
+        Some(SymbolMove { address: at, size: end.since(at), section: section_of(fragment.part) })
+    }
+
+    fn fragment_of(&self, id: FuncId, block: BlockId) -> Option<(usize, &Fragment)> {
+        let fragments = self.placement.fragments.iter().enumerate();
+        fragments.into_iter().find(|(_, f)| f.function == id && f.blocks.contains(&block))
+    }
+
+    fn place(&self, fragment: usize) -> SymbolMove {
+        let address: OutputAddr = self.addresses.fragments[fragment];
+        let section = section_of(self.placement.fragments[fragment].part);
+        SymbolMove { address, size: self.shapes[fragment].size(), section }
+    }
+}
+
+fn starts_function(fragment: &Fragment) -> bool {
+    fragment.blocks.first() == Some(&BlockId(0))
+}

@@ -1,0 +1,30 @@
+//! One file a subcommand: its options, with their help, and what it does with them.
+
+pub mod info;
+pub mod layout_options;
+pub mod optimize;
+pub mod profile;
+
+use afterlink_core::{Error, Result};
+use serde::Serialize;
+use std::fmt::Display;
+
+/// Prints a result: as text, or as one JSON document.
+pub fn print<T: Serialize + Display>(result: &T, json: bool) -> Result<()> {
+    if json { print_json(result) } else { print_text(&result.to_string()) }
+}
+
+/// Prints one JSON document.
+pub fn print_json<T: Serialize>(result: &T) -> Result<()> {
+    let text = serde_json::to_string_pretty(result).expect("reports have string keys");
+    print_text(&text)
+}
+
+/// Prints a line. A reader that has closed the pipe has seen enough.
+pub fn print_text(text: &str) -> Result<()> {
+    use std::io::{ErrorKind, Write};
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::new(format!("cannot write the result: {e}"))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,51 @@
+//! `afterlink optimize`.
+
+use crate::commands::layout_options::LayoutArgs;
+use crate::progress::Terminal;
+use crate::{commands, files};
+use afterlink_core::Result;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Lays out a program anew by a profile.
+///
+/// The output appears under its name only when it is complete and proven.
+#[derive(clap::Args)]
+pub struct Optimize {
+    /// The program, as the linker made it (linked with -Wl,--emit-relocs, not stripped).
+    binary: PathBuf,
+    /// A profile: counters of an instrumented run, or fdata; several are summed.
+    #[arg(long = "profile", short = 'p', value_name = "FILE")]
+    profiles: Vec<PathBuf>,
+    /// Where the new program goes.
+    #[arg(long, short)]
+    output: PathBuf,
+    #[command(flatten)]
+    layout: LayoutArgs,
+    /// Also write the report as JSON.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Optimize {
+    pub fn run(self) -> Result<ExitCode> {
+        let options = self.layout.options()?;
+        let target = files::Target::check(&self.output, &self.binary)?;
+        let input = files::read(&self.binary)?;
+        let profiles = self.profiles.iter().map(|p| files::read_profile(p)).collect::<Result<Vec<_>>>()?;
+        let progress = Terminal::new(self.json);
+        let optimized = afterlink_pipeline::optimize(&input, profiles, &options, &progress)
+            .map_err(|e| e.in_file(self.binary.display()))?;
+        target.write_program(&optimized.bytes)?;
+        if let Some(report) = &self.report {
+            let text = serde_json::to_string_pretty(&optimized.report).expect("reports have string keys");
+            files::Target::check(report, &self.binary)?.write(text.as_bytes())?;
+        }
+        progress.done();
+        commands::print(&optimized.report, self.json)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

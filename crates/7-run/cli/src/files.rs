@@ -1,0 +1,139 @@
+//! Reading inputs and putting outputs under their names, safely: an output is written to a file without a name
+//! in the target's directory, then linked and renamed into place, so that it is there whole or not at all,
+//! whatever ends the process.
+
+use afterlink_core::{Error, Result};
+use afterlink_profile::Profile;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// All bytes of a file.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    let kind = std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
+    if !kind.is_file() {
+        let what = if kind.is_dir() { "is a directory" } else { "is no regular file" };
+        return Err(Error::new(what).in_file(path.display()).next("give a file"));
+    }
+    std::fs::read(path).map_err(|e| unreadable(path, &e))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    let next = match error.kind() {
+        std::io::ErrorKind::NotFound => "check the path",
+        std::io::ErrorKind::PermissionDenied => "make it readable for you",
+        _ => "check the file system",
+    };
+    Error::new(format!("cannot be read: {}", reason(error))).in_file(path.display()).next(next)
+}
+
+/// The system's message without the number that Rust adds.
+fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+}
+
+/// A profile of whatever kind the file's first bytes say.
+pub fn read_profile(path: &Path) -> Result<Profile> {
+    let bytes = read(path)?;
+    afterlink_ingest::read(&bytes).map_err(|e| e.in_file(path.display()))
+}
+
+/// A place for an output, checked before any work is done.
+pub struct Target {
+    path: PathBuf,
+    /// Permissions of what will be written.
+    mode: u32,
+}
+
+impl Target {
+    /// Checks that an output can appear at `path`, which must not be `input`. A program gets the input's permissions.
+    pub fn check(path: &Path, input: &Path) -> Result<Self> {
+        let refuse = |what: &str, next: &str| Err(Error::new(what).in_file(path.display()).next(next));
+        // A symbolic link is followed, so that what it names is replaced and not the link.
+        let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if let Ok(existing) = std::fs::metadata(path) {
+            let kind = existing.file_type();
+            if kind.is_dir() {
+                return refuse("the output is a directory", "give the name of a file");
+            }
+            if kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket() {
+                return refuse("the output is a device, a pipe or a socket", "give the name of a file");
+            }
+            let same = |m: std::fs::Metadata| (m.dev(), m.ino()) == (existing.dev(), existing.ino());
+            if std::fs::metadata(input).is_ok_and(same) {
+                return refuse("the output is the input", "give it another name");
+            }
+        }
+        let directory = directory_of(path);
+        match std::fs::metadata(directory) {
+            Ok(d) if d.is_dir() => {}
+            Ok(_) => return refuse("the output's directory is no directory", "give another name"),
+            Err(e) => {
+                let what = format!("the output's directory {} is not there: {}", directory.display(), reason(&e));
+                return Err(Error::new(what).in_file(path.display()).next("create it first"));
+            }
+        }
+        let mode = std::fs::metadata(input).map_or(0o644, |m| m.mode() & 0o777);
+        Ok(Self { path: path.to_owned(), mode })
+    }
+
+    /// Writes a program, with the input's permissions.
+    pub fn write_program(&self, bytes: &[u8]) -> Result<()> {
+        self.put(bytes, self.mode | 0o500)
+    }
+
+    /// Writes any other file.
+    pub fn write(&self, bytes: &[u8]) -> Result<()> {
+        self.put(bytes, 0o644)
+    }
+
+    fn put(&self, bytes: &[u8], mode: u32) -> Result<()> {
+        let failed = |e: std::io::Error| {
+            let next = match e.raw_os_error() {
+                Some(28) => "free some space",
+                Some(27) => "raise the limit on file sizes (ulimit -f)",
+                Some(13 | 30 | 1) => "choose a directory that you may write to",
+                _ => "check the file system",
+            };
+            Error::new(format!("cannot be written: {}", reason(&e))).in_file(self.path.display()).next(next)
+        };
+        let directory = directory_of(&self.path);
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let temporary = directory.join(format!(".{name}.{}.afterlink", std::process::id()));
+        let nameless = rustix::fs::openat(CWD, directory, OFlags::TMPFILE | OFlags::WRONLY, Mode::from_raw_mode(0o600));
+        let result = match nameless {
+            Ok(fd) => write_nameless(File::from(fd), bytes, mode, &temporary),
+            // Some file systems have no nameless files.
+            Err(_) => write_named(bytes, mode, &temporary),
+        };
+        result.and_then(|()| std::fs::rename(&temporary, &self.path)).map_err(|e| {
+            let _ = std::fs::remove_file(&temporary);
+            failed(e)
+        })
+    }
+}
+
+fn write_nameless(mut file: File, bytes: &[u8], mode: u32, path: &Path) -> std::io::Result<()> {
+    file.write_all(bytes)?;
+    file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+    use std::os::fd::AsRawFd;
+    let handle = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::linkat(CWD, handle, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
+    Ok(())
+}
+
+fn write_named(bytes: &[u8], mode: u32, path: &Path) -> std::io::Result<()> {
+    let mut file = File::options().write(true).create_new(true).open(path)?;
+    file.write_all(bytes)?;
+    file.set_permissions(std::fs::Permissions::from_mode(mode))
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}

@@ -1,0 +1,19 @@
+//! Ctrl-C and termination. Work in progress leaves nothing behind: an unfinished output has no name yet.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Set when the user wants to stop and the running command wants to end in its own way.
+static HANDLED: AtomicBool = AtomicBool::new(false);
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Ends the process at once on a signal, unless a command has said that it looks at [`stopped`].
+pub fn install() {
+    let handler = || {
+        if HANDLED.load(Ordering::SeqCst) && !STOP.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        std::process::exit(130);
+    };
+    // Without the handler the default action ends the process, which is as good.
+    let _ = ctrlc::set_handler(handler);
+}

@@ -1,0 +1,51 @@
+//! The command `afterlink`: one file a subcommand in `commands/`.
+
+mod commands;
+mod files;
+mod interrupt;
+mod progress;
+
+use afterlink_core::Result;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Lays out a linked program anew so that it runs faster, proves that it is the same program, and measures the gain.
+///
+/// The whole job in one command:
+///     afterlink tune ./server -o ./server.fast -- ./workload.sh {}
+///
+/// The program must be linked with -Wl,--emit-relocs and not be stripped; strip the result if you like.
+#[derive(Parser)]
+#[command(name = "afterlink", version, verbatim_doc_comment)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Info(commands::info::Info),
+    Optimize(commands::optimize::Optimize),
+    #[command(subcommand)]
+    Profile(commands::profile::Profile),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    interrupt::install();
+    match run(cli.command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("afterlink: error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Info(info) => info.run(),
+        Command::Optimize(optimize) => optimize.run(),
+        Command::Profile(profile) => profile.run(),
+    }
+}

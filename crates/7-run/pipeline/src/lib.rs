@@ -1,0 +1,23 @@
+//! The jobs of afterlink. Each reads as a table of contents; nothing here prints, exits or opens a file.
+
+mod optimize;
+mod report;
+mod survey;
+
+pub use optimize::{Check, OptimizeOptions, Optimized, optimize};
+pub use report::{RefusalCount, RefusedFunction, Report};
+pub use survey::{Survey, survey};
+
+pub use afterlink_passes::{BlockOrder, FunctionOrder, LayoutOptions, Scope, Split};
+
+/// Told of each step of a job as it starts.
+pub trait Progress {
+    fn step(&self, what: &str);
+}
+
+/// Says nothing.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn step(&self, _: &str) {}
+}

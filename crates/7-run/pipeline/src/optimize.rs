@@ -1,0 +1,112 @@
+//! Program and profile in, the program in its new order out.
+
+use crate::report::{Report, refusals};
+use crate::{LayoutOptions, Progress};
+use afterlink_core::{Error, Refusal, Result};
+use afterlink_emit::EmitOptions;
+use afterlink_image::Image;
+use afterlink_passes::{Scope, dyno_stats};
+use afterlink_profile::Profile;
+use afterlink_program::Program;
+use afterlink_weigh::{Fit, Weights};
+use regex::Regex;
+use std::time::Instant;
+
+/// What `optimize` is asked to do.
+#[derive(Clone, Debug, Default)]
+pub struct OptimizeOptions {
+    pub layout: LayoutOptions,
+    /// Functions whose names match stay as they are.
+    pub skip_functions: Option<Regex>,
+    /// Fill the old places of moved code with traps.
+    pub trap_old_code: bool,
+    /// Whether to prove the output before it is returned.
+    pub check: Check,
+    /// The options as the user wrote them, for the note in the output.
+    pub note: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Check {
+    #[default]
+    Prove,
+    Skip,
+}
+
+/// The new program.
+pub struct Optimized {
+    pub bytes: Vec<u8>,
+    pub report: Report,
+}
+
+/// Lays out `input` anew by `profiles`, whose counts are summed.
+///
+/// # Errors
+/// If the input cannot be rewritten, the profiles do not belong to it, or the output could not be proven.
+pub fn optimize(
+    input: &[u8],
+    profiles: Vec<Profile>,
+    options: &OptimizeOptions,
+    progress: &dyn Progress,
+) -> Result<Optimized> {
+    let started = Instant::now();
+    progress.step("recovering the program");
+    let image = Image::parse(input)?;
+    image.require_rewritable()?;
+    let mut program = afterlink_recover::recover(&image)?;
+    exclude(&mut program, options.skip_functions.as_ref());
+    progress.step("applying the profile");
+    let (weights, fit) = weigh(&image, &program, profiles, options.layout.scope)?;
+    progress.step("laying out");
+    let placement = afterlink_passes::place(&program, &weights, &options.layout);
+    progress.step("writing");
+    let emit = EmitOptions { trap_old_code: options.trap_old_code, note: options.note.clone(), runtime: None };
+    let emitted = afterlink_emit::emit(&image, &program, &placement, &emit)?;
+    let report = Report {
+        functions: program.functions.len(),
+        moved_functions: emitted.map.functions.len(),
+        refused: refusals(&program, &weights),
+        fit,
+        dyno_stats: crate::report::BeforeAfter {
+            before: dyno_stats::before(&program, &weights, &placement),
+            after: dyno_stats::after(&program, &weights, &placement),
+        },
+        hot_bytes: emitted.hot_bytes,
+        cold_bytes: emitted.cold_bytes,
+        input_bytes: input.len() as u64,
+        output_bytes: emitted.bytes.len() as u64,
+        proven_functions: None,
+        seconds: started.elapsed().as_secs_f64(),
+    };
+    Ok(Optimized { bytes: emitted.bytes, report })
+}
+
+fn exclude(program: &mut Program, skip: Option<&Regex>) {
+    let Some(skip) = skip else { return };
+    for (_, function) in program.functions.iter_mut() {
+        if skip.is_match(function.name) {
+            function.refusal.get_or_insert(Refusal::Excluded);
+        }
+    }
+}
+
+fn weigh(image: &Image, program: &Program, profiles: Vec<Profile>, scope: Scope) -> Result<(Weights, Option<Fit>)> {
+    if profiles.is_empty() {
+        if scope == Scope::Hot {
+            return Err(Error::new("without a profile nothing is known to be hot")
+                .next("give --profile P, or move everything with --scope all"));
+        }
+        return Ok(Default::default());
+    }
+    let profile = afterlink_profile::merge(profiles)?;
+    if profile.is_empty() {
+        return Err(Error::new("the profile is empty: it has no record")
+            .next("run the instrumented program with a workload, then convert its counters"));
+    }
+    let (weights, fit) = afterlink_weigh::weigh(image, program, &profile);
+    if fit.known_names == 0 {
+        return Err(Error::new(format!("none of the profile's {} names is a function of this program", fit.names))
+            .next("give the profile of this program, or of another build of it"));
+    }
+    Ok((weights, Some(fit)))
+}

@@ -1,0 +1,140 @@
+//! What a job reports of its work, for people and as JSON.
+
+use afterlink_core::{InputAddr, Refusal};
+use afterlink_passes::dyno_stats::DynoStats;
+use afterlink_program::Program;
+use afterlink_weigh::{Fit, Weights};
+use std::fmt;
+
+/// The report of `optimize`.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Report {
+    /// Functions of the program, and how many were written anew.
+    pub functions: usize,
+    pub moved_functions: usize,
+    /// Functions that were left alone, by reason.
+    pub refused: Vec<RefusalCount>,
+    /// How well the profile fits; absent without a profile.
+    pub fit: Option<Fit>,
+    /// Events of the profiled run under the old and the new layout.
+    pub dyno_stats: BeforeAfter<DynoStats>,
+    /// Bytes of moved code.
+    pub hot_bytes: u64,
+    pub cold_bytes: u64,
+    /// Bytes of the files.
+    pub input_bytes: u64,
+    pub output_bytes: u64,
+    /// Functions that the checker proved; absent if it was skipped.
+    pub proven_functions: Option<usize>,
+    /// Wall time of the job, without the check.
+    pub seconds: f64,
+}
+
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct BeforeAfter<T> {
+    pub before: T,
+    pub after: T,
+}
+
+/// Functions refused for one reason.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct RefusalCount {
+    pub reason: Refusal,
+    pub explanation: String,
+    pub remedy: &'static str,
+    /// Executions of blocks in these functions, by the profile.
+    pub executed_blocks: u64,
+    /// The functions, those that ran most first.
+    pub functions: Vec<RefusedFunction>,
+}
+
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct RefusedFunction {
+    pub name: String,
+    pub address: InputAddr,
+    pub executed_blocks: u64,
+}
+
+/// Refusals by reason, the most executed reason first.
+pub(crate) fn refusals(program: &Program, weights: &Weights) -> Vec<RefusalCount> {
+    let mut by_reason: std::collections::BTreeMap<Refusal, Vec<RefusedFunction>> = Default::default();
+    for (id, reason) in program.refusals() {
+        let function = &program.functions[id];
+        let executed_blocks = weights.functions.get(id).map_or(0, |w| w.blocks.iter().sum::<u64>().max(w.entries));
+        let name = if function.name.is_empty() { "(no symbol)".into() } else { function.name.to_owned() };
+        by_reason.entry(reason).or_default().push(RefusedFunction {
+            name,
+            address: function.entry(),
+            executed_blocks,
+        });
+    }
+    let mut counts: Vec<RefusalCount> = by_reason
+        .into_iter()
+        .map(|(reason, mut functions)| {
+            functions.sort_by_key(|f| (std::cmp::Reverse(f.executed_blocks), f.address));
+            RefusalCount {
+                reason,
+                explanation: reason.to_string(),
+                remedy: reason.remedy(),
+                executed_blocks: functions.iter().map(|f| f.executed_blocks).sum(),
+                functions,
+            }
+        })
+        .collect();
+    counts.sort_by_key(|c| (std::cmp::Reverse(c.executed_blocks), c.reason));
+    counts
+}
+
+/// A short table of the reasons.
+pub(crate) fn write_refusals(f: &mut fmt::Formatter<'_>, refused: &[RefusalCount]) -> fmt::Result {
+    for count in refused {
+        let names: Vec<&str> = count.functions.iter().take(3).map(|f| f.name.as_str()).collect();
+        let more = if count.functions.len() > 3 { ", …" } else { "" };
+        writeln!(
+            f,
+            "  left alone {:>6}  {}: {}{more}\n                     {}",
+            count.functions.len(),
+            count.explanation,
+            names.join(", "),
+            count.remedy
+        )?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "functions    {} of {} moved", self.moved_functions, self.functions)?;
+        write_refusals(f, &self.refused)?;
+        if let Some(fit) = &self.fit {
+            let share = 100.0 * fit.fitting_count as f64 / fit.count.max(1) as f64;
+            writeln!(
+                f,
+                "profile      {} of {} names known, {share:.1} % of the counts fit, {} functions ran",
+                fit.known_names, fit.names, fit.functions
+            )?;
+            write_dyno(f, &self.dyno_stats)?;
+        }
+        writeln!(f, "code         {} bytes hot, {} bytes cold", self.hot_bytes, self.cold_bytes)?;
+        writeln!(f, "file         {} bytes, was {}", self.output_bytes, self.input_bytes)?;
+        if let Some(proven) = self.proven_functions {
+            writeln!(f, "checked      {proven} of {proven} functions proven")?;
+        }
+        write!(f, "time         {:.2} s", self.seconds)
+    }
+}
+
+fn write_dyno(f: &mut fmt::Formatter<'_>, stats: &BeforeAfter<DynoStats>) -> fmt::Result {
+    let rows = [
+        ("taken branches", stats.before.taken_branches, stats.after.taken_branches),
+        ("  conditional", stats.before.taken_conditional, stats.after.taken_conditional),
+        ("  unconditional", stats.before.unconditional, stats.after.unconditional),
+        ("not taken", stats.before.not_taken_conditional, stats.after.not_taken_conditional),
+    ];
+    writeln!(f, "dyno-stats   {:<16} {:>14} {:>14}", "", "before", "after")?;
+    for (name, before, after) in rows {
+        let change = 100.0 * (after as f64 - before as f64) / before.max(1) as f64;
+        writeln!(f, "             {name:<16} {before:>14} {after:>14}  {change:+.1} %")?;
+    }
+    Ok(())
+}
