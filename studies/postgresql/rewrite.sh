@@ -6,10 +6,10 @@ logs=$STUDY_WORK/logs
 mkdir -p "$servers" "$profiles" "$logs"
 chmod 755 "$servers"
 
-# optimize_with_bolt PROFILE STRATEGY OUT: BOLT with its best published block and function orders.
-optimize_with_bolt() {
-    llvm-bolt-22 "$plain_server" -o "$3" -data "$1" -reorder-blocks=ext-tsp -reorder-functions=cdsort \
-        -split-functions "-split-strategy=$2" -split-all-cold -thread-count=2 -dyno-stats
+# set_bolt_command PROFILE STRATEGY OUT: leaves in `command` BOLT with its best published block and function orders.
+set_bolt_command() {
+    command=(llvm-bolt-22 "$plain_server" -o "$3" -data "$1" -reorder-blocks=ext-tsp -reorder-functions=cdsort
+        -split-functions "-split-strategy=$2" -split-all-cold -thread-count=2 -dyno-stats)
 }
 
 instrument_with_bolt() { # FDATA OUT
@@ -82,23 +82,29 @@ make_counts_directory() {
 #   random         every function moved, blocks and functions in the random order of SEED
 #   instrumented   counting
 #   optimized      by the profile of both workloads
+# Returns non-zero, having shown why, if a tool fails.
 make_server() {
-    local mode=$1 seed=${2:-} name=$1${2:+-$2} out
-    mkdir -p "$servers/$name"
+    local mode=$1 seed=${2:-} name=$1${2:+-$2} out lookups_profile pgbench_profile report
     out=$servers/$name/postgres
-    local move_all=(--scope all --profile "$(afterlink_profile lookups)" --report "$servers/$name/report.json" --split none)
+    report=$servers/$name/report.json
+    mkdir -p "$servers/$name"
+    rm -f "$out"
     case $mode in
     plain) cp "$plain_server" "$out" ;;
-    input | reverse) run_optimize "$name" "${move_all[@]}" "--order-blocks=$mode" "--order-functions=$mode" ;;
-    random) run_optimize "$name" "${move_all[@]}" --order-blocks=random --order-functions=random --seed "$seed" ;;
     instrumented)
         make_counts_directory
         instrument_with_afterlink "$STUDY_WORK/counts/check.counters" "$out" > "$logs/$name.log" 2>&1 ||
             { cat "$logs/$name.log" >&2; return 1; }
         ;;
+    input | reverse | random)
+        lookups_profile=$(afterlink_profile lookups) || return 1
+        run_optimize "$name" --scope all --profile "$lookups_profile" --report "$report" --split none \
+            "--order-blocks=$mode" "--order-functions=$mode" ${seed:+--seed "$seed"} || return 1
+        ;;
     optimized)
-        run_optimize "$name" --profile "$(afterlink_profile lookups)" --profile "$(afterlink_profile pgbench)" \
-            --report "$servers/$name/report.json"
+        lookups_profile=$(afterlink_profile lookups) || return 1
+        pgbench_profile=$(afterlink_profile pgbench) || return 1
+        run_optimize "$name" --profile "$lookups_profile" --profile "$pgbench_profile" --report "$report" || return 1
         ;;
     *) die "no such mode: $mode" ;;
     esac

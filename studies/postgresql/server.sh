@@ -53,7 +53,14 @@ start_server() {
         -o "${server_settings[*]} $*"
 }
 
-stop_server() { as_user "$installation/bin/pg_ctl" stop -s -w -m fast -D "$1"; }
+# stop_server DATA: returns when the process is gone, which is later than what pg_ctl waits for: a server that BOLT
+# instrumented writes its counts as its very last act.
+stop_server() {
+    local process
+    process=$(head -1 "$1/postmaster.pid")
+    as_user "$installation/bin/pg_ctl" stop -s -w -m fast -D "$1"
+    while grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$process/status"; do sleep 0.05; done
+}
 
 # run_lookups BINARY DATA [PREFIX …]: the 4,000 lookups through a single-user backend; PREFIX is a tool to run it under.
 run_lookups() {
