@@ -6,7 +6,8 @@
 #   SUITES="regress isolation" check.sh …      more than `make check` runs (default: regress)
 #
 # Prints one line for each mode and suite, writes $RESULTS/check.json, keeps the diffs of a failure, and exits non-zero
-# unless every suite is whole. The number of tests that counts as whole is what the plain server runs.
+# unless every suite is whole: every test that its schedule lists has passed. In the rewritten servers of scope `all`, 99 % of
+# the functions, with 99.9 % of the instructions that the lookups execute, must have moved.
 . "$(dirname "$0")/environment.sh"
 . "$study/server.sh"
 . "$study/rewrite.sh"
@@ -56,6 +57,7 @@ check_mode() {
         report_row "$name" - 0 0 'not written'
         return
     fi
+    case $mode in input | reverse | random) check_moved "$name" ;; esac
     install_server "$servers/$name/postgres"
     for suite in $suites; do
         read -r passed total < <(run_suite "$suite" "$name")
@@ -64,6 +66,14 @@ check_mode() {
             verdict="see $RESULTS/check/$name"
         report_row "$name" "$suite" "$passed" "$total" "$verdict"
     done
+}
+
+# check_moved NAME: a server in which little moved would prove little.
+check_moved() {
+    local moved all share verdict=whole
+    read -r moved all share < <(moved_share "$servers/$1/report.json")
+    awk -v m="$moved" -v a="$all" -v s="$share" 'BEGIN { exit !(a > 0 && m >= 0.99 * a && s >= 99.9) }' || verdict='too few moved'
+    report_row "$1" moved "$moved" "$all" "$verdict, with $share % of the executed instructions"
 }
 
 # How many tests the suite's schedule lists.
@@ -75,9 +85,10 @@ expected_tests() {
 }
 
 report_row() { # NAME SUITE PASSED TOTAL VERDICT
-    [ "$5" = whole ] || failures=$((failures + 1))
-    printf '%-14s %-10s %5s of %-5s %s\n' "$1" "$2" "$3" "$4" "$5"
-    rows+=("{\"server\":\"$1\",\"suite\":\"$2\",\"passed\":$3,\"total\":$4,\"whole\":$([ "$5" = whole ] && echo true || echo false)}")
+    local whole=true
+    case $5 in whole*) ;; *) whole=false; failures=$((failures + 1)) ;; esac
+    printf '%-14s %-10s %6s of %-6s %s\n' "$1" "$2" "$3" "$4" "$5"
+    rows+=("{\"server\":\"$1\",\"suite\":\"$2\",\"passed\":$3,\"total\":$4,\"whole\":$whole,\"remark\":\"$5\"}")
 }
 
 write_json() {
@@ -85,6 +96,7 @@ write_json() {
     printf '{"version":"%s","runs":[%s]}\n' "$(cat "$STUDY_WORK/version" 2>/dev/null)" "${rows[*]}" > "$RESULTS/check.json"
 }
 
+install_packages jq valgrind
 need_build
 modes=("$@")
 if [ "${#modes[@]}" -eq 0 ] || [ "${modes[*]}" = all ]; then
@@ -93,6 +105,7 @@ fi
 [ "${modes[*]}" = plain ] || need_afterlink
 trap 'install_server "$plain_server"; write_json' EXIT
 prepare_data
-printf '%-14s %-10s %5s    %-5s %s\n' server suite passed total ''
+[ "${modes[*]}" = plain ] || count_executed
+printf '%-14s %-10s %6s    %-6s %s\n' server suite passed total ''
 for mode in "${modes[@]}"; do check_mode "$mode"; done
-[ "$failures" -eq 0 ] || die "$failures of ${#rows[@]} suites are not whole"
+[ "$failures" -eq 0 ] || die "$failures of ${#rows[@]} lines are not whole"

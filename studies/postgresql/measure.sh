@@ -11,6 +11,7 @@
 #   REPEATS=7                       runs of each side in tool, instrumented and speed; the medians count
 #   SECONDS_PER_RUN=5               of pgbench
 #   TOOLS="afterlink bolt-profile2 bolt-cdsplit"
+#   PROFILES="bolt-lookups bolt-pgbench afterlink-lookups"      whose instrumentation, and of which workload
 #
 # Each prints a table and writes $RESULTS/EXPERIMENT.json.
 . "$(dirname "$0")/environment.sh"
@@ -19,6 +20,7 @@
 
 REPEATS=${REPEATS:-7}
 SECONDS_PER_RUN=${SECONDS_PER_RUN:-5}
+PROFILES=${PROFILES:-bolt-lookups bolt-pgbench afterlink-lookups}
 TOOLS=${TOOLS:-afterlink bolt-profile2 bolt-cdsplit}
 cachegrind=(valgrind --tool=cachegrind --cache-sim=yes --I1=32768,8,64 --cachegrind-out-file=/dev/null)
 
@@ -55,11 +57,10 @@ write_results() {
     say "$RESULTS/$1.json"
 }
 
-# Both tools' profiles of both workloads: each profile is given to every tool.
+# The profiles by name; each is given to every tool.
 list_profiles() {
-    bolt_profile lookups
-    bolt_profile pgbench
-    case " $TOOLS " in *" afterlink "*) afterlink_profile lookups ;; esac
+    local profile
+    for profile in $PROFILES; do "${profile%%-*}_profile" "${profile#*-}"; done
 }
 
 # simulate_misses BINARY: prints "MISSES REFERENCES"; the answers must be those of the plain server.

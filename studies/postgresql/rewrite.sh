@@ -77,7 +77,7 @@ make_counts_directory() {
 
 # make_server MODE [SEED]: writes $servers/NAME/postgres and its report, and prints NAME.
 #   plain          the linker's own output
-#   input          every function moved, order kept
+#   input          every function moved, order kept; here and in the next two, the old code is overwritten with traps
 #   reverse        every function moved, blocks and functions reversed
 #   random         every function moved, blocks and functions in the random order of SEED
 #   instrumented   counting
@@ -97,8 +97,7 @@ make_server() {
             { cat "$logs/$name.log" >&2; return 1; }
         ;;
     input | reverse | random)
-        lookups_profile=$(afterlink_profile lookups) || return 1
-        run_optimize "$name" --scope all --profile "$lookups_profile" --report "$report" --split none \
+        run_optimize "$name" --scope all --split none --trap-old-code --report "$report" \
             "--order-blocks=$mode" "--order-functions=$mode" ${seed:+--seed "$seed"} || return 1
         ;;
     optimized)
@@ -118,4 +117,27 @@ run_optimize() {
     rm -f "$servers/$name/postgres"
     "$AFTERLINK" optimize "$plain_server" -o "$servers/$name/postgres" "$@" > "$logs/$name.log" 2>&1 ||
         { cat "$logs/$name.log" >&2; return 1; }
+}
+
+# count_executed: leaves in $logs/executed "INSTRUCTIONS FUNCTION" of the plain server's own functions during the lookups,
+# counted by callgrind, which knows nothing of what any tool could read.
+count_executed() {
+    local data=$STUDY_WORK/data-simulated counted=$STUDY_WORK/counts/callgrind.out
+    [ ! -s "$logs/executed" ] || return 0
+    make_counts_directory
+    copy_data "$data"
+    run_lookups "$plain_server" "$data" valgrind --tool=callgrind "--callgrind-out-file=$counted" \
+        > /dev/null 2> "$logs/callgrind.log" || die "callgrind failed"
+    callgrind_annotate --threshold=100 "$counted" |
+        sed -n "s#^ *\\([0-9,]*\\) (.*) *[^ ]*:\\([^ ]*\\) \\[$plain_server\\].*#\\1 \\2#p" | tr -d , | sed "s/'[0-9]*\$//" > "$logs/executed"
+}
+
+# moved_share REPORT: prints "MOVED ALL SHARE": functions moved, functions in all, and the percentage of the executed
+# instructions that the moved ones hold. A refused name shared by several static functions counts against all of them.
+moved_share() {
+    jq -r '.refused[].functions[].name' "$1" | sort -u > "$logs/refused"
+    awk -v list="$logs/refused" 'BEGIN { while ((getline name < list) > 0) refused[name] }
+        { name = $2; sub(/\.cold$/, "", name); all += $1; if (!(name in refused) && !($2 in refused)) moved += $1 }
+        END { printf "%.3f\n", all ? 100 * moved / all : 0 }' "$logs/executed" > "$logs/share"
+    echo "$(jq -r '"\(.moved_functions) \(.functions)"' "$1") $(cat "$logs/share")"
 }
