@@ -150,10 +150,11 @@ impl Compare<'_, '_, '_> {
             let inst = x86_64::decode(&bytes[..bytes.len().min((end - output) as usize)]);
             // `blocks` has a finding for what is no instruction.
             let Some(inst) = inst else { return Ok(()) };
-            if !fits && !inst.nop && inst.flow != Flow::Stop {
+            let next = output + u64::from(inst.len);
+            if !(fits && row_end >= next) && !inst.nop && inst.flow != Flow::Stop {
                 return Err(finding(inputs[0], output));
             }
-            output += u64::from(inst.len);
+            output = next;
         }
         Ok(())
     }
