@@ -49,7 +49,12 @@ impl Builder<'_, '_, '_> {
         let mut problem = None;
         let mut starts = Vec::with_capacity(members.len());
         for &piece in members {
-            starts.push(self.block_starts(piece));
+            let here = self.block_starts(piece);
+            // A jump behind an instruction's prefix (`je 1f; lock; 1: cmpxchg`) leads into it.
+            if here.iter().any(|&s| !self.code.scans[piece].is_boundary(u64::from(s))) {
+                return Err(Refusal::EnteredInside);
+            }
+            starts.push(here);
         }
         for (&piece, starts) in members.iter().zip(&starts) {
             for (i, &start) in starts.iter().enumerate() {

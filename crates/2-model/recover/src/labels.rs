@@ -21,6 +21,7 @@ pub(crate) struct Labels {
 
 pub(crate) fn find(code: &mut Code, pointers: &[DataPointer], tables: &[Table]) -> Labels {
     refuse_readers(code);
+    refuse_callers_of_thunks(code);
     let mut starts: Vec<InputAddr> = Vec::new();
     let mut taken: Vec<InputAddr> = Vec::new();
     starts.extend(code.pieces.iter().flat_map(|p| p.inner_entries.iter().copied()));
@@ -115,6 +116,29 @@ fn refuse_readers(code: &mut Code) {
     }
 }
 
+/// Hand-written code learns where it is by calling a function that hands back its return address
+/// (`mov (%rsp),%rcx; ret`), and then reads data at a distance that the assembler knew.
+fn refuse_callers_of_thunks(code: &mut Code) {
+    let is_thunk = |piece: usize| {
+        let first = full(code.bytes(piece), 0);
+        first.is_some_and(|i| {
+            i.mnemonic() == Mnemonic::Mov
+                && i.op0_register() != Register::None
+                && i.memory_base() == Register::RSP
+                && i.memory_index() == Register::None
+                && i.memory_displacement64() == 0
+        })
+    };
+    let thunks: Vec<bool> = (0..code.pieces.len()).map(is_thunk).collect();
+    let callers = code.collect_events(|piece, e| {
+        let to = (e.kind == EventKind::Call).then(|| code.piece_at(e.target)).flatten()?;
+        (thunks[to] && code.is_entry(e.target)).then_some(piece)
+    });
+    for piece in callers {
+        code.refuse(piece, Refusal::ReadsReturnAddress);
+    }
+}
+
 /// Whether the address that `event` loads is only stored, compared or jumped to, not computed with, before
 /// its register is overwritten.
 fn is_only_passed_on(code: &Code, piece: usize, event: &Event) -> bool {
@@ -125,6 +149,10 @@ fn is_only_passed_on(code: &Code, piece: usize, event: &Event) -> bool {
     let Some(first) = full(&bytes[event.offset as usize..], (start + u64::from(event.offset)).get()) else {
         return false;
     };
+    // `add $label,%rdx` computes with the address in one go.
+    if !matches!(first.mnemonic(), Mnemonic::Lea) && !passes_on(first.mnemonic()) {
+        return false;
+    }
     let register = first.op0_register().full_register();
     if register == Register::None {
         // Stored straight to memory as an immediate.

@@ -5,7 +5,7 @@
 //! have changed the instruction and left the old relocation behind.
 
 use afterlink_core::InputAddr;
-use afterlink_image::{Image, Relocation, elf};
+use afterlink_image::{Image, Relocation, SectionId, elf};
 
 /// A field of an instruction that may hold an absolute code address.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +41,11 @@ pub(crate) struct Evidence {
     pub relative: Vec<RelativeField>,
     /// Words in data of a program at fixed addresses.
     pub data_words: Vec<(InputAddr, InputAddr, bool)>,
-    /// In code that could not be decoded (see [`references_in_code`]).
+    /// Eight bytes in data that hold a difference, one side of it in code.
     pub wide_relative: Vec<InputAddr>,
+    /// Places in code that hold differences in forms that are not followed (the large code model's), and the
+    /// code that they name.
+    pub unfollowed: Vec<InputAddr>,
 }
 
 pub(crate) fn gather(image: &Image, is_code: &dyn Fn(InputAddr) -> bool) -> Evidence {
@@ -54,6 +57,7 @@ pub(crate) fn gather(image: &Image, is_code: &dyn Fn(InputAddr) -> bool) -> Evid
             continue;
         }
         if section.is_code() {
+            unfollowed_fields(image, relocations.iter(), &mut evidence.unfollowed);
             // In position-independent code the bytes tell everything.
             if fixed {
                 absolute_fields(image, relocations.iter(), is_code, &mut evidence.absolute);
@@ -91,6 +95,13 @@ fn named(image: &Image, relocation: &Relocation) -> Option<InputAddr> {
     symbol.is_defined().then(|| symbol.address + relocation.addend as u64)
 }
 
+/// Whether the symbol of `relocation` is defined in a section of code.
+fn names_code(image: &Image, relocation: &Relocation) -> bool {
+    let symbol = image.symbols.get(relocation.symbol).filter(|s| s.is_defined());
+    let section = symbol.and_then(|s| image.sections.get(SectionId(u32::from(s.section))));
+    section.is_some_and(|s| s.is_code())
+}
+
 fn absolute_fields(
     image: &Image,
     relocations: impl Iterator<Item = Relocation>,
@@ -118,6 +129,27 @@ fn absolute_fields(
     }
 }
 
+/// Notes fields that count from the global offset table, or are wider or narrower than any that is followed.
+fn unfollowed_fields(image: &Image, relocations: impl Iterator<Item = Relocation>, out: &mut Vec<InputAddr>) {
+    for r in relocations {
+        let unknown = matches!(
+            elf::RelocationType(r.kind),
+            elf::R_X86_64_PC64
+                | elf::R_X86_64_PC16
+                | elf::R_X86_64_GOTOFF64
+                | elf::R_X86_64_GOTPC64
+                | elf::R_X86_64_GOT64
+                | elf::R_X86_64_GOTPCREL64
+                | elf::R_X86_64_GOTPLT64
+                | elf::R_X86_64_PLTOFF64
+        );
+        if unknown {
+            out.push(r.address);
+            out.extend(named(image, &r));
+        }
+    }
+}
+
 fn data_fields(
     image: &Image,
     relocations: impl Iterator<Item = Relocation>,
@@ -133,12 +165,12 @@ fn data_fields(
                 evidence.data_words.push((r.address, target, wide));
             }
         } else if r.kind == elf::R_X86_64_PC32.0 || r.kind == elf::R_X86_64_PLT32.0 {
-            let Some(named) = named(image, &r) else { continue };
+            let Some(named_at) = named(image, &r) else { continue };
             let Some(bytes) = image.bytes_at(r.address, 4) else { continue };
             let value = i32::from_le_bytes(bytes.try_into().expect("four bytes"));
-            // Table entries name code plus their distance from the table's start, so one past is still code.
-            if is_code(named) || is_code(r.address + i64::from(value) as u64) {
-                evidence.relative.push(RelativeField { address: r.address, value, named });
+            // Table entries name code plus their distance from the table's start, which may lie behind all code.
+            if names_code(image, &r) || is_code(r.address + i64::from(value) as u64) {
+                evidence.relative.push(RelativeField { address: r.address, value, named: named_at });
             }
         } else if r.kind == elf::R_X86_64_PC64.0 && named(image, &r).is_some_and(is_code) {
             evidence.wide_relative.push(r.address);

@@ -38,7 +38,7 @@ impl Default for LayoutOptions {
             order_functions: FunctionOrder::Cdsort,
             split: Split::HotCold,
             seed: 0,
-            function_alignment: 16,
+            function_alignment: std::env::var("AL_ALIGN").ok().and_then(|v| v.parse().ok()).unwrap_or(16),
         }
     }
 }

@@ -134,7 +134,11 @@ fn runs(program: &Program, fragment: &Fragment, shape: &Shape, address: OutputAd
         let here = counters_of(counters, id);
         let from = block.input.since(span.range.start) as u32;
         let changes = span.rows.partition_point(|(at, _)| *at <= from);
-        for &(at, row) in span.rows[changes..].iter().take_while(|(at, _)| *at < from + block.body) {
+        // A change at the end of the body holds for the jumps behind it, if there are any.
+        let written: u32 = here.iter().map(|c| counter_size(c.form)).sum();
+        let has_ending = end - start > block.body + written;
+        let last_change = from + block.body + u32::from(has_ending);
+        for &(at, row) in span.rows[changes..].iter().take_while(|(at, _)| *at < last_change) {
             let inserted: u32 =
                 here.iter().filter(|c| c.offset < at - from).map(|c| counter_size(c.form)).sum();
             change(start + (at - from) + inserted, row);

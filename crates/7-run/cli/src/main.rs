@@ -28,6 +28,7 @@ enum Command {
     Optimize(commands::optimize::Optimize),
     #[command(subcommand)]
     Profile(commands::profile::Profile),
+    Verify(commands::verify::Verify),
 }
 
 fn main() -> ExitCode {
@@ -47,5 +48,6 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Info(info) => info.run(),
         Command::Optimize(optimize) => optimize.run(),
         Command::Profile(profile) => profile.run(),
+        Command::Verify(verify) => verify.run(),
     }
 }

@@ -4,6 +4,7 @@ pub mod info;
 pub mod layout_options;
 pub mod optimize;
 pub mod profile;
+pub mod verify;
 
 use afterlink_core::{Error, Result};
 use serde::Serialize;
