@@ -67,7 +67,7 @@ fn join(check: &Check, input: &[Row], output: &[Row]) -> Vec<Finding> {
             }
             Ordering::Greater => {
                 let row = &output[o];
-                (!cold.take(&row.symbol))
+                (!cold.take(check, &row.symbol))
                     .then(|| format!("added symbol {} at {:#x}", row.symbol.name, row.value))
             }
         };
@@ -113,8 +113,7 @@ pub(crate) fn value_fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<S
         }
         return (!same_section(check, old, new)).then(|| "is in another section".to_owned());
     }
-    let inside = check.output.sections.as_slice().get(usize::from(new.section));
-    if inside.is_none_or(|s| !s.is_code() || value < s.address.get() || value >= s.end().get()) {
+    if !names_its_section(check, new) {
         return Some("names a section that it does not lie in".to_owned());
     }
     let Some((start, end)) = check.places.fragment_at(value) else {
@@ -126,6 +125,12 @@ pub(crate) fn value_fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<S
         _ => new.size > end - value,
     };
     wrong_size.then(|| format!("has size {}, its fragment {}", new.size, end - start))
+}
+
+/// Whether the output's symbol lies in the section of code that it names.
+fn names_its_section(check: &Check, symbol: &Symbol) -> bool {
+    let section = check.output.sections.as_slice().get(usize::from(symbol.section));
+    section.is_some_and(|s| s.is_code() && symbol.address >= s.address && symbol.address < s.end())
 }
 
 fn same_section(check: &Check, old: &Symbol, new: &Symbol) -> bool {
@@ -172,14 +177,16 @@ impl<'a> ColdNames<'a> {
     }
 
     /// Whether the symbol is the name of such a fragment.
-    fn take(&mut self, symbol: &Symbol) -> bool {
+    fn take(&mut self, check: &Check, symbol: &Symbol) -> bool {
         let value = symbol.address.get();
         let index = self.fragments.partition_point(|f| (f.0, f.1) < (value, symbol.size));
         let Some(&(start, size, entry)) = self.fragments.get(index) else { return false };
         let named =
             symbol.name.strip_suffix(COLD).is_some_and(|n| self.names.binary_search(&(entry, n)).is_ok());
-        let fits =
-            (start, size) == (value, symbol.size) && symbol.kind == elf::STT_FUNC.0 && symbol.is_local();
+        let fits = (start, size) == (value, symbol.size)
+            && symbol.kind == elf::STT_FUNC.0
+            && symbol.is_local()
+            && names_its_section(check, symbol);
         if named && fits {
             self.found.push(start);
         }
