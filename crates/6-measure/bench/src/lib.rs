@@ -4,4 +4,13 @@
 //! [`analyse`] is a pure function from that record to an [`Analysis`] with a verdict;
 //! [`doctor`] reads and probes the machine. Nothing here prints or exits.
 
+pub mod analyse;
+pub mod doctor;
+pub mod experiment;
+pub mod metric;
+pub mod record;
 pub mod stats;
+
+pub use analyse::{Analysis, SuiteAnalysis, analyse, analyse_suite};
+pub use experiment::{Setup, run_experiment};
+pub use record::ExperimentRecord;

@@ -91,6 +91,7 @@ mod tests {
 
     /// Hollander & Wolfe's depression data (x − y): V = 40 of 45, two-sided p = 0.0390625.
     #[test]
+    #[allow(clippy::approx_constant)]
     fn agrees_with_hollander_and_wolfe() {
         let x = [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30];
         let y = [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29];
