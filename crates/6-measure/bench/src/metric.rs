@@ -67,6 +67,45 @@ impl MetricSpec {
         Self::lower(name, "", MetricSource::Counter(name.into()))
     }
 
+    /// Reads the short form of the command line: `wall`, `cpu`, `rss`, `counter:NAME`, `pattern:REGEX`
+    /// or `json:/POINTER`; with `higher:` before it when larger is better, and with `NAME=` before all
+    /// of that to name it.
+    ///
+    /// # Errors
+    /// Another word, a bad pattern or pointer.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (name, rest) = match text.split_once('=') {
+            Some((name, rest)) if !name.is_empty() && !name.contains(':') => (Some(name), rest),
+            _ => (None, text),
+        };
+        let (direction, source) = match rest.strip_prefix("higher:") {
+            Some(source) => (Direction::HigherIsBetter, source),
+            None => (Direction::LowerIsBetter, rest.strip_prefix("lower:").unwrap_or(rest)),
+        };
+        let mut spec = match source.split_once(':').unwrap_or((source, "")) {
+            ("wall", "") => Self::wall(),
+            ("cpu", "") => Self::cpu(),
+            ("rss", "") => Self::max_rss(),
+            ("counter", counter) if !counter.is_empty() => Self::counter(counter),
+            ("pattern", p) if !p.is_empty() => Self::lower("printed number", "", MetricSource::Pattern(p.into())),
+            ("json", p) if !p.is_empty() => {
+                Self::lower(p.rsplit('/').next().unwrap_or(p), "", MetricSource::Json(p.into()))
+            }
+            _ => {
+                return Err(Error::new(format!("`{text}` is not a metric")).next(
+                    "write wall, cpu, rss, counter:cycles, pattern:'tps = ([0-9.]+)' or json:/p99, with higher: \
+                     before it if larger is better",
+                ));
+            }
+        };
+        spec.direction = direction;
+        if let Some(name) = name {
+            spec.name = name.into();
+        }
+        spec.check()?;
+        Ok(spec)
+    }
+
     /// Whether it is a time of the run, for which one says faster and slower, not better and worse.
     pub fn is_time(&self) -> bool {
         matches!(self.source, MetricSource::Wall | MetricSource::Cpu)
@@ -174,6 +213,20 @@ mod tests {
         assert_eq!(get("/p99", "warming up\n{\"p99\": \"1.25\"}\n"), Some(1.25));
         assert_eq!(get("/p98", "{\"p99\": 1}"), None);
         assert_eq!(get("/p", ""), None);
+    }
+
+    #[test]
+    fn the_short_form_says_all_that_matters() {
+        let m = MetricSpec::parse("tps=higher:pattern:tps = ([0-9.]+)").unwrap();
+        assert_eq!((m.name.as_str(), m.direction), ("tps", Direction::HigherIsBetter));
+        assert_eq!(m.source, MetricSource::Pattern("tps = ([0-9.]+)".into()));
+        assert_eq!(MetricSpec::parse("wall").unwrap(), MetricSpec::wall());
+        assert_eq!(MetricSpec::parse("json:/run/p99").unwrap().name, "p99");
+        let plain = MetricSpec::parse("pattern:x=(.*)").unwrap();
+        assert_eq!(plain.source, MetricSource::Pattern("x=(.*)".into()), "an = inside the pattern names nothing");
+        for bad in ["walll", "counter:", "pattern:(", "json:p99", ""] {
+            assert!(MetricSpec::parse(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

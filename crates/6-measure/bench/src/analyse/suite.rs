@@ -1,5 +1,7 @@
 //! Several benchmarks of the same two programs: corrected verdicts, and the mean over benchmarks.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::{Analysis, Change, analyse, procedure_of, to_percent};
@@ -31,12 +33,13 @@ pub fn analyse_suite(records: &[ExperimentRecord]) -> SuiteAnalysis {
     let family = records.len() as u32;
     let mut benchmarks = Vec::new();
     let mut claims = Vec::new();
+    let mut boundaries = BTreeMap::new();
     for record in records {
         // Each claim is first made as if alone; Holm's correction is the stricter and only one.
         let mut alone = record.clone();
         alone.plan.family = 1;
         let analysis = analyse(&alone);
-        claims.push(if family > 1 { claim_p(&alone, &analysis) } else { 0.0 });
+        claims.push(if family > 1 { claim_p(&alone, &analysis, &mut boundaries) } else { 0.0 });
         benchmarks.push(analysis);
     }
     let adjusted_p = holm(&claims);
@@ -53,7 +56,7 @@ pub fn analyse_suite(records: &[ExperimentRecord]) -> SuiteAnalysis {
 }
 
 /// The p value of what the benchmark claims, over all looks of its plan.
-fn claim_p(record: &ExperimentRecord, analysis: &Analysis) -> f64 {
+fn claim_p(record: &ExperimentRecord, analysis: &Analysis, boundaries: &mut BTreeMap<Vec<u32>, SmallestP>) -> f64 {
     let decision = &analysis.decision;
     let nominal = match analysis.verdict.outcome {
         Outcome::Faster | Outcome::Slower | Outcome::Differs => decision.p,
@@ -63,7 +66,8 @@ fn claim_p(record: &ExperimentRecord, analysis: &Analysis) -> f64 {
     let procedure = procedure_of(&record.plan);
     let overall = match procedure.stop {
         StopRule::Verdict if procedure.looks.schedule.len() > 1 => {
-            SmallestP::over(&procedure.looks.schedule).overall(nominal)
+            let schedule = procedure.looks.schedule;
+            boundaries.entry(schedule).or_insert_with_key(|s| SmallestP::over(s)).overall(nominal)
         }
         _ => nominal,
     };

