@@ -7,7 +7,9 @@ mod wording;
 use serde::Serialize;
 
 use crate::metric::MetricSpec;
-use crate::record::{BlockRecord, Exclusion, ExperimentRecord, LayoutMode, Plan, RunRecord, Side, StopReason};
+use crate::record::{
+    BlockRecord, Exclusion, ExperimentRecord, LayoutMode, Plan, RunRecord, Side, StopReason,
+};
 use crate::stats::components::{Components, SideComponents, components};
 use crate::stats::estimate::{BlockLogs, mean, reduce, variance};
 use crate::stats::power::{layouts_to_settle, smallest_detectable};
@@ -175,7 +177,9 @@ fn counting(blocks: &[BlockRecord]) -> impl Iterator<Item = &BlockRecord> {
 
 /// Nothing unless every run of both sides has a value.
 fn block_logs(block: &BlockRecord, metric: usize) -> Option<BlockLogs> {
-    let side = |side| layout_runs(block, side).map(|run| value(run, metric).map(f64::ln)).collect::<Option<Vec<_>>>();
+    let side = |side| {
+        layout_runs(block, side).map(|run| value(run, metric).map(f64::ln)).collect::<Option<Vec<_>>>()
+    };
     let (a, b) = (side(Side::A)?, side(Side::B)?);
     let last = block.runs.last()?;
     let middle = (block.runs.first()?.started + last.started + last.wall_seconds) / 2.0;
@@ -282,7 +286,12 @@ fn side_summary(
 }
 
 /// The shipped file's runs against the layouts of the same blocks, which drift treated alike.
-fn shipped_place(record: &ExperimentRecord, side: Side, levels: &[f64], metric: &MetricSpec) -> Option<Shipped> {
+fn shipped_place(
+    record: &ExperimentRecord,
+    side: Side,
+    levels: &[f64],
+    metric: &MetricSpec,
+) -> Option<Shipped> {
     let mut own = Vec::new();
     let mut gaps = Vec::new();
     for block in record.blocks.iter().filter(|b| matches!(b.excluded, None | Some(Exclusion::Pilot))) {
@@ -328,7 +337,8 @@ fn naive_comparison(record: &ExperimentRecord) -> Option<Naive> {
     let as_is = record.plan.layout == LayoutMode::AsIs;
     let usable = record.blocks.iter().filter(|b| matches!(b.excluded, None | Some(Exclusion::Pilot)));
     let runs: Vec<&RunRecord> = usable.flat_map(|b| &b.runs).filter(|r| r.shipped != as_is).collect();
-    let side = |side| runs.iter().filter(|r| r.side == side).filter_map(|r| value(r, 0)).collect::<Vec<f64>>();
+    let side =
+        |side| runs.iter().filter(|r| r.side == side).filter_map(|r| value(r, 0)).collect::<Vec<f64>>();
     let (a, b) = (side(Side::A), side(Side::B));
     Some(Naive { welch: welch(&a, &b)?, runs_a: a.len(), runs_b: b.len() })
 }

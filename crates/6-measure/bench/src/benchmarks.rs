@@ -93,7 +93,9 @@ fn benchmark_of(entry: Entry) -> Result<Benchmark> {
     }
     let timeout_seconds = entry.timeout_seconds.unwrap_or(600.0);
     if !(timeout_seconds > 0.0 && timeout_seconds < 1e7) {
-        return Err(Error::new("timeout_seconds must be a positive number of seconds").next("leave it out for 600"));
+        return Err(
+            Error::new("timeout_seconds must be a positive number of seconds").next("leave it out for 600")
+        );
     }
     let workload = Workload {
         argv: entry.workload.words(),
@@ -102,7 +104,12 @@ fn benchmark_of(entry: Entry) -> Result<Benchmark> {
         tear_down: entry.tear_down.map(CommandText::words),
         timeout_seconds,
     };
-    let commands = [Some(&workload.argv), workload.set_up.as_ref(), workload.warm_up.as_ref(), workload.tear_down.as_ref()];
+    let commands = [
+        Some(&workload.argv),
+        workload.set_up.as_ref(),
+        workload.warm_up.as_ref(),
+        workload.tear_down.as_ref(),
+    ];
     if commands.into_iter().flatten().any(Vec::is_empty) {
         return Err(Error::new("a command is empty").next("leave it out, or name the program"));
     }
@@ -134,11 +141,17 @@ mod tests {
         assert!(fault("{").contains("line 1"));
         assert!(fault(r#"{"benchmarks": []}"#).contains("no benchmark"));
         assert!(fault(r#"{"benchmarks": [{"name":"x","workload":[],"metric":"wall"}]}"#).contains("metric"));
-        assert!(fault(r#"{"benchmarks": [{"name":"x","workload":[]}]}"#).contains("benchmark `x`: a command is empty"));
+        assert!(
+            fault(r#"{"benchmarks": [{"name":"x","workload":[]}]}"#)
+                .contains("benchmark `x`: a command is empty")
+        );
         let twice = r#"{"benchmarks": [{"name":"x","workload":"a"},{"name":"x","workload":"b"}]}"#;
         assert!(fault(twice).contains("twice"));
         let metric = r#"{"benchmarks": [{"name":"x","workload":"a","metrics":["nonsense"]}]}"#;
         assert!(fault(metric).contains("benchmark `x`") && fault(metric).contains("`nonsense`"));
-        assert!(fault(r#"{"benchmarks": [{"name":"x","workload":"a","timeout_seconds":-1}]}"#).contains("timeout"));
+        assert!(
+            fault(r#"{"benchmarks": [{"name":"x","workload":"a","timeout_seconds":-1}]}"#)
+                .contains("timeout")
+        );
     }
 }

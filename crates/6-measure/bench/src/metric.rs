@@ -87,7 +87,9 @@ impl MetricSpec {
             ("cpu", "") => Self::cpu(),
             ("rss", "") => Self::max_rss(),
             ("counter", counter) if !counter.is_empty() => Self::counter(counter),
-            ("pattern", p) if !p.is_empty() => Self::lower("printed number", "", MetricSource::Pattern(p.into())),
+            ("pattern", p) if !p.is_empty() => {
+                Self::lower("printed number", "", MetricSource::Pattern(p.into()))
+            }
             ("json", p) if !p.is_empty() => {
                 Self::lower(p.rsplit('/').next().unwrap_or(p), "", MetricSource::Json(p.into()))
             }
@@ -169,9 +171,10 @@ fn parse_number(text: &str) -> Option<f64> {
     let first = groups.next()?;
     let rest: Vec<&str> = groups.collect();
     let last = rest.len().saturating_sub(1);
-    let regular = rest.iter().enumerate().all(|(i, g)| {
-        thousands(g) && (g.len() == 3 || (i == last && g.as_bytes()[3] == b'.'))
-    });
+    let regular = rest
+        .iter()
+        .enumerate()
+        .all(|(i, g)| thousands(g) && (g.len() == 3 || (i == last && g.as_bytes()[3] == b'.')));
     if regular { (first.to_string() + &rest.concat()).parse().ok() } else { None }
 }
 
@@ -223,7 +226,11 @@ mod tests {
         assert_eq!(MetricSpec::parse("wall").unwrap(), MetricSpec::wall());
         assert_eq!(MetricSpec::parse("json:/run/p99").unwrap().name, "p99");
         let plain = MetricSpec::parse("pattern:x=(.*)").unwrap();
-        assert_eq!(plain.source, MetricSource::Pattern("x=(.*)".into()), "an = inside the pattern names nothing");
+        assert_eq!(
+            plain.source,
+            MetricSource::Pattern("x=(.*)".into()),
+            "an = inside the pattern names nothing"
+        );
         for bad in ["walll", "counter:", "pattern:(", "json:p99", ""] {
             assert!(MetricSpec::parse(bad).is_err(), "{bad}");
         }

@@ -333,6 +333,7 @@ mod hex_seed {
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
         let text = String::deserialize(from)?;
         let digits = text.strip_prefix("0x").unwrap_or(&text);
-        u64::from_str_radix(digits, 16).map_err(|_| D::Error::custom(format!("`{text}` is not a hexadecimal seed")))
+        u64::from_str_radix(digits, 16)
+            .map_err(|_| D::Error::custom(format!("`{text}` is not a hexadecimal seed")))
     }
 }

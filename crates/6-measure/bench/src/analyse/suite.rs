@@ -44,7 +44,10 @@ pub fn analyse_suite(records: &[ExperimentRecord]) -> SuiteAnalysis {
     }
     let adjusted_p = holm(&claims);
     for (analysis, p) in benchmarks.iter_mut().zip(&adjusted_p) {
-        let claims = matches!(analysis.verdict.outcome, Outcome::Faster | Outcome::Slower | Outcome::NoDifference | Outcome::Differs);
+        let claims = matches!(
+            analysis.verdict.outcome,
+            Outcome::Faster | Outcome::Slower | Outcome::NoDifference | Outcome::Differs
+        );
         if claims && *p > OVERALL {
             let before = std::mem::replace(&mut analysis.verdict.headline, "undecided".into());
             analysis.verdict.outcome = Outcome::Undecided;
@@ -52,11 +55,20 @@ pub fn analyse_suite(records: &[ExperimentRecord]) -> SuiteAnalysis {
                 vec![format!("alone it would be \"{before}\"; among {family} benchmarks that may be chance")];
         }
     }
-    SuiteAnalysis { outcome: overall(&benchmarks), geometric_mean: geometric_mean(&benchmarks), adjusted_p, benchmarks }
+    SuiteAnalysis {
+        outcome: overall(&benchmarks),
+        geometric_mean: geometric_mean(&benchmarks),
+        adjusted_p,
+        benchmarks,
+    }
 }
 
 /// The p value of what the benchmark claims, over all looks of its plan.
-fn claim_p(record: &ExperimentRecord, analysis: &Analysis, boundaries: &mut BTreeMap<Vec<u32>, SmallestP>) -> f64 {
+fn claim_p(
+    record: &ExperimentRecord,
+    analysis: &Analysis,
+    boundaries: &mut BTreeMap<Vec<u32>, SmallestP>,
+) -> f64 {
     let decision = &analysis.decision;
     let nominal = match analysis.verdict.outcome {
         Outcome::Faster | Outcome::Slower | Outcome::Differs => decision.p,
@@ -79,10 +91,13 @@ fn geometric_mean(benchmarks: &[Analysis]) -> Option<Change> {
     if benchmarks.len() < 3 {
         return None;
     }
-    let costs: Vec<f64> = benchmarks
-        .iter()
-        .map(|b| if b.metric.higher_is_better() { -b.decision.estimate.mean } else { b.decision.estimate.mean })
-        .collect();
+    let costs: Vec<f64> =
+        benchmarks
+            .iter()
+            .map(|b| {
+                if b.metric.higher_is_better() { -b.decision.estimate.mean } else { b.decision.estimate.mean }
+            })
+            .collect();
     let estimate = Estimate::of(&costs);
     let (wide, narrow) = (estimate.interval(0.05), estimate.interval(0.10));
     Some(Change {

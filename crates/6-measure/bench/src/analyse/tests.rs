@@ -14,13 +14,23 @@ fn analysed(truth: Truth) -> Analysis {
 /// The case the whole thing is for: equal code, a lucky layout of A.
 #[test]
 fn a_layout_accident_is_named_as_one() {
-    let a = analysed(Truth { shipped_a: -0.024, shipped_b: 0.004, layout_sd: 0.008, blocks: 40, ..Truth::default() });
+    let a = analysed(Truth {
+        shipped_a: -0.024,
+        shipped_b: 0.004,
+        layout_sd: 0.008,
+        blocks: 40,
+        ..Truth::default()
+    });
     assert_eq!(a.verdict.outcome, Outcome::NoDifference);
     assert_eq!(a.verdict.headline, "no difference larger than 1 %");
     let naive = a.naive.unwrap();
     assert!(naive.welch.p < 1e-6 && (naive.welch.percent - 2.8).abs() < 0.5, "{naive:?}");
     assert_eq!((naive.runs_a, naive.runs_b), (10, 10));
-    assert!(a.verdict.details[0].ends_with("between the shipped files is a layout accident"), "{:?}", a.verdict);
+    assert!(
+        a.verdict.details[0].ends_with("between the shipped files is a layout accident"),
+        "{:?}",
+        a.verdict
+    );
     let shipped = a.a.shipped.unwrap();
     assert_eq!(shipped.luck, Luck::Lucky);
     assert!(shipped.percentile <= 5.0 && (shipped.deviation_percent + 2.4).abs() < 0.8, "{shipped:?}");
@@ -44,8 +54,14 @@ fn effects_are_found_with_their_size() {
 
 #[test]
 fn a_hidden_effect_is_shown_against_the_shipped_files() {
-    let truth =
-        Truth { effect: -0.02, shipped_a: -0.02, shipped_b: 0.02, layout_sd: 0.008, blocks: 30, ..Truth::default() };
+    let truth = Truth {
+        effect: -0.02,
+        shipped_a: -0.02,
+        shipped_b: 0.02,
+        layout_sd: 0.008,
+        blocks: 30,
+        ..Truth::default()
+    };
     let a = analysed(truth);
     assert_eq!(a.verdict.outcome, Outcome::Faster);
     assert!(a.verdict.details[0].contains("differ the other way"), "{:?}", a.verdict);
@@ -55,7 +71,11 @@ fn a_hidden_effect_is_shown_against_the_shipped_files() {
 fn too_much_noise_is_undecided_with_a_plan() {
     let a = analysed(Truth { layout_sd: 0.02, run_sd: 0.01, blocks: 15, ..Truth::default() });
     assert_eq!((a.verdict.outcome, a.verdict.outcome.exit_code()), (Outcome::Undecided, 2));
-    assert!(a.verdict.headline.starts_with("undecided: the difference lies between -"), "{}", a.verdict.headline);
+    assert!(
+        a.verdict.headline.starts_with("undecided: the difference lies between -"),
+        "{}",
+        a.verdict.headline
+    );
     let more = a.more.unwrap();
     assert!(more.layouts > 20 && more.layouts < 400, "{more:?}");
     // Half a second of layout, two of preparation and four runs of a second each.
@@ -144,7 +164,9 @@ fn dropped_blocks_leave_no_trace_in_the_estimate() {
     let with_broken = analyse(&record);
     assert_eq!(with_broken.change, whole.change);
     assert_eq!(with_broken.counts.invalid, 1);
-    assert!(with_broken.warnings[0].contains("1 block was dropped; the first because A ended with exit code 1"));
+    assert!(
+        with_broken.warnings[0].contains("1 block was dropped; the first because A ended with exit code 1")
+    );
 }
 
 #[test]
@@ -173,7 +195,8 @@ fn suite_of(effects: &[f64], noise: f64) -> SuiteAnalysis {
         .enumerate()
         .map(|(i, &effect)| {
             let seed = 100 + i as u64;
-            let mut r = shuffled(Truth { effect, layout_sd: noise, run_sd: noise / 2.0, seed, ..Truth::default() });
+            let mut r =
+                shuffled(Truth { effect, layout_sd: noise, run_sd: noise / 2.0, seed, ..Truth::default() });
             r.plan.family = effects.len() as u32;
             r.name = format!("bench{i}");
             r
@@ -215,6 +238,8 @@ fn simulated_suites_rarely_hold_a_wrong_claim() {
         uncorrected += u32::from(records.iter().any(|r| wrong(&analyse(r))));
         corrected += u32::from(analyse_suite(&records).benchmarks.iter().any(wrong));
     }
-    println!("12 benchmarks without effect: a wrong claim in {corrected} of {suites} suites, uncorrected {uncorrected}");
+    println!(
+        "12 benchmarks without effect: a wrong claim in {corrected} of {suites} suites, uncorrected {uncorrected}"
+    );
     assert!(f64::from(corrected) <= 0.05 * suites as f64 && f64::from(uncorrected) > 0.2 * suites as f64);
 }

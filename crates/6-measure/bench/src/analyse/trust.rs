@@ -89,7 +89,10 @@ pub fn warnings(record: &ExperimentRecord) -> Vec<String> {
         lines.push(format!("{major} page faults of timed runs had to wait for a disk"));
     }
     if record.plan.inner == Inner::Min {
-        lines.push("each layout is judged by its fastest run: rare slowness of the program itself is not seen".into());
+        lines.push(
+            "each layout is judged by its fastest run: rare slowness of the program itself is not seen"
+                .into(),
+        );
     }
     if record.plan.layout == LayoutMode::AsIs {
         lines.push(
@@ -116,6 +119,7 @@ fn fault_line(record: &ExperimentRecord) -> Option<String> {
         (0, n) if n > 1 => ", all of them on B",
         _ => "",
     };
-    let blocks = if invalid.len() == 1 { "1 block was".to_string() } else { format!("{} blocks were", invalid.len()) };
+    let blocks =
+        if invalid.len() == 1 { "1 block was".to_string() } else { format!("{} blocks were", invalid.len()) };
     Some(format!("{blocks} dropped{only}; the first because {first}"))
 }

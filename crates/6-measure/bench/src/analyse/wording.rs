@@ -103,14 +103,17 @@ fn difference_headline(analysis: &Analysis, record: &ExperimentRecord) -> String
 fn accident(analysis: &Analysis, record: &ExperimentRecord) -> Option<String> {
     let naive = analysis.naive?.welch;
     let claimed = naive.p < 0.05 && naive.percent.abs() > 100.0 * record.plan.margin;
-    (claimed && record.plan.layout != LayoutMode::AsIs)
-        .then(|| format!("the {} between the shipped files is a layout accident", percent(naive.percent.abs())))
+    (claimed && record.plan.layout != LayoutMode::AsIs).then(|| {
+        format!("the {} between the shipped files is a layout accident", percent(naive.percent.abs()))
+    })
 }
 
 fn shipped_contradiction(analysis: &Analysis) -> Option<String> {
     let naive = analysis.naive?.welch;
     let opposite = naive.p < 0.05 && naive.percent.signum() != analysis.change.percent.signum();
-    opposite.then(|| "the shipped files differ the other way: a layout accident hides the effect of the code".into())
+    opposite.then(|| {
+        "the shipped files differ the other way: a layout accident hides the effect of the code".into()
+    })
 }
 
 fn undecided_headline(analysis: &Analysis) -> String {
@@ -157,11 +160,18 @@ fn calibration(record: &ExperimentRecord, analysis: &Analysis, differs: bool) ->
     if differs && !analysis.decision.equivalence_interval.within_margin(record.plan.margin) {
         return Verdict {
             outcome: Outcome::Untrusted,
-            headline: format!("A differs from itself by {}: do not measure with this set-up", signed(analysis.change.percent)),
-            details: vec!["look for what treats the first and the second program differently: paths, caches, order".into()],
+            headline: format!(
+                "A differs from itself by {}: do not measure with this set-up",
+                signed(analysis.change.percent)
+            ),
+            details: vec![
+                "look for what treats the first and the second program differently: paths, caches, order"
+                    .into(),
+            ],
         };
     }
-    let floor = format!("noise floor: differences below {} cannot be seen", percent(analysis.detectable_percent));
+    let floor =
+        format!("noise floor: differences below {} cannot be seen", percent(analysis.detectable_percent));
     let (outcome, headline) = match analysis.decision.outcome {
         Outcome::Undecided => (Outcome::Undecided, undecided_headline(analysis)),
         _ => (Outcome::NoDifference, format!("A does not differ from itself by more than {margin}")),

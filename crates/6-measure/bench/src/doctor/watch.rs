@@ -123,7 +123,10 @@ mod tests {
     #[test]
     fn differences_of_counters_become_shares() {
         let root = fake_root(&[
-            ("proc/pressure/cpu", "some avg10=1.00 avg60=0.00 avg300=0.00 total=1000\nfull avg10=0 total=5\n"),
+            (
+                "proc/pressure/cpu",
+                "some avg10=1.00 avg60=0.00 avg300=0.00 total=1000\nfull avg10=0 total=5\n",
+            ),
             ("proc/stat", "cpu  100 0 50 800 0 10 10 30 0 0\ncpu0 1 2 3\n"),
             ("proc/vmstat", "pgpgin 7\npswpin 5\npswpout 6\n"),
             ("proc/self/cgroup", "0::/box\n"),

@@ -109,7 +109,8 @@ pub fn run_block(
             Stop::Interrupted => record.excluded = Some(Exclusion::Interrupted),
             Stop::Invalid(failure) => {
                 if !record.runs.iter().any(|r| r.failure.is_some()) && !failure.output.is_empty() {
-                    record.excluded = Some(Exclusion::Invalid(format!("{}: {}", failure.what, failure.output)));
+                    record.excluded =
+                        Some(Exclusion::Invalid(format!("{}: {}", failure.what, failure.output)));
                 } else {
                     record.excluded = Some(Exclusion::Invalid(failure.what));
                 }

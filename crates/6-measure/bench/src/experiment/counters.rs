@@ -101,9 +101,8 @@ fn open(name: &str) -> Option<File> {
         ..Attributes::default()
     };
     // SAFETY: the kernel reads `size` bytes of a live structure laid out as it expects.
-    let fd = unsafe {
-        libc::syscall(libc::SYS_perf_event_open, &raw const attributes, 0, -1, -1, CLOSE_ON_EXEC)
-    };
+    let fd =
+        unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attributes, 0, -1, -1, CLOSE_ON_EXEC) };
     // SAFETY: a non-negative result is a new descriptor that nobody else owns.
     (fd >= 0).then(|| unsafe { File::from_raw_fd(fd as RawFd) })
 }
@@ -131,7 +130,9 @@ mod tests {
     #[test]
     fn the_child_is_counted_and_the_harness_is_not() {
         if !available(&["task-clock"])[0] {
-            assert!(std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").is_ok_and(|t| t.trim() > "1"));
+            assert!(
+                std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").is_ok_and(|t| t.trim() > "1")
+            );
             return;
         }
         let counters = Counters::open(&["task-clock", "page-faults", "no-such"]);

@@ -28,6 +28,7 @@ use self::progress::{Event, Progress};
 use self::rehearsal::{Rehearsed, rehearse};
 use self::visit::Stage;
 use crate::analyse::{metric_logs, procedure_of};
+use crate::doctor;
 use crate::record::{
     BlockRecord, CpuPolicy, Exclusion, ExperimentRecord, FORMAT, LayoutMode, MachineRecord, Plan, Program,
     Runs, StopReason, VERSION, Workload,
@@ -69,7 +70,8 @@ pub fn run_experiment(
 ) -> Result<ExperimentRecord> {
     check(setup, source)?;
     let files = place_shipped(setup, source)?;
-    let (a, b) = (describe(&setup.label_a, source.shipped().a)?, describe(&setup.label_b, source.shipped().b)?);
+    let (a, b) =
+        (describe(&setup.label_a, source.shipped().a)?, describe(&setup.label_b, source.shipped().b)?);
     let stage =
         Stage { workload: &setup.workload, metrics: &setup.plan.metrics, stop, origin: Instant::now() };
     let Some(rehearsed) = rehearse(&stage, &setup.plan, &files)? else {
@@ -81,8 +83,11 @@ pub fn run_experiment(
         pinned: summary.pinned,
         output_checked: summary.output_checked,
     });
+    let settings = doctor::inspect(Path::new("/"));
     let mut course = Course::new(setup, &stage, &rehearsed);
     let reason = course.run(source, &files, progress)?;
+    let mut machine = setup.machine.clone();
+    machine.hard_failures.extend(doctor::changed_settings(&settings, &doctor::inspect(Path::new("/"))));
     Ok(ExperimentRecord {
         format: FORMAT.into(),
         version: VERSION,
@@ -92,7 +97,7 @@ pub fn run_experiment(
         b,
         plan: setup.plan.clone(),
         workload: setup.workload.clone(),
-        machine: setup.machine.clone(),
+        machine,
         rehearsal: summary,
         runs_per_layout: course.runs,
         blocks: course.blocks,
@@ -105,13 +110,19 @@ fn check(setup: &Setup, source: &dyn LayoutSource) -> Result<()> {
     let plan = &setup.plan;
     let fault = |what: &str, next: &str| Err(Error::new(what.to_string()).next(next.to_string()));
     if plan.layout != source.mode() {
-        return fault("the plan and the layout source disagree about the layout mode", "give both the same mode");
+        return fault(
+            "the plan and the layout source disagree about the layout mode",
+            "give both the same mode",
+        );
     }
     if !(plan.margin > 0.0 && plan.margin < 1.0) {
         return fault("the margin must lie between 0 and 100 %", "pass e.g. --margin 1%");
     }
     if plan.max_layouts < 2 || plan.runs == Runs::Fixed(0) {
-        return fault("an experiment needs at least two layouts and one run of each", "raise --max-layouts or --runs");
+        return fault(
+            "an experiment needs at least two layouts and one run of each",
+            "raise --max-layouts or --runs",
+        );
     }
     if plan.calibration && plan.coupled && plan.layout != LayoutMode::AsIs {
         return fault(
@@ -157,7 +168,8 @@ fn place_shipped(setup: &Setup, source: &dyn LayoutSource) -> Result<Files> {
 }
 
 fn describe(label: &str, path: &Path) -> Result<Program> {
-    let bytes = std::fs::read(path).map_err(|e| Error::new(format!("cannot be read: {e}")).in_file(path.display()))?;
+    let bytes = std::fs::read(path)
+        .map_err(|e| Error::new(format!("cannot be read: {e}")).in_file(path.display()))?;
     let sha1 = Sha1::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
     Ok(Program { label: label.into(), path: path.into(), bytes: bytes.len() as u64, sha1 })
 }
@@ -187,7 +199,12 @@ impl<'a> Course<'a> {
         Self { setup, stage, rehearsed, procedure: procedure_of(&setup.plan), cpus, runs, blocks: Vec::new() }
     }
 
-    fn run(&mut self, source: &mut dyn LayoutSource, files: &Files, progress: &mut dyn Progress) -> Result<StopReason> {
+    fn run(
+        &mut self,
+        source: &mut dyn LayoutSource,
+        files: &Files,
+        progress: &mut dyn Progress,
+    ) -> Result<StopReason> {
         let mut pilot_pending = self.setup.plan.runs == Runs::Auto;
         loop {
             if let Some(reason) = self.limit_reached() {
@@ -196,7 +213,12 @@ impl<'a> Course<'a> {
             let number = self.blocks.len() as u32;
             let valid = self.logs().len() as u32;
             let at_most = self.setup.plan.max_layouts;
-            progress.event(&Event::BlockStarted { block: number, valid, at_most, elapsed_seconds: self.stage.now() });
+            progress.event(&Event::BlockStarted {
+                block: number,
+                valid,
+                at_most,
+                elapsed_seconds: self.stage.now(),
+            });
             let block = run_block(self.stage, &self.setup.plan, self.block_plan(number), files, source)?;
             self.blocks.push(block);
             self.tell(progress);
@@ -243,7 +265,8 @@ impl<'a> Course<'a> {
         if self.stage.stop.load(Ordering::Relaxed) {
             return Some(StopReason::Interrupted);
         }
-        let invalid = self.blocks.iter().filter(|b| matches!(b.excluded, Some(Exclusion::Invalid(_)))).count();
+        let invalid =
+            self.blocks.iter().filter(|b| matches!(b.excluded, Some(Exclusion::Invalid(_)))).count();
         if invalid >= 3 && invalid * 4 > self.blocks.len() {
             return Some(StopReason::TooManyInvalid);
         }
@@ -253,7 +276,9 @@ impl<'a> Course<'a> {
         let elapsed = self.stage.now();
         let per_block = self.blocks.last().map_or(0.0, |b| elapsed - b.started);
         match plan.max_seconds {
-            Some(limit) if !self.blocks.is_empty() && elapsed + per_block > limit => Some(StopReason::MaxTime),
+            Some(limit) if !self.blocks.is_empty() && elapsed + per_block > limit => {
+                Some(StopReason::MaxTime)
+            }
             _ => None,
         }
     }
@@ -275,7 +300,8 @@ impl<'a> Course<'a> {
             valid.for_each(|b| b.excluded = Some(Exclusion::Pilot));
         }
         self.runs = runs;
-        let spread = Estimate::of(&pilot.iter().map(|b| b.difference(self.setup.plan.inner)).collect::<Vec<_>>());
+        let spread =
+            Estimate::of(&pilot.iter().map(|b| b.difference(self.setup.plan.inner)).collect::<Vec<_>>());
         let no_difference = Estimate { mean: 0.0, ..spread };
         let rule = &self.procedure.rule;
         let layouts = layouts_to_settle(&no_difference, rule.margin, rule.difference, rule.equivalence);
@@ -316,7 +342,6 @@ impl<'a> Course<'a> {
         }
     }
 }
-
 
 #[cfg(test)]
 mod tests;

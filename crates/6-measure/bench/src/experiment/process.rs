@@ -165,7 +165,9 @@ fn read_back(file: &mut File) -> Result<Vec<u8>> {
 fn start(command: &mut Command, name: &str) -> Result<std::process::Child> {
     for _ in 0..100 {
         match command.spawn() {
-            Err(e) if e.raw_os_error() == Some(libc::ETXTBSY) => std::thread::sleep(Duration::from_millis(10)),
+            Err(e) if e.raw_os_error() == Some(libc::ETXTBSY) => {
+                std::thread::sleep(Duration::from_millis(10))
+            }
             result => {
                 return result.map_err(|e| {
                     Error::new(format!("cannot be started: {e}"))

@@ -24,7 +24,9 @@ pub struct Rehearsed {
 /// `Ok(None)` if the user interrupted it.
 pub fn rehearse(stage: &Stage, plan: &Plan, files: &Files) -> Result<Option<Rehearsed>> {
     let mut runs = Vec::new();
-    for (side, path) in [(Side::A, &files.shipped_a), (Side::A, &files.shipped_a), (Side::B, &files.shipped_b)] {
+    for (side, path) in
+        [(Side::A, &files.shipped_a), (Side::A, &files.shipped_a), (Side::B, &files.shipped_b)]
+    {
         match visit(stage, Actor { side, shipped: true, path, cpu: None })? {
             Some(run) => runs.push(run),
             None => return Ok(None),
@@ -92,7 +94,11 @@ fn one_line(text: &str) -> String {
 
 fn differing(what: &str, one: &Performance, other: &Performance) -> Error {
     let (x, y) = (String::from_utf8_lossy(&one.stdout), String::from_utf8_lossy(&other.stdout));
-    let pairs = x.lines().map(Some).chain(std::iter::repeat(None)).zip(y.lines().map(Some).chain(std::iter::repeat(None)));
+    let pairs = x
+        .lines()
+        .map(Some)
+        .chain(std::iter::repeat(None))
+        .zip(y.lines().map(Some).chain(std::iter::repeat(None)));
     let place = pairs
         .take(x.lines().count().max(y.lines().count()))
         .enumerate()

@@ -70,7 +70,17 @@ fn bench(a: &str, b: &str) -> Bench {
         machine: MachineRecord::default(),
         command: vec!["afterlink".into(), "compare".into()],
     };
-    Bench { source: Copies { a: path_a, b: path_b, mode: LayoutMode::Shuffle, seen: Vec::new(), delay: Default::default() }, setup, dir }
+    Bench {
+        source: Copies {
+            a: path_a,
+            b: path_b,
+            mode: LayoutMode::Shuffle,
+            seen: Vec::new(),
+            delay: Default::default(),
+        },
+        setup,
+        dir,
+    }
 }
 
 impl Bench {
@@ -80,7 +90,8 @@ impl Bench {
 
     fn by_pattern(mut self, direction: Direction) -> Self {
         let source = MetricSource::Pattern("score ([0-9.]+)".into());
-        self.setup.plan.metrics = vec![MetricSpec { name: "score".into(), unit: "/s".into(), source, direction }];
+        self.setup.plan.metrics =
+            vec![MetricSpec { name: "score".into(), unit: "/s".into(), source, direction }];
         self
     }
 }
@@ -251,8 +262,7 @@ fn the_workload_gets_the_path_in_both_ways() {
         "[ \"$1\" = \"--bin=$AFTERLINK_BINARY\" ] || exit 9; echo \"$AFTERLINK_BINARY $AFTERLINK_SIDE ${{#AFTERLINK_PADDING}}\" >>{}",
         log.display()
     );
-    bench.setup.workload.argv =
-        vec!["/bin/sh".into(), "-c".into(), check, "sh".into(), "--bin={}".into()];
+    bench.setup.workload.argv = vec!["/bin/sh".into(), "-c".into(), check, "sh".into(), "--bin={}".into()];
     bench.run().unwrap();
     let text = fs::read_to_string(log).unwrap();
     let lines: Vec<Vec<&str>> = text.lines().map(|l| l.split(' ').collect()).collect();
@@ -306,7 +316,10 @@ fn a_failing_set_up_is_a_fault_of_the_block() {
     let record = bench.run().unwrap();
     let excluded: Vec<&Exclusion> = record.blocks.iter().filter_map(|b| b.excluded.as_ref()).collect();
     assert_eq!(excluded.len(), 1);
-    assert!(matches!(excluded[0], Exclusion::Invalid(what) if what.contains("set-up command")), "{excluded:?}");
+    assert!(
+        matches!(excluded[0], Exclusion::Invalid(what) if what.contains("set-up command")),
+        "{excluded:?}"
+    );
 }
 
 #[test]

@@ -128,7 +128,10 @@ impl Stage<'_> {
     fn fault_of(&self, done: &Finished, actor: Actor, values: &[Option<f64>]) -> Option<Failure> {
         let side = actor.side.letter();
         if !done.succeeded() {
-            return Some(Failure { what: format!("{side} ended with {}", done.ending_text()), output: tail(done) });
+            return Some(Failure {
+                what: format!("{side} ended with {}", done.ending_text()),
+                output: tail(done),
+            });
         }
         // Only the judged metric must be there; a secondary one may be absent.
         let first = self.metrics.first().filter(|_| values.first().is_some_and(Option::is_none))?;

@@ -34,7 +34,8 @@ pub struct Components {
 
 /// Splits the variance of valid blocks, given in the order in which they ran.
 pub fn components(blocks: &[BlockLogs]) -> Components {
-    let means = |side: fn(&BlockLogs) -> &Vec<f64>| -> Vec<f64> { blocks.iter().map(|b| mean(side(b))).collect() };
+    let means =
+        |side: fn(&BlockLogs) -> &Vec<f64>| -> Vec<f64> { blocks.iter().map(|b| mean(side(b))).collect() };
     let (means_a, means_b) = (means(|b| &b.a), means(|b| &b.b));
     let common: Vec<f64> = means_a.iter().zip(&means_b).map(|(a, b)| (a + b) / 2.0).collect();
     let drift = drift_variance(&common);

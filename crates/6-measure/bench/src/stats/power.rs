@@ -54,7 +54,12 @@ pub fn layouts_to_see(sd: f64, wanted: f64, alpha: f64) -> Option<u32> {
 /// the optimal repetition count): sqrt(cost of a layout / cost of a pair of runs · variance of runs /
 /// variance of layouts), rounded to an even number in 2..=12 so that the order can be balanced.
 /// Both variances are those of the block difference.
-pub fn best_runs_per_layout(layout_cost: f64, pair_cost: f64, run_variance: f64, layout_variance: f64) -> u32 {
+pub fn best_runs_per_layout(
+    layout_cost: f64,
+    pair_cost: f64,
+    run_variance: f64,
+    layout_variance: f64,
+) -> u32 {
     if run_variance <= 0.0 || pair_cost <= 0.0 || layout_cost <= 0.0 {
         return 2;
     }
@@ -84,7 +89,8 @@ mod tests {
     /// textbook formula by other software.
     #[test]
     fn the_smallest_detectable_effect_is_that_of_the_table() {
-        for (sd, row) in [(0.5, [0.50, 0.33, 0.26, 0.23, 0.18, 0.14]), (3.0, [2.98, 1.98, 1.59, 1.36, 1.10, 0.85])]
+        for (sd, row) in
+            [(0.5, [0.50, 0.33, 0.26, 0.23, 0.18, 0.14]), (3.0, [2.98, 1.98, 1.59, 1.36, 1.10, 0.85])]
         {
             for (blocks, want) in [10, 20, 30, 40, 60, 100].into_iter().zip(row) {
                 let got = smallest_detectable(sd, blocks, 0.05);

@@ -6,9 +6,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::estimate::{BlockLogs, Inner};
+use super::looks::standard_normal;
 use super::order::pair_order;
 use super::power::{PILOT_BLOCKS, PILOT_RUNS, runs_after_pilot};
-use super::looks::standard_normal;
 use super::stopping::{Procedure, StopRule};
 use super::verdict::{Decision, Outcome};
 use super::welch::welch;
@@ -166,7 +166,9 @@ fn default_procedure() -> Procedure {
 }
 
 fn print_head(title: &str) {
-    println!("\n{title}\nlayout sd  run sd  shape    drift outl |  wrong  none  undecided  covered  blocks  pairs of runs | naive");
+    println!(
+        "\n{title}\nlayout sd  run sd  shape    drift outl |  wrong  none  undecided  covered  blocks  pairs of runs | naive"
+    );
 }
 
 fn print_row(w: &World, t: &Tally, wrong: u32) {
@@ -259,8 +261,13 @@ fn simulated_shipped_binaries_fool_the_naive_test() {
     for runs in [10, 30] {
         let claims = (0..EXPERIMENTS)
             .filter(|&i| {
-                let world =
-                    World { effect: 0.0, layout_sd: 0.01, run_sd: 0.01, shape: Shape::Normal, trouble: QUIET };
+                let world = World {
+                    effect: 0.0,
+                    layout_sd: 0.01,
+                    run_sd: 0.01,
+                    shape: Shape::Normal,
+                    trouble: QUIET,
+                };
                 Machine::new(world, 90_000 + u64::from(i)).naive_claims_a_difference(runs)
             })
             .count() as u32;

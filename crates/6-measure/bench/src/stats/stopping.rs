@@ -57,8 +57,7 @@ impl Procedure {
         match self.stop {
             StopRule::Never => false,
             StopRule::Verdict => {
-                self.looks.schedule.contains(&(differences.len() as u32))
-                    && claims(differences, &self.rule)
+                self.looks.schedule.contains(&(differences.len() as u32)) && claims(differences, &self.rule)
             }
             StopRule::Precision(wanted) => {
                 differences.len() >= FEWEST_FOR_PRECISION

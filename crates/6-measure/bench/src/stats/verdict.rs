@@ -115,15 +115,19 @@ fn ranks(differences: &[f64]) -> Ranks {
 
 fn ranks_object(decision: &Decision, rule: &Rule) -> bool {
     let r = &decision.ranks;
-    r.skewness.abs() > SKEWED && (r.p > rule.difference || r.shift.signum() != decision.estimate.mean.signum())
+    r.skewness.abs() > SKEWED
+        && (r.p > rule.difference || r.shift.signum() != decision.estimate.mean.signum())
 }
 
 fn decide_by_t(differences: &[f64], rule: &Rule) -> Decision {
     let estimate = Estimate::of(differences);
     let difference_interval = estimate.interval(rule.difference);
     let equivalence_interval = estimate.interval(rule.equivalence);
-    let (up, down) =
-        if rule.higher_is_better { (Outcome::Faster, Outcome::Slower) } else { (Outcome::Slower, Outcome::Faster) };
+    let (up, down) = if rule.higher_is_better {
+        (Outcome::Faster, Outcome::Slower)
+    } else {
+        (Outcome::Slower, Outcome::Faster)
+    };
     let outcome = if differences.len() < FEWEST_BLOCKS {
         Outcome::Undecided
     } else if difference_interval.low > 0.0 {
