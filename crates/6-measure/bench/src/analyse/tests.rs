@@ -72,7 +72,7 @@ fn too_much_noise_is_undecided_with_a_plan() {
     let a = analysed(Truth { layout_sd: 0.02, run_sd: 0.01, blocks: 15, ..Truth::default() });
     assert_eq!((a.verdict.outcome, a.verdict.outcome.exit_code()), (Outcome::Undecided, 2));
     assert!(
-        a.verdict.headline.starts_with("undecided: the difference lies between -"),
+        a.verdict.headline.starts_with("undecided: the difference lies between −"),
         "{}",
         a.verdict.headline
     );

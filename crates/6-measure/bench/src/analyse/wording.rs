@@ -3,6 +3,7 @@
 use super::trust::reasons_for_distrust;
 use super::{Analysis, Verdict};
 use crate::metric::MetricSpec;
+use crate::numbers::{duration, percent, signed_percent};
 use crate::record::{ExperimentRecord, LayoutMode, Plan};
 use crate::stats::verdict::Outcome;
 
@@ -28,26 +29,6 @@ fn comparatives(metric: &MetricSpec) -> (&'static str, &'static str) {
     if metric.is_time() { ("faster", "slower") } else { ("better", "worse") }
 }
 
-/// `1 %`, `0.25 %`: as many digits as needed, at most two.
-pub fn percent(value: f64) -> String {
-    let text = format!("{value:.2}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    format!("{} %", if text == "-0" { "0" } else { text })
-}
-
-/// A change with its sign.
-fn signed(value: f64) -> String {
-    if value > 0.0 { format!("+{}", percent(value)) } else { percent(value) }
-}
-
-fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 90.0 => format!("{s:.0} s"),
-        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
-}
-
 /// The verdict on an analysis that is complete but for it.
 pub fn verdict(record: &ExperimentRecord, analysis: &Analysis) -> Verdict {
     let distrust = reasons_for_distrust(record);
@@ -65,7 +46,10 @@ pub fn verdict(record: &ExperimentRecord, analysis: &Analysis) -> Verdict {
     let (outcome, headline) = match measured {
         Outcome::Faster | Outcome::Slower if record.plan.layout == LayoutMode::AsIs => {
             details.push("another layout of the same code may well differ the other way".to_string());
-            (Outcome::Differs, format!("differs on this one layout, by {}", signed(analysis.change.percent)))
+            (
+                Outcome::Differs,
+                format!("differs on this one layout, by {}", signed_percent(analysis.change.percent)),
+            )
         }
         Outcome::Faster | Outcome::Slower => (measured, difference_headline(analysis, record)),
         Outcome::NoDifference => {
@@ -122,8 +106,8 @@ fn undecided_headline(analysis: &Analysis) -> String {
     }
     format!(
         "undecided: the difference lies between {} and {}",
-        signed(analysis.change.low),
-        signed(analysis.change.high)
+        signed_percent(analysis.change.low),
+        signed_percent(analysis.change.high)
     )
 }
 
@@ -133,8 +117,8 @@ fn undecided_details(analysis: &Analysis, record: &ExperimentRecord) -> Vec<Stri
     if ranks.overruled {
         details.push(format!(
             "the mean says {}, but a few blocks make it: the middle of the blocks says {} (Wilcoxon p = {:.2})",
-            signed(analysis.change.percent),
-            signed(super::to_percent(ranks.shift)),
+            signed_percent(analysis.change.percent),
+            signed_percent(super::to_percent(ranks.shift)),
             ranks.p
         ));
     }
@@ -162,7 +146,7 @@ fn calibration(record: &ExperimentRecord, analysis: &Analysis, differs: bool) ->
             outcome: Outcome::Untrusted,
             headline: format!(
                 "A differs from itself by {}: do not measure with this set-up",
-                signed(analysis.change.percent)
+                signed_percent(analysis.change.percent)
             ),
             details: vec![
                 "look for what treats the first and the second program differently: paths, caches, order"
@@ -181,20 +165,4 @@ fn calibration(record: &ExperimentRecord, analysis: &Analysis, differs: bool) ->
         details.extend(undecided_details(analysis, record));
     }
     Verdict { outcome, headline, details }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_read_well() {
-        assert_eq!(percent(1.0), "1 %");
-        assert_eq!(percent(0.25), "0.25 %");
-        assert_eq!(percent(-0.001), "0 %");
-        assert_eq!(signed(2.5), "+2.5 %");
-        assert_eq!(duration(61.0), "61 s");
-        assert_eq!(duration(600.0), "10 min");
-        assert_eq!(duration(7200.0), "2.0 h");
-    }
 }
