@@ -11,7 +11,7 @@ use crate::record::{
     BlockRecord, Exclusion, ExperimentRecord, LayoutMode, Plan, RunRecord, Side, StopReason,
 };
 use crate::stats::components::{Components, SideComponents, components};
-use crate::stats::estimate::{BlockLogs, mean, reduce, variance};
+use crate::stats::estimate::{BlockLogs, Estimate, mean, reduce};
 use crate::stats::power::{layouts_to_settle, smallest_detectable};
 use crate::stats::stopping::Procedure;
 use crate::stats::verdict::{Decision, Outcome};
@@ -91,6 +91,8 @@ pub struct Shipped {
     pub value: f64,
     /// Against the mean layout, in percent.
     pub deviation_percent: f64,
+    /// Half-width of its 95 % interval, in percent.
+    pub error_percent: f64,
     /// Share of layouts with a smaller value, in percent.
     pub percentile: f64,
     pub luck: Luck,
@@ -205,7 +207,7 @@ pub fn analyse(record: &ExperimentRecord) -> Analysis {
     let procedure = procedure_of(&record.plan);
     let differences: Vec<f64> = logs.iter().map(|b| b.difference(record.plan.inner)).collect();
     let decision = procedure.decide(&differences);
-    let parts = components(&logs);
+    let parts = components(&logs, record.plan.coupled && record.plan.layout != LayoutMode::AsIs);
     let metric = record.plan.metrics.first().cloned().unwrap_or_else(MetricSpec::wall);
     let naive = naive_comparison(record);
     let sd = decision.estimate.sd;
@@ -292,7 +294,7 @@ fn shipped_place(
     levels: &[f64],
     metric: &MetricSpec,
 ) -> Option<Shipped> {
-    let mut own = Vec::new();
+    let mut runs = 0;
     let mut gaps = Vec::new();
     for block in record.blocks.iter().filter(|b| matches!(b.excluded, None | Some(Exclusion::Pilot))) {
         let here = block.runs.iter().filter(|r| r.shipped && r.side == side).filter_map(|r| value(r, 0));
@@ -300,7 +302,7 @@ fn shipped_place(
         let around: Vec<f64> = layout_runs(block, side).filter_map(|r| value(r, 0)).map(f64::ln).collect();
         if !here.is_empty() && !around.is_empty() {
             gaps.push(mean(&here) - reduce(&around, record.plan.inner));
-            own.extend(here);
+            runs += here.len();
         }
     }
     if gaps.is_empty() || levels.is_empty() {
@@ -310,9 +312,8 @@ fn shipped_place(
     let deviation = mean(&gaps);
     let below = levels.iter().filter(|l| **l - centre < deviation).count() as f64;
     let percentile = 100.0 * below / levels.len() as f64;
-    // How sure the deviation is: the spread of the shipped runs, or of the gaps where only one ran.
-    let error = (variance(&own) / own.len() as f64).sqrt();
-    let sure = own.len() >= 3 && deviation.abs() > 2.0 * error;
+    let error = Estimate::of(&gaps).interval(0.05).half_width();
+    let sure = deviation.abs() > error;
     let luck = match () {
         () if !sure => Luck::Ordinary,
         () if percentile <= 10.0 && deviation < 0.0 => good_if(!metric.higher_is_better()),
@@ -320,9 +321,10 @@ fn shipped_place(
         () => Luck::Ordinary,
     };
     Some(Shipped {
-        runs: own.len(),
+        runs,
         value: (centre + deviation).exp(),
         deviation_percent: to_percent(deviation),
+        error_percent: to_percent(error),
         percentile,
         luck,
     })

@@ -11,7 +11,7 @@ use afterlink_bench::record::{ExperimentRecord, LayoutMode};
 use afterlink_bench::stats::verdict::Outcome;
 
 use self::svg::escape;
-use crate::json::{DATA_OPEN, to_json};
+use crate::json::{DATA_OPEN, to_compact_json};
 use crate::numbers::{duration, percent, percentile, quantity, share, shell_line, signed_percent};
 use crate::terminal::{naive_claim, stop_text};
 
@@ -28,7 +28,7 @@ pub fn html_page(records: &[ExperimentRecord], suite: &SuiteAnalysis) -> String 
         body.push_str(&experiment(record, analysis, &title, records.len() == 1));
     }
     // In JSON "<" stands only inside strings, where it may be written like this; HTML then sees no tag.
-    let data = to_json(records, suite).replace('<', "\\u003c");
+    let data = to_compact_json(records, suite).replace('<', "\\u003c");
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -111,10 +111,7 @@ fn verdict_card(analysis: &Analysis) -> String {
         Outcome::Slower | Outcome::Untrusted => "bad",
         Outcome::Undecided | Outcome::Differs => "open",
     };
-    let mut headline = verdict.headline.clone();
-    if let Some(first) = headline.get(..1) {
-        headline.replace_range(..1, &first.to_uppercase());
-    }
+    let headline = capitalised(&verdict.headline);
     let mut out = format!("<div class=\"verdict {class}\"><strong>{}</strong>", escape(&headline));
     for detail in &verdict.details {
         let _ = write!(out, "<div>{}</div>", escape(detail));
@@ -130,9 +127,15 @@ fn verdict_card(analysis: &Analysis) -> String {
     out
 }
 
+fn capitalised(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 fn two_answers(record: &ExperimentRecord, analysis: &Analysis) -> String {
     let change = &analysis.change;
     let naive = naive_claim(analysis).unwrap_or_else(|| "the shipped files were not run often enough".into());
+    let naive = capitalised(&naive);
     let over = if record.plan.layout == LayoutMode::AsIs {
         "one layout of each"
     } else {
@@ -227,7 +230,12 @@ fn shipped_words(side: &SideSummary) -> String {
         Luck::Unlucky => ", unlucky",
         Luck::Ordinary => "",
     };
-    format!("{} ({}{luck})", percentile(shipped.percentile), signed_percent(shipped.deviation_percent))
+    format!(
+        "{} ({} ±{}{luck})",
+        percentile(shipped.percentile),
+        signed_percent(shipped.deviation_percent),
+        percent(shipped.error_percent)
+    )
 }
 
 fn how(record: &ExperimentRecord, analysis: &Analysis) -> String {

@@ -159,7 +159,8 @@ fn side_line(side: &SideSummary, analysis: &Analysis) -> String {
         percent(side.range_percent)
     );
     if let Some(shipped) = &side.shipped {
-        let deviation = signed_percent(shipped.deviation_percent);
+        let deviation =
+            format!("{} ±{}", signed_percent(shipped.deviation_percent), percent(shipped.error_percent));
         let _ = write!(text, "   as shipped: {}", percentile(shipped.percentile));
         let _ = match shipped.luck {
             Luck::Lucky => write!(text, " (LUCKY, {deviation})"),

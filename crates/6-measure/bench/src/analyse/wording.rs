@@ -125,7 +125,7 @@ fn undecided_details(analysis: &Analysis, record: &ExperimentRecord) -> Vec<Stri
     match analysis.more {
         Some(more) => details.push(format!(
             "about {} more layouts ({}) would settle it",
-            more.layouts,
+            two_digits(more.layouts),
             duration(more.seconds)
         )),
         None if analysis.counts.layouts >= 2 => details.push(format!(
@@ -136,6 +136,12 @@ fn undecided_details(analysis: &Analysis, record: &ExperimentRecord) -> Vec<Stri
         None => {}
     }
     details
+}
+
+/// An estimate should not look exact.
+fn two_digits(n: u32) -> u32 {
+    let unit = 10u32.pow(n.max(1).ilog10().saturating_sub(1));
+    (n + unit / 2) / unit * unit
 }
 
 /// A against itself: the only honest answer is "no difference".

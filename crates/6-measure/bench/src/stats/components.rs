@@ -22,7 +22,7 @@ pub struct SideComponents {
 pub struct Components {
     pub a: SideComponents,
     pub b: SideComponents,
-    /// Slow change of the machine over the experiment, common to both sides.
+    /// What the machine did to both sides of a block alike, and slowly: drift, other jobs.
     pub drift_sd: f64,
     /// Correlation of the two sides' layout means (coupled layouts and drift make it positive).
     pub correlation: f64,
@@ -32,13 +32,15 @@ pub struct Components {
     pub drift_share: f64,
 }
 
-/// Splits the variance of valid blocks, given in the order in which they ran.
-pub fn components(blocks: &[BlockLogs]) -> Components {
+/// Splits the variance of valid blocks, given in the order in which they ran. `coupled` layouts have a
+/// part in common; of independent ones, whatever both sides share is the machine's.
+pub fn components(blocks: &[BlockLogs], coupled: bool) -> Components {
     let means =
         |side: fn(&BlockLogs) -> &Vec<f64>| -> Vec<f64> { blocks.iter().map(|b| mean(side(b))).collect() };
     let (means_a, means_b) = (means(|b| &b.a), means(|b| &b.b));
     let common: Vec<f64> = means_a.iter().zip(&means_b).map(|(a, b)| (a + b) / 2.0).collect();
-    let drift = drift_variance(&common);
+    let shared = if coupled { 0.0 } else { significant_covariance(&means_a, &means_b) };
+    let drift = drift_variance(&common).max(shared);
     let a = side_components(blocks.iter().map(|b| b.a.as_slice()), &means_a, drift);
     let b = side_components(blocks.iter().map(|b| b.b.as_slice()), &means_b, drift);
     let square = |x: f64| x * x;
@@ -93,11 +95,21 @@ fn drift_variance(common: &[f64]) -> f64 {
     if z > 1.645 { (total - successive).max(0.0) } else { 0.0 }
 }
 
-fn correlation(x: &[f64], y: &[f64]) -> f64 {
+fn covariance(x: &[f64], y: &[f64]) -> f64 {
     let (mx, my) = (mean(x), mean(y));
-    let covariance = x.iter().zip(y).map(|(x, y)| (x - mx) * (y - my)).sum::<f64>();
-    let scale = (variance(x) * variance(y)).sqrt() * (x.len() as f64 - 1.0);
-    if scale > 0.0 { (covariance / scale).clamp(-1.0, 1.0) } else { 0.0 }
+    x.iter().zip(y).map(|(x, y)| (x - mx) * (y - my)).sum::<f64>() / (x.len() as f64 - 1.0)
+}
+
+fn correlation(x: &[f64], y: &[f64]) -> f64 {
+    let scale = (variance(x) * variance(y)).sqrt();
+    if scale > 0.0 { (covariance(x, y) / scale).clamp(-1.0, 1.0) } else { 0.0 }
+}
+
+/// The covariance if it is positive beyond chance (Fisher's transformation, 5 % one-sided), else 0.
+fn significant_covariance(x: &[f64], y: &[f64]) -> f64 {
+    let n = x.len() as f64;
+    let r = correlation(x, y);
+    if n >= 8.0 && r.min(0.999_999).atanh() * (n - 3.0).sqrt() > 1.645 { covariance(x, y) } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -124,29 +136,45 @@ mod tests {
 
     #[test]
     fn known_components_are_found_again() {
-        let c = components(&simulate(0.02, 0.01, 0.0, 2000));
+        let c = components(&simulate(0.02, 0.01, 0.0, 2000), true);
         assert!((c.a.layout_sd - 0.02).abs() < 0.001, "{c:?}");
         assert!((c.b.run_sd.unwrap() - 0.01).abs() < 0.0005);
         assert!(c.correlation.abs() < 0.06 && c.drift_share < 0.05);
         assert!((c.layout_share - 0.8).abs() < 0.03 && (c.run_share - 0.2).abs() < 0.03);
         assert!(c.a.layout_sd_interval.0 < 0.02 && c.a.layout_sd_interval.1 > 0.02);
-        let pure_noise = components(&simulate(0.0, 0.03, 0.0, 400));
+        let pure_noise = components(&simulate(0.0, 0.03, 0.0, 400), true);
         assert!(pure_noise.layout_share < 0.03, "{pure_noise:?}");
     }
 
     #[test]
     fn drift_is_told_from_layout() {
-        let c = components(&simulate(0.005, 0.002, 0.004, 100));
+        let c = components(&simulate(0.005, 0.002, 0.004, 100), true);
         assert!(c.drift_share > 0.5, "{c:?}");
         assert!(c.a.layout_sd < 0.012, "layout keeps its size although the machine drifts: {c:?}");
         assert!(c.correlation > 0.7);
+    }
+
+    /// Another job disturbs whole blocks, each on its own: no wave in time, but the same for both sides.
+    #[test]
+    fn what_independent_layouts_share_is_the_machine() {
+        let mut blocks = simulate(0.005, 0.002, 0.0, 200);
+        let mut rng = ChaCha8Rng::seed_from_u64(9);
+        for block in &mut blocks {
+            let disturbance = 0.02 * standard_normal(&mut rng);
+            block.a.iter_mut().chain(&mut block.b).for_each(|y| *y += disturbance);
+        }
+        let c = components(&blocks, false);
+        assert!((c.drift_sd - 0.02).abs() < 0.003, "{c:?}");
+        assert!((c.a.layout_sd - 0.005).abs() < 0.002, "{c:?}");
+        assert!(components(&blocks, true).layout_share > 0.8, "coupled layouts can't be told from it");
+        assert_eq!(components(&simulate(0.005, 0.002, 0.0, 200), false).drift_share, 0.0);
     }
 
     #[test]
     fn single_runs_and_constants_have_no_components() {
         let blocks: Vec<BlockLogs> =
             (0..9).map(|i| BlockLogs { seconds: f64::from(i), a: vec![1.0], b: vec![2.0] }).collect();
-        let c = components(&blocks);
+        let c = components(&blocks, true);
         assert_eq!((c.a.run_sd, c.a.layout_sd, c.layout_share), (None, 0.0, 0.0));
     }
 }

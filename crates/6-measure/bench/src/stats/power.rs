@@ -73,7 +73,7 @@ pub fn best_runs_per_layout(
 /// writing and warming up one pair of layouts, `pair_cost` for one run of each side.
 pub fn runs_after_pilot(pilot: &[BlockLogs], inner: Inner, layout_cost: f64, pair_cost: f64) -> u32 {
     let differences: Vec<f64> = pilot.iter().map(|b| b.difference(inner)).collect();
-    let parts = components(pilot);
+    let parts = components(pilot, true);
     let square = |sd: Option<f64>| sd.unwrap_or(0.0).powi(2);
     let run_variance = square(parts.a.run_sd) + square(parts.b.run_sd);
     let runs = pilot.iter().map(|b| b.a.len() as f64).sum::<f64>() / pilot.len().max(1) as f64;

@@ -262,13 +262,13 @@ pub fn shares(analysis: &Analysis) -> String {
     let mut x = LEFT;
     let meanings = [
         ("layout", "layout: where the code lies"),
-        ("run", "run: everything that differs between two runs of one file"),
-        ("drift", "drift: slow change of the machine"),
+        ("run", "run: what differs between two runs of one file"),
+        ("drift", "drift: what the machine did to both sides alike"),
     ];
     for (name, words) in meanings {
         d.rect(&format!("share-{name}"), x, 42.0, 12.0, 12.0);
         d.text("legend", "start", x + 18.0, 53.0, words);
-        x += 46.0 + 6.6 * words.chars().count() as f64;
+        x += 40.0 + 6.4 * words.chars().count() as f64;
     }
     d.finish()
 }
