@@ -20,9 +20,18 @@ struct Report<'a> {
 
 /// One document with all records and the analysis; numbers that are not finite become `null`.
 pub fn to_json(records: &[ExperimentRecord], suite: &SuiteAnalysis) -> String {
-    let report =
-        Report { format: "afterlink-report", version: VERSION, experiments: records, analysis: suite };
-    serde_json::to_string_pretty(&report).expect("a report holds nothing that JSON cannot")
+    serde_json::to_string_pretty(&report(records, suite)).expect(JSON_CAN)
+}
+
+/// The same on one line.
+pub(crate) fn to_compact_json(records: &[ExperimentRecord], suite: &SuiteAnalysis) -> String {
+    serde_json::to_string(&report(records, suite)).expect(JSON_CAN)
+}
+
+const JSON_CAN: &str = "a report holds nothing that JSON cannot";
+
+fn report<'a>(experiments: &'a [ExperimentRecord], analysis: &'a SuiteAnalysis) -> Report<'a> {
+    Report { format: "afterlink-report", version: VERSION, experiments, analysis }
 }
 
 /// The records of a report: JSON of [`to_json`], a single record, or an HTML page.
