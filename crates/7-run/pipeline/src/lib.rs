@@ -1,9 +1,11 @@
 //! The jobs of afterlink. Each reads as a table of contents; nothing here prints, exits or opens a file.
 
+mod instrument;
 mod optimize;
 mod report;
 mod survey;
 
+pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument};
 pub use optimize::{Check, OptimizeOptions, Optimized, optimize};
 pub use report::{RefusalCount, RefusedFunction, Report};
 pub use survey::{Survey, survey};
