@@ -6,7 +6,7 @@ use crate::shape::{Shape, counters_of};
 use crate::counters::counter_size;
 use afterlink_core::{IdVec, OutputAddr, Result};
 use afterlink_frames::{CieId, FdeBody, FdeId, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size, write_eh_frame, write_eh_frame_hdr};
-use afterlink_program::{Counter, Fragment, Placement, Program};
+use afterlink_program::{Counter, Fragment, Placement, Program, Target, Terminator};
 use rayon::prelude::*;
 
 /// The two sections.
@@ -142,6 +142,16 @@ fn runs(program: &Program, fragment: &Fragment, shape: &Shape, address: OutputAd
             let inserted: u32 =
                 here.iter().filter(|c| c.offset < at - from).map(|c| counter_size(c.form)).sum();
             change(start + (at - from) + inserted, row);
+        }
+        // Code that runs off the end of its function is under the next one's entry from there on.
+        let behind = block.input + u64::from(block.body);
+        if has_ending && behind == span.range.end()
+            && let Some(next) = program.function_at(behind)
+            && let Some((other, row)) = program.functions[next].unwind_row_at(behind)
+            && program.frames.fdes[other.fde].cie == cie
+            && matches!(block.terminator, Terminator::Jump(Target::Code(to)) if to == behind)
+        {
+            change(start + block.body + written, row);
         }
         run.size = u64::from(end - base);
         open = last.map(|row| (span.fde, row));
