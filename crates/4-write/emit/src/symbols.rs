@@ -1,9 +1,10 @@
 //! What becomes of the symbols.
 
 use crate::addresses::Addresses;
+use crate::exported::Exported;
 use crate::shape::Shape;
 use afterlink_core::{InputAddr, OutputAddr};
-use afterlink_elf::{NewSymbol, SectionRef, SymbolChange, SymbolMove};
+use afterlink_elf::{NewDynamicSymbol, NewSymbol, SectionRef, SymbolChange, SymbolMove};
 use afterlink_image::{Image, Symbol, elf};
 use afterlink_program::{BlockId, Fragment, FuncId, Part, Placement, Program};
 
@@ -63,6 +64,21 @@ impl Symbols<'_, '_, '_> {
             });
         }
         added
+    }
+
+    /// A dynamic symbol for each fragment without its function's entry, by the name that `dladdr` gave its code.
+    /// Code that had no name gets none.
+    pub fn dynamic_added(&self) -> Vec<NewDynamicSymbol> {
+        let exported = Exported::read(self.image);
+        let fragments = self.placement.fragments.iter().enumerate();
+        let parts = fragments.filter(|(_, f)| !exported.is_empty() && !starts_function(f));
+        let named = parts.filter_map(|(i, fragment)| {
+            let function = &self.program.functions[fragment.function];
+            let inputs = fragment.blocks.iter().filter(|b| b.0 < function.input_blocks);
+            let of = inputs.map(|b| function.blocks[*b].input).find_map(|at| exported.name_at(at, function))?;
+            Some(NewDynamicSymbol { of, place: self.place(i) })
+        });
+        named.collect()
     }
 
     /// For each function, the fragment that starts with its entry.

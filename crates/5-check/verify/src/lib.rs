@@ -13,6 +13,7 @@ mod code;
 mod counters;
 mod disassembly;
 mod dynamic;
+mod dynamic_tables;
 mod expected;
 mod flow;
 mod functions;
@@ -103,6 +104,8 @@ fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     let mut findings = demands.findings;
     findings.extend(pointers::expect(check, layout, &mut expected));
     findings.extend(dynamic::expect(check, &mut expected));
+    let (faults, repeats) = dynamic::check_symbols(check);
+    dynamic_tables::expect(check, &repeats, &mut expected);
     expected.extend(jump_tables::expect(check, layout));
     let expected = expected::in_order(expected);
 
@@ -117,7 +120,8 @@ fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
 
     findings.extend(loaded::check(check, layout, &expected, &apart));
     findings.extend(old_code);
-    findings.extend(dynamic::check_symbols(check));
+    findings.extend(faults);
+    findings.extend(dynamic_tables::check(check, &repeats));
     findings.extend(symbols::check(check));
     findings.extend(check_entry(check));
     findings
