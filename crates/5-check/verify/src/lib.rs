@@ -65,7 +65,7 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
     let (found, matching) = sections::check(input, output);
     findings.extend(found);
     let (old_rows, new_rows) = rayon::join(|| read_unwinding(input), || read_unwinding(output));
-    let rows = Unwinding {
+    let mut rows = Unwinding {
         input: old_rows.unwrap_or_default(),
         output: new_rows.unwrap_or_else(|fault| {
             findings.push(Finding::new(FindingKind::Unwind, fault));
@@ -79,6 +79,10 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
     let places = Places::read(input, output, &code, &functions, matching.displaced, &mut findings);
     let check = Check { input, output, code, functions, references, places };
     let layout = Layout::of(input);
+    rows.input.lead_personalities(|address| match check.place(address) {
+        Place::Moved(place) => place,
+        _ => address,
+    });
     let (moved, rest) = rayon::join(
         || blocks::check(&check, &layout),
         || {
