@@ -145,10 +145,10 @@ fn check_entry(check: &Check) -> Option<Finding> {
 /// Names the functions of findings, counts, and shows the code of those that are listed.
 fn judge(check: &Check, mut findings: Vec<Finding>, options: &Options) -> Verdict {
     let functions = &check.functions;
-    let mut faulty: FxHashSet<usize> = FxHashSet::default();
+    let mut faulty: FxHashSet<&str> = FxHashSet::default();
     for finding in &mut findings {
         if let Some(index) = finding.input.and_then(|address| functions.at(address.get())) {
-            faulty.insert(index);
+            faulty.insert(functions.rows[index].whole());
             finding.function.clone_from(&functions.rows[index].name);
         } else if let Some(address) = finding.input
             && let Some(section) = check.input.section_at(address)
@@ -163,8 +163,12 @@ fn judge(check: &Check, mut findings: Vec<Finding>, options: &Options) -> Verdic
         finding.output_code = finding.output.map_or(Vec::new(), |a| disassembly::at(check.output, a.get()));
     }
     Verdict {
-        functions_total: functions.rows.len(),
-        functions_proven: functions.rows.len() - faulty.len(),
+        functions_total: functions.rows.iter().filter(|f| !f.is_fragment()).count(),
+        functions_proven: functions
+            .rows
+            .iter()
+            .filter(|f| !f.is_fragment() && !faulty.contains(f.whole()))
+            .count(),
         functions_moved: check.places.functions.len(),
         instructions_moved: check.places.instructions_moved(),
         findings,
