@@ -2,11 +2,11 @@
 
 use crate::addresses::Addresses;
 use crate::encode::counters_of_function;
-use crate::shape::{Shape, counters_of};
+use crate::shape::{Ending, Shape, counters_of};
 use crate::counters::counter_size;
-use afterlink_core::{IdVec, OutputAddr, Result};
+use afterlink_core::{IdVec, InputAddr, OutputAddr, Result};
 use afterlink_frames::{CieId, FdeBody, FdeId, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size, write_eh_frame, write_eh_frame_hdr};
-use afterlink_program::{Counter, Fragment, Placement, Program};
+use afterlink_program::{Block, Counter, Fragment, Function, Placement, Program, Target, Terminator};
 use rayon::prelude::*;
 
 /// The two sections.
@@ -143,8 +143,32 @@ fn runs(program: &Program, fragment: &Fragment, shape: &Shape, address: OutputAd
                 here.iter().filter(|c| c.offset < at - from).map(|c| counter_size(c.form)).sum();
             change(start + (at - from) + inserted, row);
         }
+        // An added jump is under the row of what it leads to, as if control had run on into it. The two differ
+        // behind a call that does not come back, and where code runs off the end of its function.
+        if let Some((at, leads_to)) = added_jump(function, block, &shape.endings[i], end)
+            && let Some(next) = program.function_at(leads_to)
+            && let Some((other, row)) = program.functions[next].unwind_row_at(leads_to)
+            && program.frames.fdes[other.fde].cie == cie
+        {
+            change(at, row);
+        }
         run.size = u64::from(end - base);
         open = last.map(|row| (span.fde, row));
     }
     runs
+}
+
+/// Where in the fragment the jump stands that was added to the end of `block`, and the input address that it
+/// leads to. `end` is the end of the block in the fragment.
+fn added_jump(function: &Function, block: &Block, ending: &Ending, end: u32) -> Option<(u32, InputAddr)> {
+    let jump = ending.jump?;
+    let leads_to = match block.terminator {
+        Terminator::FallThrough(next) | Terminator::Branch { next, .. } | Terminator::ShortBranch { next, .. } => {
+            function.blocks[next].input
+        }
+        // Without an instruction of its own in the input, it stands for running on.
+        Terminator::Jump(Target::Code(to)) if to == block.input + u64::from(block.body) => to,
+        _ => return None,
+    };
+    Some((end - jump.size() as u32, leads_to))
 }

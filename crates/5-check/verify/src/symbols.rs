@@ -13,6 +13,7 @@ const ENOUGH: usize = 64;
 
 /// What stands in the name of a fragment that gcc or afterlink split off.
 const COLD: &str = ".cold";
+const WARM: &str = ".warm";
 
 /// A symbol with the value that it is to have in the output.
 struct Row<'a> {
@@ -58,8 +59,12 @@ fn join(check: &Check, input: &[Row], output: &[Row]) -> Vec<Finding> {
             _ => Ordering::Greater,
         };
         let fault = match order {
-            Ordering::Equal => value_fault(check, &input[i].symbol, &output[o].symbol)
-                .map(|fault| format!("symbol {} {fault}", input[i].symbol.name)),
+            Ordering::Equal => {
+                // A compiler's own `name.cold` may have become the whole of ours.
+                cold.take(check, &output[o].symbol);
+                value_fault(check, &input[i].symbol, &output[o].symbol)
+                    .map(|fault| format!("symbol {} {fault}", input[i].symbol.name))
+            }
             Ordering::Less => {
                 let row = &input[i];
                 (!may_go(check, &row.symbol))
@@ -144,6 +149,14 @@ fn same_section(check: &Check, old: &Symbol, new: &Symbol) -> bool {
     old.is_some() && old == name(check.output.sections.as_slice(), new.section)
 }
 
+/// The function's name in the name of one of its fragments: `name.cold`, `name.warm`, and from the second of a kind
+/// on with a number.
+fn fragment_parent(name: &str) -> Option<&str> {
+    let unnumbered = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let plain = unnumbered.strip_suffix('.').filter(|_| unnumbered.len() < name.len()).unwrap_or(name);
+    plain.strip_suffix(COLD).or_else(|| plain.strip_suffix(WARM))
+}
+
 /// A fragment that its function took in loses its own name.
 fn may_go(check: &Check, symbol: &Symbol) -> bool {
     let value = symbol.address.get();
@@ -180,7 +193,7 @@ impl<'a> ColdNames<'a> {
         let index = self.fragments.partition_point(|f| (f.0, f.1) < (value, symbol.size));
         let Some(&(start, size, entry)) = self.fragments.get(index) else { return false };
         let named =
-            symbol.name.strip_suffix(COLD).is_some_and(|n| self.names.binary_search(&(entry, n)).is_ok());
+            fragment_parent(symbol.name).is_some_and(|n| self.names.binary_search(&(entry, n)).is_ok());
         let fits = (start, size) == (value, symbol.size)
             && symbol.kind == elf::STT_FUNC.0
             && symbol.is_local()
