@@ -59,12 +59,8 @@ fn join(check: &Check, input: &[Row], output: &[Row]) -> Vec<Finding> {
             _ => Ordering::Greater,
         };
         let fault = match order {
-            Ordering::Equal => {
-                // A compiler's own `name.cold` may have become the whole of ours.
-                cold.take(check, &output[o].symbol);
-                value_fault(check, &input[i].symbol, &output[o].symbol)
-                    .map(|fault| format!("symbol {} {fault}", input[i].symbol.name))
-            }
+            Ordering::Equal => value_fault(check, &input[i].symbol, &output[o].symbol)
+                .map(|fault| format!("symbol {} {fault}", input[i].symbol.name)),
             Ordering::Less => {
                 let row = &input[i];
                 (!may_go(check, &row.symbol))
