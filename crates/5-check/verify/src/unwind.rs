@@ -159,7 +159,8 @@ impl Compare<'_, '_, '_> {
             // `blocks` has a finding for what is no instruction.
             let Some(inst) = inst else { return Ok(()) };
             let next = output + u64::from(inst.len);
-            if !(fits && row_end >= next) && !inst.nop && bytes.first() != Some(&x86_64::TRAP) {
+            let padding = inst.nop || bytes.first() == Some(&x86_64::TRAP);
+            if !padding && (!fits || row_end < next) {
                 return Err(finding(branch, output));
             }
             output = next;
