@@ -6,8 +6,7 @@ use crate::shape::{Shape, counters_of};
 use crate::counters::counter_size;
 use afterlink_core::{IdVec, OutputAddr, Result};
 use afterlink_frames::{CieId, FdeBody, FdeId, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size, write_eh_frame, write_eh_frame_hdr};
-use afterlink_core::InputAddr;
-use afterlink_program::{Block, Counter, Fragment, Function, Placement, Program, Target, Terminator, UnwindSpan};
+use afterlink_program::{Block, Counter, Fragment, Function, Placement, Program, Target, Terminator};
 use rayon::prelude::*;
 
 /// The two sections.
@@ -125,46 +124,54 @@ fn runs(program: &Program, fragment: &Fragment, shape: &Shape, address: OutputAd
     runs.runs
 }
 
-/// The rows of a block by bytes from its start, up to its end or, if something is written behind its body, to what
-/// holds there. `None`: no entry covers the code, as the assembler's author wanted (where a child process runs on
-/// another stack).
+/// The rows of a block by bytes from its start, and what holds for jumps that are written behind its body. `None`: no
+/// entry covers the code, as the assembler's author wanted (where a child process runs on another stack).
 fn rows_of_block(
     program: &Program,
     function: &Function,
     block: &Block,
     has_ending: bool,
 ) -> Vec<(u32, Option<(FdeId, RowId)>)> {
-    let limit = block.body + u32::from(has_ending);
     let mut rows = Vec::new();
     let mut at = 0;
-    while at < limit {
+    while at < block.body {
         let here = block.input + u64::from(at);
-        if at > 0 && !function.ranges.iter().any(|r| r.contains(here)) {
-            rows.extend(row_behind(program, block, here).map(|(span, row)| (at, Some((span.fde, row)))));
-            break;
-        }
+        let rest = block.body - at;
         let Some((span, first)) = function.unwind_row_at(here) else {
             rows.push((at, None));
             let next = function.unwind.iter().map(|s| s.range.start).filter(|&s| s > here).min();
-            at = next.map_or(limit, |next| at + next.since(here).min(u64::from(limit - at)) as u32);
+            at += next.map_or(rest, |next| next.since(here).min(u64::from(rest)) as u32);
             continue;
         };
         rows.push((at, Some((span.fde, first))));
         let from = here.since(span.range.start) as u32;
-        let end = (span.range.size as u32).min(from + (limit - at));
+        let end = (span.range.size as u32).min(from + rest);
         let later = span.rows.iter().filter(|(offset, _)| *offset > from && *offset < end);
         rows.extend(later.map(|&(offset, row)| (at + (offset - from), Some((span.fde, row)))));
         at += end - from;
     }
+    if has_ending {
+        rows.extend(row_of_ending(program, function, block).map(|row| (block.body, row)));
+    }
     rows
 }
 
-/// Code that runs off the end of its function is under the next one's row from there on; anything else that is
-/// written behind a function's last byte stays under the row before it.
-fn row_behind<'p>(program: &'p Program, block: &Block, behind: InputAddr) -> Option<(&'p UnwindSpan, RowId)> {
-    let goes_on = matches!(block.terminator, Terminator::Jump(Target::Code(to)) if to == behind);
-    let next = program.function_at(behind).filter(|_| goes_on)?;
-    program.functions[next].unwind_row_at(behind)
+/// A branch has its own row; a jump that is added to where code simply went on has the row of what follows. Behind
+/// a function's last byte, where nothing follows, the last row goes on: `None`.
+fn row_of_ending(program: &Program, function: &Function, block: &Block) -> Option<Option<(FdeId, RowId)>> {
+    let behind = block.input + u64::from(block.size);
+    let goes_on = match block.terminator {
+        Terminator::FallThrough(_) => true,
+        Terminator::Jump(Target::Code(to)) => to == behind,
+        _ => false,
+    };
+    let ending = if goes_on { behind } else { block.input + u64::from(block.body) };
+    let row = |f: &Function| f.unwind_row_at(ending).map(|(span, row)| (span.fde, row));
+    if function.ranges.iter().any(|r| r.contains(ending)) {
+        return Some(row(function));
+    }
+    let next = program.function_at(ending).filter(|_| goes_on)?;
+    row(&program.functions[next]).map(Some)
 }
 
 /// Runs as they grow. Offsets count from the fragment's start.
