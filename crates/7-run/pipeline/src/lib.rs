@@ -2,11 +2,13 @@
 
 mod check;
 mod optimize;
+mod relayout;
 mod report;
 mod survey;
 
 pub use check::{Check, check_pair, verify};
-pub use optimize::{ OptimizeOptions, Optimized, optimize};
+pub use optimize::{OptimizeOptions, Optimized, optimize};
+pub use relayout::Relayout;
 pub use report::{RefusalCount, RefusedFunction, Report};
 pub use survey::{Survey, survey};
 
