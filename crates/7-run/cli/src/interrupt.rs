@@ -17,3 +17,13 @@ pub fn install() {
     // Without the handler the default action ends the process, which is as good.
     let _ = ctrlc::set_handler(handler);
 }
+
+/// From now on the first signal only sets [`stopped`]; a second one still ends the process.
+pub fn handle() {
+    HANDLED.store(true, Ordering::SeqCst);
+}
+
+/// Whether a signal came since [`handle`].
+pub fn stopped() -> &'static AtomicBool {
+    &STOP
+}
