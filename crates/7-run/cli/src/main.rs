@@ -33,6 +33,7 @@ enum Command {
     #[command(subcommand)]
     Profile(commands::profile::Profile),
     Shuffle(commands::shuffle::Shuffle),
+    Tune(commands::tune::Tune),
     Verify(commands::verify::Verify),
 }
 
@@ -57,6 +58,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Optimize(optimize) => optimize.run(),
         Command::Profile(profile) => profile.run(),
         Command::Shuffle(shuffle) => shuffle.run(),
+        Command::Tune(tune) => tune.run(),
         Command::Verify(verify) => verify.run(),
     }
 }

@@ -9,6 +9,7 @@ pub mod measure_options;
 pub mod optimize;
 pub mod profile;
 pub mod shuffle;
+pub mod tune;
 pub mod verify;
 
 use afterlink_core::{Error, Result};
