@@ -131,8 +131,9 @@ impl Builder<'_, '_, '_> {
         if let Some(jump) = last.filter(|e| e.kind == EventKind::IndirectJump) {
             self.jumps.push((id, piece, jump.offset));
         }
+        let mut near = true;
         for event in tail {
-            self.reference(range.start, event, event.offset >= body);
+            near &= self.reference(range.start, event, event.offset >= body);
         }
         let block = Block {
             input: range.start + u64::from(start),
@@ -143,7 +144,8 @@ impl Builder<'_, '_, '_> {
             terminator,
         };
         self.function.blocks.push(block);
-        Ok(())
+        // No program looks that far beside itself: these are data that were taken for instructions.
+        if near { Ok(()) } else { Err(Refusal::DataInCode) }
     }
 
     /// Where the body ends (`u32::MAX`: before the padding) and how control leaves. Blocks are still named by
@@ -187,8 +189,8 @@ impl Builder<'_, '_, '_> {
         Err(Refusal::FallsThroughEnd)
     }
 
-    /// Notes a position-dependent field.
-    fn reference(&mut self, base: InputAddr, event: &Event, in_terminator: bool) {
+    /// Notes a position-dependent field; false if what it names would be out of reach of moved code.
+    fn reference(&mut self, base: InputAddr, event: &Event, in_terminator: bool) -> bool {
         let form = match event.kind {
             EventKind::Memory | EventKind::Lea => Field::Relative32 { end: event.len - event.field },
             EventKind::Call | EventKind::Transaction => Field::Relative32 { end: 4 },
@@ -197,7 +199,7 @@ impl Builder<'_, '_, '_> {
             EventKind::Jump | EventKind::Branch(_) | EventKind::ShortBranch => {
                 if event.len - event.field == 1 { Field::Relative8 } else { Field::Relative32 { end: 4 } }
             }
-            _ => return,
+            _ => return true,
         };
         let field = base + u64::from(event.offset) + u64::from(event.field);
         let reference = Reference { field, target: event.target, form };
@@ -206,6 +208,7 @@ impl Builder<'_, '_, '_> {
         } else {
             self.function.references.push(reference);
         }
+        self.code.is_near(event.target)
     }
 
     /// Turns targets inside the function into blocks.

@@ -4,6 +4,7 @@ mod commands;
 mod files;
 mod interrupt;
 mod progress;
+mod workload;
 
 use afterlink_core::Result;
 use clap::{Parser, Subcommand};
@@ -24,6 +25,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Bisect(commands::bisect::Bisect),
     Info(commands::info::Info),
     Optimize(commands::optimize::Optimize),
     #[command(subcommand)]
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode> {
     match command {
+        Command::Bisect(bisect) => bisect.run(),
         Command::Info(info) => info.run(),
         Command::Optimize(optimize) => optimize.run(),
         Command::Profile(profile) => profile.run(),

@@ -1,5 +1,6 @@
 //! One file a subcommand: its options, with their help, and what it does with them.
 
+pub mod bisect;
 pub mod info;
 pub mod layout_options;
 pub mod optimize;
