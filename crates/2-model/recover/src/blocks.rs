@@ -52,6 +52,7 @@ impl Builder<'_, '_, '_> {
             let here = self.block_starts(piece);
             // A jump behind an instruction's prefix (`je 1f; lock; 1: cmpxchg`) leads into it.
             if here.iter().any(|&s| !self.code.scans[piece].is_boundary(u64::from(s))) {
+                self.references_without_blocks(members);
                 return Err(Refusal::EnteredInside);
             }
             starts.push(here);
@@ -71,6 +72,16 @@ impl Builder<'_, '_, '_> {
                 self.link()?;
                 self.name_tables(members, tables);
                 Ok(())
+            }
+        }
+    }
+
+    /// Notes the fields of a function that stays whole: what it names may move.
+    fn references_without_blocks(&mut self, members: &[usize]) {
+        for &piece in members {
+            let start = self.code.pieces[piece].range.start;
+            for event in &self.code.scans[piece].events {
+                self.reference(start, event, true);
             }
         }
     }
