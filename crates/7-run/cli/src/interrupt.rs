@@ -1,14 +1,16 @@
-//! Ctrl-C and termination. Work in progress leaves nothing behind: an unfinished output has no name yet.
+//! Ctrl-C and termination. Work in progress leaves nothing behind: an unfinished output has no name yet, a
+//! workload's processes are ended, scratch files are removed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Set when the user wants to stop and the running command wants to end in its own way.
 static HANDLED: AtomicBool = AtomicBool::new(false);
 static STOP: AtomicBool = AtomicBool::new(false);
-
-/// Files of ours that must not outlive the process.
+/// The process group of a running workload; 0 if there is none.
+static GROUP: AtomicU32 = AtomicU32::new(0);
+/// Files and folders of ours that must not outlive the process.
 static SCRATCH: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Ends the process at once on a signal, unless a command has said that it looks at [`stopped`].
@@ -17,8 +19,9 @@ pub fn install() {
         if HANDLED.load(Ordering::SeqCst) && !STOP.swap(true, Ordering::SeqCst) {
             return;
         }
-        if let Ok(paths) = SCRATCH.lock() {
-            paths.iter().for_each(|path| drop(std::fs::remove_file(path)));
+        end_group(GROUP.load(Ordering::SeqCst));
+        for path in SCRATCH.lock().map(|mut s| std::mem::take(&mut *s)).unwrap_or_default() {
+            let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
         }
         std::process::exit(130);
     };
@@ -36,9 +39,23 @@ pub fn stopped() -> &'static AtomicBool {
     &STOP
 }
 
-/// Removes a file if a signal ends the process.
+/// Notes the process group to end when this process is interrupted; 0 for none.
+pub fn set_group(group: u32) {
+    GROUP.store(group, Ordering::SeqCst);
+}
+
+/// Notes a file or folder to remove when this process is interrupted.
 pub fn remove_on_signal(path: &Path) {
     if let Ok(mut paths) = SCRATCH.lock() {
         paths.push(path.to_owned());
+    }
+}
+
+/// Kills every process of a group; 0 is none.
+pub fn end_group(group: u32) {
+    let id = i32::try_from(group).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(id) = id {
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process_group(id, rustix::process::Signal::KILL);
     }
 }

@@ -5,6 +5,7 @@ mod files;
 mod interrupt;
 mod layouts;
 mod progress;
+mod workload;
 
 use afterlink_core::Result;
 use clap::{Parser, Subcommand};
@@ -27,6 +28,7 @@ struct Cli {
 enum Command {
     Compare(commands::compare::Compare),
     Doctor(commands::doctor::Doctor),
+    Bisect(commands::bisect::Bisect),
     Info(commands::info::Info),
     Instrument(commands::instrument::Instrument),
     Optimize(commands::optimize::Optimize),
@@ -53,6 +55,7 @@ fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Compare(compare) => compare.run(),
         Command::Doctor(doctor) => doctor.run(),
+        Command::Bisect(bisect) => bisect.run(),
         Command::Info(info) => info.run(),
         Command::Instrument(instrument) => instrument.run(),
         Command::Optimize(optimize) => optimize.run(),

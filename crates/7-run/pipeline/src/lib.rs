@@ -1,5 +1,6 @@
 //! The jobs of afterlink. Each reads as a table of contents; nothing here prints, exits or opens a file.
 
+pub mod bisect;
 mod check;
 mod instrument;
 mod optimize;

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod doctor;
+pub mod bisect;
 pub mod info;
 pub mod instrument;
 pub mod layout_options;
