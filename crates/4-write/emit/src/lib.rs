@@ -18,6 +18,7 @@ use addresses::Addresses;
 use afterlink_core::{AddressMap, Error, InputAddr, OutputAddr, Result, address_map};
 use afterlink_elf::{FrameHeader, LooseSection, NewSection, OutputPlan};
 use afterlink_image::{Image, NOTE_SECTION, elf};
+use afterlink_instrument::{Runtime, StartupPlaces};
 use afterlink_program::{Part, Placement, Program};
 use encode::{Encoder, counters_of_function};
 use rayon::prelude::*;
@@ -33,33 +34,6 @@ pub struct EmitOptions {
     pub note: String,
     /// What an instrumented program needs.
     pub runtime: Option<Runtime>,
-}
-
-/// The parts of an instrumented program that are not its own code.
-#[derive(Clone, Debug)]
-pub struct Runtime {
-    /// Zero memory to reserve, in whole pages; the counters' file is mapped over it.
-    pub memory: u64,
-    /// Where in that memory counter 0 stands.
-    pub counters_offset: u64,
-    /// Read-only bytes that the start-up code copies into a fresh counter file.
-    pub description: Vec<u8>,
-    /// Makes the start-up code.
-    pub startup: fn(&StartupPlaces) -> Vec<u8>,
-}
-
-/// Addresses that the start-up code needs.
-#[derive(Clone, Copy, Debug)]
-pub struct StartupPlaces {
-    /// Where the code itself will stand.
-    pub code: OutputAddr,
-    /// Where the program's own code starts.
-    pub entry: OutputAddr,
-    /// The memory to map the counter file over.
-    pub memory: OutputAddr,
-    pub memory_size: u64,
-    pub description: OutputAddr,
-    pub description_size: u64,
 }
 
 /// An output file, with what a report wants to know of it.
@@ -164,21 +138,14 @@ fn add_runtime(runtime: &Runtime, memory: OutputAddr, entry: OutputAddr, section
         bytes: runtime.description.clone(),
     });
     let code = end_of(sections).align_up(16);
-    let places = StartupPlaces {
-        code,
-        entry,
-        memory,
-        memory_size: runtime.memory,
-        description: description_at,
-        description_size: runtime.description.len() as u64,
-    };
+    let places = StartupPlaces { code, entry, memory, description: description_at };
     sections.push(NewSection {
         name: ".text.afterlink".into(),
         kind: elf::SHT_PROGBITS.0,
         flags: elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0,
         alignment: 16,
         address: code,
-        bytes: (runtime.startup)(&places),
+        bytes: runtime.startup_code(&places),
     });
     code
 }

@@ -40,7 +40,7 @@ impl Symbols<'_, '_, '_> {
         moves.collect()
     }
 
-    /// A local symbol for each fragment without the function's entry: `name.cold`, `name.hot`, numbered from
+    /// A local symbol for each fragment without the function's entry: `name.cold`, `name.warm`, numbered from
     /// the second of a kind on.
     pub fn added(&self) -> Vec<NewSymbol> {
         let rows = self.first_rows();
@@ -53,7 +53,7 @@ impl Symbols<'_, '_, '_> {
             }
             let count = &mut seen[fragment.function.0 as usize][fragment.part as usize];
             *count += 1;
-            let kind = if fragment.part == Part::Hot { "hot" } else { "cold" };
+            let kind = if fragment.part == Part::Hot { "warm" } else { "cold" };
             let number = if *count > 1 { format!(".{}", *count - 1) } else { String::new() };
             added.push(NewSymbol {
                 name: format!("{}.{kind}{number}", function.name),

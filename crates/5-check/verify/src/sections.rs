@@ -127,7 +127,9 @@ fn fault(
         return Some("type, flags, entry size or alignment changed".to_owned());
     }
     let mapped = |index: u32| matching.to_output.get(index as usize).copied().flatten().map_or(0, |id| id.0);
-    if mapped(old.link) != new.link {
+    // Loaded relocations that name no symbol (a static program's) need not be linked with the unloaded symbols.
+    let needs_no_link = old.is_loaded() && input.symbols.section == Some(SectionId(old.link)) && new.link == 0;
+    if mapped(old.link) != new.link && !needs_no_link {
         return Some("is linked with another section".to_owned());
     }
     let info_is_section = old.kind == elf::SHT_RELA.0 || old.flags & elf::SHF_INFO_LINK.0 != 0;

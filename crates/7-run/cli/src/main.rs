@@ -25,6 +25,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Info(commands::info::Info),
+    Instrument(commands::instrument::Instrument),
     Optimize(commands::optimize::Optimize),
     #[command(subcommand)]
     Profile(commands::profile::Profile),
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Info(info) => info.run(),
+        Command::Instrument(instrument) => instrument.run(),
         Command::Optimize(optimize) => optimize.run(),
         Command::Profile(profile) => profile.run(),
         Command::Verify(verify) => verify.run(),

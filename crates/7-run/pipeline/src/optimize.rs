@@ -87,7 +87,7 @@ fn rewrite(
     Ok(Optimized { bytes: emitted.bytes, report })
 }
 
-fn exclude(program: &mut Program, skip: Option<&Regex>) {
+pub(crate) fn exclude(program: &mut Program, skip: Option<&Regex>) {
     let Some(skip) = skip else { return };
     for (_, function) in program.functions.iter_mut() {
         if skip.is_match(function.name) {

@@ -1,6 +1,7 @@
 //! One file a subcommand: its options, with their help, and what it does with them.
 
 pub mod info;
+pub mod instrument;
 pub mod layout_options;
 pub mod optimize;
 pub mod profile;
