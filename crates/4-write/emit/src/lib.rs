@@ -7,6 +7,7 @@
 mod addresses;
 mod counters;
 mod encode;
+mod exported;
 mod note;
 mod patch;
 mod shape;
@@ -81,6 +82,7 @@ pub fn emit(image: &Image, program: &Program, placement: &Placement, options: &E
     plan.symbols = symbols.changes();
     plan.dynamic_symbols = symbols.dynamic_changes();
     plan.added_symbols = symbols.added();
+    plan.added_dynamic_symbols = symbols.dynamic_added();
     let map = addresses.map(&shapes);
     let text = format!("{}input-build-id={}\n", options.note, note::hex(image.build_id));
     let note = note::note(&text);

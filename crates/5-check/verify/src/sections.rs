@@ -137,8 +137,13 @@ fn fault(
     if is_table {
         return (new.address != old.address).then(|| "stands elsewhere".to_owned());
     }
-    if old.size != new.size {
-        return Some(format!("has {} bytes, not {}", new.size, old.size));
+    let growth = crate::dynamic_tables::growth(input, output, old_id);
+    if new.size != old.size + growth {
+        return Some(format!("has {} bytes, not {}", new.size, old.size + growth));
+    }
+    if growth > 0 {
+        // Its contents are judged by `dynamic_tables`.
+        return (new.address < input.loaded_end()).then(|| "grew where it was".to_owned());
     }
     let (a, b) = (input.section_bytes(old_id), output.section_bytes(new_id));
     if old.address != new.address || (old.is_loaded() && old.offset != new.offset) {

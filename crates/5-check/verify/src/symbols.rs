@@ -13,6 +13,7 @@ const ENOUGH: usize = 64;
 
 /// What stands in the name of a fragment that gcc or afterlink split off.
 const COLD: &str = ".cold";
+const WARM: &str = ".warm";
 
 /// A symbol with the value that it is to have in the output.
 struct Row<'a> {
@@ -49,7 +50,7 @@ fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
 /// Walks both tables side by side.
 fn join(check: &Check, input: &[Row], output: &[Row]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut cold = ColdNames::of(check);
+    let cold = ColdNames::of(check);
     let (mut i, mut o) = (0, 0);
     while (i < input.len() || o < output.len()) && findings.len() < ENOUGH {
         let order = match (input.get(i), output.get(o)) {
@@ -67,7 +68,7 @@ fn join(check: &Check, input: &[Row], output: &[Row]) -> Vec<Finding> {
             }
             Ordering::Greater => {
                 let row = &output[o];
-                (!cold.take(check, &row.symbol))
+                (!cold.holds(check, &row.symbol))
                     .then(|| format!("added symbol {} at {:#x}", row.symbol.name, row.value))
             }
         };
@@ -81,7 +82,7 @@ fn join(check: &Check, input: &[Row], output: &[Row]) -> Vec<Finding> {
         i += usize::from(order != Ordering::Greater);
         o += usize::from(order != Ordering::Less);
     }
-    findings.extend(cold.missing());
+    findings.extend(cold.missing(check));
     findings
 }
 
@@ -144,6 +145,14 @@ fn same_section(check: &Check, old: &Symbol, new: &Symbol) -> bool {
     old.is_some() && old == name(check.output.sections.as_slice(), new.section)
 }
 
+/// The function's name in the name of one of its fragments: `name.cold`, `name.warm`, and from the second of a kind
+/// on with a number.
+fn fragment_parent(name: &str) -> Option<&str> {
+    let unnumbered = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let plain = unnumbered.strip_suffix('.').filter(|_| unnumbered.len() < name.len()).unwrap_or(name);
+    plain.strip_suffix(COLD).or_else(|| plain.strip_suffix(WARM))
+}
+
 /// A fragment that its function took in loses its own name.
 fn may_go(check: &Check, symbol: &Symbol) -> bool {
     let value = symbol.address.get();
@@ -159,8 +168,6 @@ struct ColdNames<'a> {
     fragments: Vec<(u64, u64, u64)>,
     /// Address and name of the input's symbols of code, ascending.
     names: Vec<(u64, &'a str)>,
-    /// Starts of fragments whose name was found.
-    found: Vec<u64>,
 }
 
 impl<'a> ColdNames<'a> {
@@ -173,36 +180,33 @@ impl<'a> ColdNames<'a> {
         let symbols = check.input.symbols.iter().filter(|s| s.is_defined() && !s.name.is_empty());
         let mut names: Vec<(u64, &str)> = symbols.map(|s| (s.address.get(), s.name)).collect();
         names.sort_unstable();
-        Self { fragments, names, found: Vec::new() }
+        Self { fragments, names }
     }
 
     /// Whether the symbol is the name of such a fragment.
-    fn take(&mut self, check: &Check, symbol: &Symbol) -> bool {
+    fn holds(&self, check: &Check, symbol: &Symbol) -> bool {
         let value = symbol.address.get();
         let index = self.fragments.partition_point(|f| (f.0, f.1) < (value, symbol.size));
         let Some(&(start, size, entry)) = self.fragments.get(index) else { return false };
         let named =
-            symbol.name.strip_suffix(COLD).is_some_and(|n| self.names.binary_search(&(entry, n)).is_ok());
+            fragment_parent(symbol.name).is_some_and(|n| self.names.binary_search(&(entry, n)).is_ok());
         let fits = (start, size) == (value, symbol.size)
             && symbol.kind == elf::STT_FUNC.0
             && symbol.is_local()
             && names_its_section(check, symbol);
-        if named && fits {
-            self.found.push(start);
-        }
         named && fits
     }
 
     /// Fragments without a name, unless their function has none.
-    fn missing(mut self) -> Vec<Finding> {
-        self.found.sort_unstable();
+    fn missing(&self, check: &Check) -> Vec<Finding> {
+        let functions = check.output.symbols.iter().filter(Symbol::is_function);
+        let mut found: Vec<u64> = functions.map(|s| s.address.get()).collect();
+        found.sort_unstable();
         let named = |entry: u64| {
             self.names.get(self.names.partition_point(|n| n.0 < entry)).is_some_and(|n| n.0 == entry)
         };
-        let missing = self
-            .fragments
-            .iter()
-            .filter(|f| f.1 > 0 && self.found.binary_search(&f.0).is_err() && named(f.2));
+        let missing =
+            self.fragments.iter().filter(|f| f.1 > 0 && found.binary_search(&f.0).is_err() && named(f.2));
         let finding = |f: &(u64, u64, u64)| {
             Finding::new(FindingKind::Symbol, "a fragment of a split function has no name")
                 .input(f.2)

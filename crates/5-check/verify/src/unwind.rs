@@ -102,7 +102,7 @@ impl Compare<'_, '_, '_> {
             self.range(input, output, size)?;
             (input, output) = (input + size, output + size);
         }
-        self.tail(block, if shape.ends { input } else { block.input_end() }, output)
+        self.tail(block, shape.ends, input, output)
     }
 
     /// Instruction bytes that stand in both files have the same rows all along.
@@ -138,10 +138,16 @@ impl Compare<'_, '_, '_> {
 
     /// The branch of a block and what was added behind it have the row of the input's branch, or of what
     /// follows it. Padding may have any.
-    fn tail(&mut self, block: &Block, branch: u64, mut output: u64) -> Result<(), Box<Finding>> {
+    fn tail(&mut self, block: &Block, ends: bool, branch: u64, mut output: u64) -> Result<(), Box<Finding>> {
+        let last = block.input_end().saturating_sub(1);
+        if !ends && self.rows.input.entry_at(last) != self.rows.input.entry_at(block.input_end()) {
+            // Control leaves what the entry covers; it does not say how things stand behind its last instruction.
+            return Ok(());
+        }
         let own = self.rows.input.at(&mut self.hint_input, branch).0;
         let behind = self.rows.input.at(&mut self.hint_input, block.input_end()).0;
-        let (mut allowed, end) = ([own; 2], block.output_end());
+        // Without a branch the padding in front of what follows may have either row.
+        let (mut allowed, end) = ([own, if ends { own } else { behind }], block.output_end());
         while output < end {
             let (row, row_end) = self.rows.output.at(&mut self.hint_output, output);
             let fits = allowed.contains(&row);
@@ -153,7 +159,8 @@ impl Compare<'_, '_, '_> {
             // `blocks` has a finding for what is no instruction.
             let Some(inst) = inst else { return Ok(()) };
             let next = output + u64::from(inst.len);
-            if !(fits && row_end >= next) && !inst.nop && bytes.first() != Some(&x86_64::TRAP) {
+            let padding = inst.nop || bytes.first() == Some(&x86_64::TRAP);
+            if !padding && (!fits || row_end < next) {
                 return Err(finding(branch, output));
             }
             output = next;

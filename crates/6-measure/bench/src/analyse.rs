@@ -10,7 +10,7 @@ use crate::metric::MetricSpec;
 use crate::record::{
     BlockRecord, Exclusion, ExperimentRecord, LayoutMode, Plan, RunRecord, Side, StopReason,
 };
-use crate::stats::components::{Components, SideComponents, components};
+use crate::stats::components::{Components, components};
 use crate::stats::estimate::{BlockLogs, Estimate, mean, reduce};
 use crate::stats::power::{layouts_to_settle, smallest_detectable};
 use crate::stats::stopping::Procedure;
@@ -87,7 +87,7 @@ pub struct SideSummary {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Shipped {
     pub runs: usize,
-    /// In the metric's unit, corrected for drift.
+    /// In the metric's unit, corrected for drift where there was any.
     pub value: f64,
     /// Against the mean layout, in percent.
     pub deviation_percent: f64,
@@ -216,8 +216,8 @@ pub fn analyse(record: &ExperimentRecord) -> Analysis {
         layout: record.plan.layout,
         estimand: wording::estimand(&record.plan),
         counts: counts(record, logs.len()),
-        a: side_summary(record, &logs, Side::A, &parts.a, &metric),
-        b: side_summary(record, &logs, Side::B, &parts.b, &metric),
+        a: side_summary(record, &logs, Side::A, &parts, &metric),
+        b: side_summary(record, &logs, Side::B, &parts, &metric),
         change: change(&decision),
         components: parts,
         naive,
@@ -268,9 +268,10 @@ fn side_summary(
     record: &ExperimentRecord,
     logs: &[BlockLogs],
     side: Side,
-    parts: &SideComponents,
+    components: &Components,
     metric: &MetricSpec,
 ) -> SideSummary {
+    let parts = if side == Side::A { &components.a } else { &components.b };
     let runs = |b: &BlockLogs| if side == Side::A { b.a.clone() } else { b.b.clone() };
     let levels: Vec<f64> = logs.iter().map(|b| reduce(&runs(b), record.plan.inner)).collect();
     let spread = |pick: fn(f64, f64) -> f64, start: f64| levels.iter().copied().fold(start, pick);
@@ -283,18 +284,19 @@ fn side_summary(
         layout_sd_percent: to_percent(parts.layout_sd),
         range_percent: if levels.is_empty() { 0.0 } else { to_percent(range) },
         layouts: levels.iter().map(|l| l.exp()).collect(),
-        shipped: shipped_place(record, side, &levels, metric),
+        shipped: shipped_place(record, side, &levels, components, metric),
     }
 }
 
-/// The shipped file's runs against the layouts of the same blocks, which drift treated alike.
+/// Where the shipped file's runs lie among the layouts.
 fn shipped_place(
     record: &ExperimentRecord,
     side: Side,
     levels: &[f64],
+    parts: &Components,
     metric: &MetricSpec,
 ) -> Option<Shipped> {
-    let mut runs = 0;
+    let mut own = Vec::new();
     let mut gaps = Vec::new();
     for block in record.blocks.iter().filter(|b| matches!(b.excluded, None | Some(Exclusion::Pilot))) {
         let here = block.runs.iter().filter(|r| r.shipped && r.side == side).filter_map(|r| value(r, 0));
@@ -302,17 +304,25 @@ fn shipped_place(
         let around: Vec<f64> = layout_runs(block, side).filter_map(|r| value(r, 0)).map(f64::ln).collect();
         if !here.is_empty() && !around.is_empty() {
             gaps.push(mean(&here) - reduce(&around, record.plan.inner));
-            runs += here.len();
+            own.extend(here);
         }
     }
     if gaps.is_empty() || levels.is_empty() {
         return None;
     }
     let centre = mean(levels);
-    let deviation = mean(&gaps);
+    let layout_sd = if side == Side::A { parts.a.layout_sd } else { parts.b.layout_sd };
+    // Against the layouts of the same blocks drift cancels, but those are few; against all layouts it
+    // does not. The smaller error wins.
+    let by_neighbours = parts.drift_sd.powi(2) > layout_sd.powi(2) / gaps.len() as f64;
+    let (estimate, deviation) = if by_neighbours {
+        (Estimate::of(&gaps), mean(&gaps))
+    } else {
+        (Estimate::of(&own), mean(&own) - centre)
+    };
+    let error = estimate.interval(0.05).half_width();
     let below = levels.iter().filter(|l| **l - centre < deviation).count() as f64;
     let percentile = 100.0 * below / levels.len() as f64;
-    let error = Estimate::of(&gaps).interval(0.05).half_width();
     let sure = deviation.abs() > error;
     let luck = match () {
         () if !sure => Luck::Ordinary,
@@ -321,7 +331,7 @@ fn shipped_place(
         () => Luck::Ordinary,
     };
     Some(Shipped {
-        runs,
+        runs: own.len(),
         value: (centre + deviation).exp(),
         deviation_percent: to_percent(deviation),
         error_percent: to_percent(error),

@@ -192,9 +192,9 @@ fn numbers_table(analysis: &Analysis) -> String {
             out,
             "<tr><th>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
             escape(name),
-            escape(&a),
-            escape(&b),
-            escape(&change)
+            unbroken(&a),
+            unbroken(&b),
+            unbroken(&change)
         );
     };
     let c = &analysis.change;
@@ -207,7 +207,12 @@ fn numbers_table(analysis: &Analysis) -> String {
     let (a, b) = each(&|s| s.run_sd_percent.map_or("one run each".into(), |sd| format!("±{}", percent(sd))));
     row("spread of runs of one layout", a, b, String::new());
     let (a, b) = each(&|s| format!("±{}, range {}", percent(s.layout_sd_percent), percent(s.range_percent)));
-    row("spread of layouts", a, b, format!("correlation {:.2}", analysis.components.correlation));
+    row(
+        "spread of layouts",
+        a,
+        b,
+        format!("correlation {:.2}", analysis.components.correlation).replace('-', "−"),
+    );
     let (a, b) = each(&shipped_words);
     row("as shipped, among its layouts", a, b, String::new());
     for other in &analysis.secondary {
@@ -221,6 +226,11 @@ fn numbers_table(analysis: &Analysis) -> String {
     }
     out.push_str("</table>\n");
     out
+}
+
+/// Keeps a number and its unit on one line.
+fn unbroken(text: &str) -> String {
+    escape(text).replace(" %", "&nbsp;%").replace(" ±", "&nbsp;±")
 }
 
 fn shipped_words(side: &SideSummary) -> String {
@@ -266,7 +276,7 @@ fn how(record: &ExperimentRecord, analysis: &Analysis) -> String {
         facts.push((
             "cross-check",
             format!(
-                "Hodges–Lehmann {}, Wilcoxon p = {}",
+                "Hodges–Lehmann {}, Wilcoxon {}",
                 signed_percent(afterlink_bench::analyse::to_percent(ranks.shift)),
                 crate::numbers::p_value(ranks.p)
             ),

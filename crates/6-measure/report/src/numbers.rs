@@ -70,13 +70,13 @@ fn ordinal(value: f64) -> String {
     format!("{n}{ending}")
 }
 
-/// A p value: `0.034`, `3e-7`.
+/// A p value: `p = 0.034`, `p = 3e-7`.
 pub fn p_value(p: f64) -> String {
     match p {
-        p if p >= 0.0995 => format!("{p:.2}"),
-        p if p >= 0.000_995 => format!("{p:.3}"),
-        p if p < 1e-99 => "0".into(),
-        p => format!("{p:.0e}"),
+        p if p >= 0.0995 => format!("p = {p:.2}"),
+        p if p >= 0.000_995 => format!("p = {p:.3}"),
+        p if p < 1e-99 => "p < 1e-99".into(),
+        p => format!("p = {p:.0e}"),
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
         );
         assert_eq!(
             (p_value(0.034).as_str(), p_value(3.2e-7).as_str(), p_value(0.5).as_str()),
-            ("0.034", "3e-7", "0.50")
+            ("p = 0.034", "p = 3e-7", "p = 0.50")
         );
     }
 

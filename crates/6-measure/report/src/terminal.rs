@@ -178,17 +178,14 @@ pub(crate) fn naive_claim(analysis: &Analysis) -> Option<String> {
     let files = if analysis.layout == LayoutMode::AsIs { "" } else { " on the two shipped files" };
     let p = p_value(w.p);
     if w.p >= 0.05 {
-        return Some(format!(
-            "no significant difference{files}: {} (Welch p = {p})",
-            signed_percent(w.percent)
-        ));
+        return Some(format!("no significant difference{files}: {} (Welch {p})", signed_percent(w.percent)));
     }
     let claim = if analysis.metric.is_time() {
         format!("B is {} {}", percent(w.percent.abs()), if w.percent > 0.0 { "slower" } else { "faster" })
     } else {
-        format!("{} changes by {}", analysis.metric.name, signed_percent(w.percent))
+        format!("{} of B: {}", analysis.metric.name, signed_percent(w.percent))
     };
-    Some(format!("{claim}{files} (Welch p = {p})"))
+    Some(format!("{claim}{files} (Welch {p})"))
 }
 
 fn naive_line(analysis: &Analysis) -> Option<String> {

@@ -38,6 +38,28 @@ fn a_layout_accident_is_named_as_one() {
     assert_eq!(a.verdict.outcome.exit_code(), 0);
 }
 
+/// Ten blocks with untypical layouts must not move the place of a shipped file that was measured well;
+/// a machine that was slow just then must not either.
+#[test]
+fn the_shipped_place_resists_untypical_layouts_and_drift() {
+    let truth = Truth { layout_sd: 0.05, run_sd: 0.0005, blocks: 60, shipped_b: 0.02, ..Truth::default() };
+    let mut record = shuffled(truth);
+    let b = analyse(&record).b;
+    let centre = b.layouts.iter().map(|v| v.ln()).sum::<f64>() / 60.0;
+    let shipped = b.shipped.unwrap();
+    assert!((shipped.value.ln() - 0.02).abs() < 0.001, "the file itself is known exactly: {shipped:?}");
+    assert!((shipped.deviation_percent - to_percent(0.02 - centre)).abs() < 0.1);
+
+    let quiet = Truth { layout_sd: 0.002, blocks: 40, shipped_b: 0.01, ..Truth::default() };
+    record = shuffled(quiet);
+    for (i, block) in record.blocks.iter_mut().enumerate() {
+        let slowness = 1.0 + 0.2 * (-(i as f64) / 10.0).exp();
+        block.runs.iter_mut().for_each(|r| r.values[0] = r.values[0].map(|v| v * slowness));
+    }
+    let shipped = analyse(&record).b.shipped.unwrap();
+    assert!((shipped.deviation_percent - 1.0).abs() < 0.4, "{shipped:?}");
+}
+
 #[test]
 fn effects_are_found_with_their_size() {
     let a = analysed(Truth { effect: -0.03, ..Truth::default() });
