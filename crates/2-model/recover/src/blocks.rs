@@ -8,7 +8,12 @@ use afterlink_core::{IdVec, InputAddr, Refusal};
 use afterlink_program::{Block, BlockId, Field, Function, JumpTable, Reference, Target, Terminator};
 
 /// Builds the function that `members` (the entry's piece first) make up.
-pub(crate) fn build<'a>(code: &Code<'_, 'a>, members: &[usize], labels: &Labels, tables: &[Table]) -> Function<'a> {
+pub(crate) fn build<'a>(
+    code: &Code<'_, 'a>,
+    members: &[usize],
+    labels: &Labels,
+    tables: &[Table],
+) -> Function<'a> {
     let entry = &code.pieces[members[0]];
     let mut function = Function {
         name: entry.name,
@@ -274,16 +279,17 @@ fn fields(code: &Code, piece: usize) -> impl Iterator<Item = Reference> {
 
 /// The position-dependent field of an instruction in the piece that starts at `base`.
 fn field(base: InputAddr, event: &Event) -> Option<Reference> {
-    let form = match event.kind {
-        EventKind::Memory | EventKind::Lea => Field::Relative32 { end: event.len - event.field },
-        EventKind::Call | EventKind::Transaction => Field::Relative32 { end: 4 },
-        EventKind::Absolute32 => Field::Absolute32,
-        EventKind::Absolute64 => Field::Absolute64,
-        EventKind::Jump | EventKind::Branch(_) | EventKind::ShortBranch => {
-            if event.len - event.field == 1 { Field::Relative8 } else { Field::Relative32 { end: 4 } }
-        }
-        _ => return None,
-    };
+    let form =
+        match event.kind {
+            EventKind::Memory | EventKind::Lea => Field::Relative32 { end: event.len - event.field },
+            EventKind::Call | EventKind::Transaction => Field::Relative32 { end: 4 },
+            EventKind::Absolute32 => Field::Absolute32,
+            EventKind::Absolute64 => Field::Absolute64,
+            EventKind::Jump | EventKind::Branch(_) | EventKind::ShortBranch => {
+                if event.len - event.field == 1 { Field::Relative8 } else { Field::Relative32 { end: 4 } }
+            }
+            _ => return None,
+        };
     let field = base + u64::from(event.offset) + u64::from(event.field);
     Some(Reference { field, target: event.target, form })
 }

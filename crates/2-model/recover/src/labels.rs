@@ -117,9 +117,8 @@ fn outside_reference(code: &Code, piece: usize, event: &Event) -> Option<Outside
 
 /// Refuses pieces whose bytes some instruction reads or writes.
 fn refuse_readers(code: &mut Code) {
-    let read = code.collect_events(|_, e| {
-        if e.kind == EventKind::Memory { code.piece_at(e.target) } else { None }
-    });
+    let read =
+        code.collect_events(|_, e| if e.kind == EventKind::Memory { code.piece_at(e.target) } else { None });
     for piece in read {
         code.refuse(piece, Refusal::DataInCode);
     }
@@ -170,7 +169,9 @@ fn is_only_passed_on(code: &Code, piece: usize, event: &Event) -> bool {
     let mut factory = InstructionInfoFactory::new();
     let mut at = event.end() as usize;
     for _ in 0..WINDOW {
-        let Some(inst) = bytes.get(at..).and_then(|b| full(b, (start + at as u64).get())) else { return true };
+        let Some(inst) = bytes.get(at..).and_then(|b| full(b, (start + at as u64).get())) else {
+            return true;
+        };
         let in_address =
             [inst.memory_base(), inst.memory_index()].iter().any(|r| r.full_register() == register);
         let uses = factory.info(&inst).used_registers();

@@ -69,7 +69,8 @@ fn scan_all<'i, 'a>(
 }
 
 fn extents(functions: &[Function]) -> Vec<(Range, FuncId)> {
-    let ranges = functions.iter().enumerate().flat_map(|(i, f)| f.ranges.iter().map(move |r| (*r, FuncId(i as u32))));
+    let ranges =
+        functions.iter().enumerate().flat_map(|(i, f)| f.ranges.iter().map(move |r| (*r, FuncId(i as u32))));
     let mut extents: Vec<(Range, FuncId)> = ranges.collect();
     extents.sort_by_key(|(range, _)| range.start);
     extents

@@ -49,7 +49,8 @@ pub(crate) fn estimate(function: &Function, unlikely: &[bool]) -> Frequencies {
         }
         blocks = current;
     }
-    let edges = blocks.iter().zip(&chances).map(|(&count, c)| c.iter().map(|c| c * count).collect()).collect();
+    let edges =
+        blocks.iter().zip(&chances).map(|(&count, c)| c.iter().map(|c| c * count).collect()).collect();
     Frequencies { blocks, edges }
 }
 

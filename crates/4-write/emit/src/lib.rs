@@ -24,7 +24,6 @@ use encode::{Encoder, counters_of_function};
 use rayon::prelude::*;
 use shape::Shape;
 
-
 /// What else decides the output.
 #[derive(Clone, Debug, Default)]
 pub struct EmitOptions {
@@ -62,7 +61,12 @@ fn settle_all(program: &Program, placement: &Placement) -> Vec<Shape> {
 ///
 /// # Errors
 /// If the file has no room for what must be added, or the new code would be out of reach of the old.
-pub fn emit(image: &Image, program: &Program, placement: &Placement, options: &EmitOptions) -> Result<Emitted> {
+pub fn emit(
+    image: &Image,
+    program: &Program,
+    placement: &Placement,
+    options: &EmitOptions,
+) -> Result<Emitted> {
     let shapes = settle_all(program, placement);
     let memory = options.runtime.as_ref().map_or(0, |r| r.memory);
     let start = afterlink_elf::free_address(image, memory)?;
@@ -117,8 +121,10 @@ fn check_reach(image: &Image, program: &Program, addresses: &Addresses) -> Resul
             .next("move less with --scope hot"));
     }
     if end.get() >= REACH && has_short_address_of_moved_code(program, addresses) {
-        return Err(Error::new(format!("code would stand at {end:#x}, but four-byte addresses reach up to 2 GiB"))
-            .next("link the program at a lower address, or as position-independent (-pie)"));
+        return Err(Error::new(format!(
+            "code would stand at {end:#x}, but four-byte addresses reach up to 2 GiB"
+        ))
+        .next("link the program at a lower address, or as position-independent (-pie)"));
     }
     Ok(())
 }
@@ -149,7 +155,12 @@ fn end_of(sections: &[NewSection]) -> OutputAddr {
 }
 
 /// Adds start-up code and description; returns the new entry.
-fn add_runtime(runtime: &Runtime, memory: OutputAddr, entry: OutputAddr, sections: &mut Vec<NewSection>) -> OutputAddr {
+fn add_runtime(
+    runtime: &Runtime,
+    memory: OutputAddr,
+    entry: OutputAddr,
+    sections: &mut Vec<NewSection>,
+) -> OutputAddr {
     let description_at = end_of(sections).align_up(16);
     sections.push(NewSection {
         name: ".afterlink.description".into(),
@@ -185,8 +196,7 @@ fn add_frames(
         return Ok(());
     }
     let frames = unwind::write(program, placement, shapes, addresses, end_of(sections))?;
-    plan.frame_header =
-        Some(FrameHeader { address: frames.header_at, size: frames.header.len() as u64 });
+    plan.frame_header = Some(FrameHeader { address: frames.header_at, size: frames.header.len() as u64 });
     let new = [
         (".eh_frame_hdr", frames.header_at, frames.header, 4),
         (".eh_frame", frames.frames_at, frames.frames, 8),

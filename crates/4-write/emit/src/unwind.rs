@@ -1,11 +1,14 @@
 //! The new `.eh_frame` and its search table: all functions, moved or not.
 
 use crate::addresses::Addresses;
+use crate::counters::counter_size;
 use crate::encode::counters_of_function;
 use crate::shape::{Shape, counters_of};
-use crate::counters::counter_size;
 use afterlink_core::{IdVec, OutputAddr, Result};
-use afterlink_frames::{CieId, FdeBody, FdeId, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size, write_eh_frame, write_eh_frame_hdr};
+use afterlink_frames::{
+    CieId, FdeBody, FdeId, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size, write_eh_frame,
+    write_eh_frame_hdr,
+};
 use afterlink_program::{Block, Counter, Fragment, Function, Placement, Program, Target, Terminator};
 use rayon::prelude::*;
 
@@ -102,7 +105,13 @@ fn personality_target(personality: &afterlink_frames::Personality, addresses: &A
 }
 
 /// The runs of a fragment: consecutive code under entries of the same kind becomes one.
-fn runs(program: &Program, fragment: &Fragment, shape: &Shape, address: OutputAddr, counters: &[Counter]) -> Vec<Run> {
+fn runs(
+    program: &Program,
+    fragment: &Fragment,
+    shape: &Shape,
+    address: OutputAddr,
+    counters: &[Counter],
+) -> Vec<Run> {
     let function = &program.functions[fragment.function];
     let mut runs = Runs { program, address, runs: Vec::new(), open: None };
     for (i, &id) in fragment.blocks.iter().enumerate() {

@@ -55,8 +55,9 @@ impl Bisect {
         let scratch = Scratch::new(&self.binary)?;
         let mut runner = Runner { workload, scratch, runs: self.runs, limit };
         let progress = Terminal::new(self.json);
-        let culprits = bisect(&input, &profiles, &options, &mut |program: &[u8]| runner.passes(program), &progress)
-            .map_err(|e| e.in_file(self.binary.display()));
+        let culprits =
+            bisect(&input, &profiles, &options, &mut |program: &[u8]| runner.passes(program), &progress)
+                .map_err(|e| e.in_file(self.binary.display()));
         progress.done();
         commands::print(&culprits?, self.json)?;
         Ok(ExitCode::SUCCESS)
@@ -114,12 +115,13 @@ impl Scratch {
             .and_then(|()| std::fs::set_permissions(&new, std::fs::Permissions::from_mode(self.mode)))
             .and_then(|()| std::fs::rename(&new, &self.program))
             .map_err(|e| {
-                Error::new(format!("cannot be written: {e}")).in_file(self.program.display()).next("free some space")
+                Error::new(format!("cannot be written: {e}"))
+                    .in_file(self.program.display())
+                    .next("free some space")
             })
     }
 }
 
 impl Drop for Scratch {
-    fn drop(&mut self) {
-    }
+    fn drop(&mut self) {}
 }

@@ -66,8 +66,8 @@ impl Tune {
         progress.step("instrumenting");
         let counters = scratch.counters.clone().into_os_string().into_vec();
         let instrument = InstrumentOptions { counter_file: counters, skip_functions: None, note: note() };
-        let instrumented =
-            afterlink_pipeline::instrument(&input, &instrument, &afterlink_pipeline::Silent).map_err(in_file)?;
+        let instrumented = afterlink_pipeline::instrument(&input, &instrument, &afterlink_pipeline::Silent)
+            .map_err(in_file)?;
         scratch.write_program(&instrumented.bytes, &self.binary)?;
         progress.step("running the workload, counting");
         self.run_workload(&scratch.program)?;
@@ -97,7 +97,11 @@ impl Tune {
             .env("AFTERLINK_BINARY", program)
             .stdin(Stdio::null())
             .output()
-            .map_err(|e| Error::new(format!("the workload cannot be started: {e}")).at(&words[0]).next("check its path"))?;
+            .map_err(|e| {
+                Error::new(format!("the workload cannot be started: {e}"))
+                    .at(&words[0])
+                    .next("check its path")
+            })?;
         let seconds = started.elapsed().as_secs_f64();
         if output.status.success() {
             return Ok(seconds);
@@ -141,8 +145,18 @@ impl fmt::Display for Tuned {
         let Some(timing) = &self.timing else { return Ok(()) };
         let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
         writeln!(f)?;
-        writeln!(f, "timing       old {:.3} s, new {:.3} s on average", mean(&timing.old), mean(&timing.new))?;
-        writeln!(f, "             new takes {:+.1} % (median of {} pairs)", 100.0 * (timing.ratio - 1.0), timing.old.len())?;
+        writeln!(
+            f,
+            "timing       old {:.3} s, new {:.3} s on average",
+            mean(&timing.old),
+            mean(&timing.new)
+        )?;
+        writeln!(
+            f,
+            "             new takes {:+.1} % (median of {} pairs)",
+            100.0 * (timing.ratio - 1.0),
+            timing.old.len()
+        )?;
         write!(f, "             a first impression; `afterlink compare` gives a sound verdict")
     }
 }
