@@ -89,12 +89,10 @@ fn apply(
                 fits = false;
             }
         }
-        (source, Some(target)) => {
-            if entered.is_some() {
-                flows.entries.push((target.function, record.count));
-                if let Some((source, block)) = source {
-                    flows.calls.push((source.function, call(program, source, block, target, record.count)));
-                }
+        (source, Some(target)) if entered.is_some() => {
+            flows.entries.push((target.function, record.count));
+            if let Some((source, block)) = source {
+                flows.calls.push((source.function, call(program, source, block, target, record.count)));
             }
         }
         _ => {}
