@@ -21,6 +21,10 @@ pub enum Refusal {
     /// A call into the middle of a function, as position-independent hand-written code does to
     /// learn its own address.
     CallToMiddle,
+    /// It calls code that hands back its return address, to find data at a fixed distance from the call.
+    ReadsReturnAddress,
+    /// Its code, or code that refers to it, holds address differences of the large code model.
+    CodeModel,
     /// Code that is not understood, or data, refers to a place between two instructions or to one
     /// that cannot be given a new address.
     EnteredInside,
@@ -50,7 +54,8 @@ impl Refusal {
             Self::IndirectJump | Self::UnclaimedTable => {
                 "compile it with -fno-jump-tables, or report the pattern"
             }
-            Self::CallToMiddle => "use a RIP-relative lea instead of call/pop",
+            Self::ReadsReturnAddress | Self::CallToMiddle => "use a RIP-relative lea instead of call/pop",
+            Self::CodeModel => "compile it without -mcmodel=large",
             Self::EnteredInside => "give the place a symbol of its own",
             Self::FallsThroughEnd => "end it with a jump",
             Self::Overlap | Self::UnknownExtent => "give every assembly function .type and .size",
@@ -71,6 +76,8 @@ impl fmt::Display for Refusal {
             Self::IndirectJump => "has an indirect jump with unknown targets",
             Self::UnclaimedTable => "is reached from a table whose base is unknown",
             Self::CallToMiddle => "is called in its middle",
+            Self::ReadsReturnAddress => "finds data by its return address",
+            Self::CodeModel => "uses address differences of the large code model",
             Self::EnteredInside => "is entered where no new address can be given",
             Self::FallsThroughEnd => "runs off its end into the next code",
             Self::Overlap => "shares bytes with another function",

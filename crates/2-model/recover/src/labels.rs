@@ -4,7 +4,7 @@
 
 use crate::code::{Code, takes_address};
 use crate::jump_tables::Table;
-use crate::relocations::references_in_code;
+use crate::relocations::{CodeReference, references_in_code};
 use crate::scan::{Event, EventKind};
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_isa::x86_64::full;
@@ -21,6 +21,7 @@ pub(crate) struct Labels {
 
 pub(crate) fn find(code: &mut Code, pointers: &[DataPointer], tables: &[Table]) -> Labels {
     refuse_readers(code);
+    refuse_callers_of_thunks(code);
     let mut starts: Vec<InputAddr> = Vec::new();
     let mut taken: Vec<InputAddr> = Vec::new();
     starts.extend(code.pieces.iter().flat_map(|p| p.inner_entries.iter().copied()));
@@ -115,6 +116,29 @@ fn refuse_readers(code: &mut Code) {
     }
 }
 
+/// Hand-written code learns where it is by calling a function that hands back its return address
+/// (`mov (%rsp),%rcx; ret`), and then reads data at a distance that the assembler knew.
+fn refuse_callers_of_thunks(code: &mut Code) {
+    let is_thunk = |piece: usize| {
+        let first = full(code.bytes(piece), 0);
+        first.is_some_and(|i| {
+            i.mnemonic() == Mnemonic::Mov
+                && i.op0_register() != Register::None
+                && i.memory_base() == Register::RSP
+                && i.memory_index() == Register::None
+                && i.memory_displacement64() == 0
+        })
+    };
+    let thunks: Vec<bool> = (0..code.pieces.len()).map(is_thunk).collect();
+    let callers = code.collect_events(|piece, e| {
+        let to = (e.kind == EventKind::Call).then(|| code.piece_at(e.target)).flatten()?;
+        (thunks[to] && code.is_entry(e.target)).then_some(piece)
+    });
+    for piece in callers {
+        code.refuse(piece, Refusal::ReadsReturnAddress);
+    }
+}
+
 /// Whether the address that `event` loads is only stored, compared or jumped to, not computed with, before
 /// its register is overwritten.
 fn is_only_passed_on(code: &Code, piece: usize, event: &Event) -> bool {
@@ -125,6 +149,10 @@ fn is_only_passed_on(code: &Code, piece: usize, event: &Event) -> bool {
     let Some(first) = full(&bytes[event.offset as usize..], (start + u64::from(event.offset)).get()) else {
         return false;
     };
+    // `add $label,%rdx` computes with the address in one go.
+    if !matches!(first.mnemonic(), Mnemonic::Lea) && !passes_on(first.mnemonic()) {
+        return false;
+    }
     let register = first.op0_register().full_register();
     if register == Register::None {
         // Stored straight to memory as an immediate.
@@ -164,17 +192,27 @@ fn passes_on(mnemonic: Mnemonic) -> bool {
 }
 
 /// Code outside the trusted pieces is known by its relocations only. What it names inside a function must
-/// stay where it is; what starts a function is led on by the jump that is left there.
+/// stay where it is.
 fn refuse_entered_by_unknown_code(code: &mut Code) {
-    let image = code.image;
-    let targets: Vec<InputAddr> = {
-        let code = &*code;
-        let unknown = |a: InputAddr| code.piece_at(a).is_none_or(|p| !code.is_trusted(p));
-        references_in_code(image, unknown).map(|r| r.target).collect()
-    };
+    let targets: Vec<InputAddr> = references_of_unknown_code(code).map(|r| r.target).collect();
     for target in targets {
         if let Some(piece) = code.piece_at(target).filter(|_| !code.is_entry(target)) {
             code.refuse(piece, Refusal::EnteredInside);
         }
     }
+}
+
+fn references_of_unknown_code<'c>(code: &'c Code<'_, '_>) -> impl Iterator<Item = CodeReference> + 'c {
+    let unknown = |a: InputAddr| code.piece_at(a).is_none_or(|p| !code.is_trusted(p));
+    references_in_code(code.image, unknown)
+}
+
+/// Where code outside the trusted pieces names functions. What bytes and relocation agree on can follow a
+/// function that moves; anything else is led on by the jump that is left at the old entry.
+pub(crate) fn pointers_of_unknown_code(code: &Code) -> Vec<DataPointer> {
+    let references = references_of_unknown_code(code).filter(|r| r.is_confirmed && code.is_entry(r.target));
+    let pointer = |r: CodeReference| {
+        Some(DataPointer { field: code.image.file_offset(r.field)?, form: r.form, target: r.target })
+    };
+    references.filter_map(pointer).collect()
 }

@@ -35,6 +35,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     let mut pointers = pointers::find(&mut code, &evidence, &is_code);
     let tables = jump_tables::claim(&mut code, &evidence.relative, &mut pointers);
     let labels = labels::find(&mut code, &pointers, &tables);
+    pointers.extend(labels::pointers_of_unknown_code(&code));
     let families = families::group(&code, &tables);
     let mut functions: Vec<Function> =
         families.par_iter().map(|members| blocks::build(&code, members, &labels, &tables)).collect();

@@ -20,6 +20,11 @@ pub(crate) fn find(code: &mut Code, evidence: &Evidence, is_code: &dyn Fn(InputA
     if !code.image.link_kind.is_position_independent() {
         from_got(code, &mut pointers);
     }
+    for &address in &evidence.unfollowed {
+        if let Some(piece) = code.piece_at(address) {
+            code.refuse(piece, Refusal::CodeModel);
+        }
+    }
     for &address in &evidence.wide_relative {
         refuse_wide_relative(code, address);
     }

@@ -5,7 +5,8 @@
 //! have changed the instruction and left the old relocation behind.
 
 use afterlink_core::InputAddr;
-use afterlink_image::{Image, Relocation, elf};
+use afterlink_image::{Image, Relocation, SectionId, elf};
+use afterlink_program::PointerForm;
 
 /// A field of an instruction that may hold an absolute code address.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +27,14 @@ pub(crate) struct RelativeField {
     pub named: InputAddr,
 }
 
-/// A place in code that names another place in code, as the compiler saw it.
+/// A field of code that names another place in code, as the compiler saw it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CodeReference {
+    pub field: InputAddr,
     pub target: InputAddr,
+    pub form: PointerForm,
+    /// The linked bytes say the same: the linker put the target there and nothing else.
+    pub is_confirmed: bool,
 }
 
 /// Everything taken from the kept relocations, each list by ascending address.
@@ -41,8 +46,11 @@ pub(crate) struct Evidence {
     pub relative: Vec<RelativeField>,
     /// Words in data of a program at fixed addresses.
     pub data_words: Vec<(InputAddr, InputAddr, bool)>,
-    /// In code that could not be decoded (see [`references_in_code`]).
+    /// Eight bytes in data that hold a difference, one side of it in code.
     pub wide_relative: Vec<InputAddr>,
+    /// Places in code that hold differences in forms that are not followed (the large code model's), and the
+    /// code that they name.
+    pub unfollowed: Vec<InputAddr>,
 }
 
 pub(crate) fn gather(image: &Image, is_code: &dyn Fn(InputAddr) -> bool) -> Evidence {
@@ -54,6 +62,7 @@ pub(crate) fn gather(image: &Image, is_code: &dyn Fn(InputAddr) -> bool) -> Evid
             continue;
         }
         if section.is_code() {
+            unfollowed_fields(image, relocations.iter(), &mut evidence.unfollowed);
             // In position-independent code the bytes tell everything.
             if fixed {
                 absolute_fields(image, relocations.iter(), is_code, &mut evidence.absolute);
@@ -68,27 +77,43 @@ pub(crate) fn gather(image: &Image, is_code: &dyn Fn(InputAddr) -> bool) -> Evid
     evidence
 }
 
-/// The code that undecodable code names, by its relocations alone.
+/// The code that code in `within` names, by its relocations alone.
 pub(crate) fn references_in_code<'i>(
     image: &'i Image<'_>,
     within: impl Fn(InputAddr) -> bool + 'i,
 ) -> impl Iterator<Item = CodeReference> + 'i {
     let code = image.kept_relocations().filter(|(id, _)| image.sections[*id].is_code());
-    code.flat_map(|(_, relocations)| relocations.iter()).filter(move |r| within(r.address)).filter_map(|r| {
-        let named = named(image, &r)?;
-        let target = match r.kind {
-            k if k == elf::R_X86_64_PC32.0 || k == elf::R_X86_64_PLT32.0 => named + 4,
-            k if k == elf::R_X86_64_64.0 || k == elf::R_X86_64_32.0 || k == elf::R_X86_64_32S.0 => named,
-            _ => return None,
-        };
-        Some(CodeReference { target })
-    })
+    code.flat_map(|(_, relocations)| relocations.iter())
+        .filter(move |r| within(r.address))
+        .filter_map(|r| code_reference(image, &r))
+}
+
+fn code_reference(image: &Image, r: &Relocation) -> Option<CodeReference> {
+    let named = named(image, r)?;
+    let (target, form) = match elf::RelocationType(r.kind) {
+        elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => (named + 4, PointerForm::Relative32(r.address + 4)),
+        elf::R_X86_64_64 => (named, PointerForm::Word64),
+        elf::R_X86_64_32 | elf::R_X86_64_32S => (named, PointerForm::Word32),
+        _ => return None,
+    };
+    let stored = match form {
+        PointerForm::Word64 | PointerForm::Word32 => read(image, r.address, form == PointerForm::Word64)?,
+        PointerForm::Relative32(base) => base + read_i32(image, r.address)? as u64,
+    };
+    Some(CodeReference { field: r.address, target, form, is_confirmed: stored == target })
 }
 
 /// Symbol plus addend.
 fn named(image: &Image, relocation: &Relocation) -> Option<InputAddr> {
     let symbol = image.symbols.get(relocation.symbol)?;
     symbol.is_defined().then(|| symbol.address + relocation.addend as u64)
+}
+
+/// Whether the symbol of `relocation` is defined in a section of code.
+fn names_code(image: &Image, relocation: &Relocation) -> bool {
+    let symbol = image.symbols.get(relocation.symbol).filter(|s| s.is_defined());
+    let section = symbol.and_then(|s| image.sections.get(SectionId(u32::from(s.section))));
+    section.is_some_and(|s| s.is_code())
 }
 
 fn absolute_fields(
@@ -118,6 +143,27 @@ fn absolute_fields(
     }
 }
 
+/// Notes fields that count from the global offset table, or are wider or narrower than any that is followed.
+fn unfollowed_fields(image: &Image, relocations: impl Iterator<Item = Relocation>, out: &mut Vec<InputAddr>) {
+    for r in relocations {
+        let unknown = matches!(
+            elf::RelocationType(r.kind),
+            elf::R_X86_64_PC64
+                | elf::R_X86_64_PC16
+                | elf::R_X86_64_GOTOFF64
+                | elf::R_X86_64_GOTPC64
+                | elf::R_X86_64_GOT64
+                | elf::R_X86_64_GOTPCREL64
+                | elf::R_X86_64_GOTPLT64
+                | elf::R_X86_64_PLTOFF64
+        );
+        if unknown {
+            out.push(r.address);
+            out.extend(named(image, &r));
+        }
+    }
+}
+
 fn data_fields(
     image: &Image,
     relocations: impl Iterator<Item = Relocation>,
@@ -133,12 +179,11 @@ fn data_fields(
                 evidence.data_words.push((r.address, target, wide));
             }
         } else if r.kind == elf::R_X86_64_PC32.0 || r.kind == elf::R_X86_64_PLT32.0 {
-            let Some(named) = named(image, &r) else { continue };
-            let Some(bytes) = image.bytes_at(r.address, 4) else { continue };
-            let value = i32::from_le_bytes(bytes.try_into().expect("four bytes"));
-            // Table entries name code plus their distance from the table's start, so one past is still code.
-            if is_code(named) || is_code(r.address + i64::from(value) as u64) {
-                evidence.relative.push(RelativeField { address: r.address, value, named });
+            let Some(named_at) = named(image, &r) else { continue };
+            let Some(value) = read_i32(image, r.address).map(|v| v as i32) else { continue };
+            // Table entries name code plus their distance from the table's start, which may lie behind all code.
+            if names_code(image, &r) || is_code(r.address + i64::from(value) as u64) {
+                evidence.relative.push(RelativeField { address: r.address, value, named: named_at });
             }
         } else if r.kind == elf::R_X86_64_PC64.0 && named(image, &r).is_some_and(is_code) {
             evidence.wide_relative.push(r.address);
@@ -154,3 +199,8 @@ fn read(image: &Image, address: InputAddr, wide: bool) -> Option<InputAddr> {
     Some(InputAddr(u64::from(u32::from_le_bytes(bytes.try_into().expect("four bytes")))))
 }
 
+/// Four bytes, with their sign.
+fn read_i32(image: &Image, address: InputAddr) -> Option<i64> {
+    let bytes = image.bytes_at(address, 4)?;
+    Some(i64::from(i32::from_le_bytes(bytes.try_into().expect("four bytes"))))
+}

@@ -7,7 +7,8 @@
 //! Chains are then sorted by density.
 //!
 //! S. Pupyrev's successor of hfsort+, as in the code layout library of LLVM 22. The chains there
-//! are merged as X_Y or Y_X only, and so they are here.
+//! are merged as X_Y or Y_X only, and so they are here; the orders are the same. What differs is
+//! that the gain of a merge is worked out only when a bound of it reaches the top of the queue.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -54,38 +55,49 @@ const EPSILON: f64 = 1e-8;
 /// A permutation of `0..graph.len()`. Nodes without samples and calls come last, in input order.
 pub fn order_functions(graph: &CallGraph, params: &CdSortParams) -> Vec<u32> {
     graph.assert_well_formed();
-    let mut chains = CallChains::new(graph);
     let gains = Gains::new(graph, params);
-    let mut queue = BinaryHeap::new();
+    let mut chains = CallChains::new(graph, |arc| gains.most_gain(arc));
+    let mut queue = Queue::new(chains.links.links.len());
     for link in 0..chains.links.links.len() as u32 {
-        queue.extend(gains.candidate(&chains, link));
+        queue.raise(link, gains.bound(&chains, link));
     }
     while let Some(best) = queue.pop() {
-        if chains.links.links[best.link as usize].version != best.version {
+        if !chains.links.is_open(best.link) {
+            continue;
+        }
+        if best.is_bound || chains.links.links[best.link as usize].version != best.version {
+            queue.put(best.link, gains.evaluate(&chains, best.link));
             continue;
         }
         let Reverse((x, y)) = best.chains;
         // The chain that the link names first keeps its number, whichever stands first.
         chains.merge(x, y, best.is_reversed);
-        queue.extend(chains.links.of(x).iter().filter_map(|to| gains.candidate(&chains, to.link)));
+        for link in chains.links.of(x) {
+            queue.raise(link, gains.bound(&chains, link));
+        }
     }
     chains.concatenate()
 }
 
-/// A merge that the queue holds: the highest gain first, then the smallest chains.
+/// A merge that the queue holds, or a bound of its gain: the highest gain first, then bounds, for
+/// they may hide a better tie, then the smallest chains.
 struct Candidate {
     gain: f64,
+    is_bound: bool,
     chains: Reverse<(u32, u32)>,
     link: u32,
+    /// Of the link, when the gain was worked out.
     version: u32,
+    /// Which entry of its link this is.
+    number: u32,
     /// The second chain is to stand before the first.
     is_reversed: bool,
 }
 
 impl Ord for Candidate {
     fn cmp(&self, other: &Self) -> Ordering {
-        let order = self.gain.total_cmp(&other.gain).then(self.chains.cmp(&other.chains));
-        order.then(self.version.cmp(&other.version))
+        let order = self.gain.total_cmp(&other.gain).then(self.is_bound.cmp(&other.is_bound));
+        order.then(self.chains.cmp(&other.chains)).then(self.version.cmp(&other.version))
     }
 }
 
@@ -103,8 +115,56 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
+/// The possible merges, at most one entry for each link. An entry may stay while its link
+/// changes: as long as it is no less than the gain, it serves as a bound.
+struct Queue {
+    heap: BinaryHeap<Candidate>,
+    /// For each link the number of its entry that counts, and the gain in it.
+    current: Vec<(u32, f64)>,
+}
+
+/// By how much a bound is put higher than it is, so that it need not be renewed for a trifle.
+const HEADROOM: f64 = 1.25;
+
+impl Queue {
+    fn new(links: usize) -> Self {
+        Self { heap: BinaryHeap::new(), current: vec![(0, f64::NEG_INFINITY); links] }
+    }
+
+    /// Makes sure that the entry of a link is no less than this bound; 0 or less needs none.
+    fn raise(&mut self, link: u32, bound: f64) {
+        if bound > EPSILON && bound > self.current[link as usize].1 {
+            let chains = Reverse((0, 0));
+            let gain = bound * HEADROOM;
+            let entry =
+                Candidate { gain, is_bound: true, chains, link, version: 0, is_reversed: false, number: 0 };
+            self.put(link, Some(entry));
+        }
+    }
+
+    /// Replaces the entry of a link.
+    fn put(&mut self, link: u32, entry: Option<Candidate>) {
+        let current = &mut self.current[link as usize];
+        *current = (current.0 + 1, entry.as_ref().map_or(f64::NEG_INFINITY, |entry| entry.gain));
+        self.heap.extend(entry.map(|entry| Candidate { number: current.0, ..entry }));
+    }
+
+    /// Takes out the highest entry that counts.
+    fn pop(&mut self) -> Option<Candidate> {
+        loop {
+            let entry = self.heap.pop()?;
+            let current = &mut self.current[entry.link as usize];
+            if current.0 == entry.number {
+                current.1 = f64::NEG_INFINITY;
+                return Some(entry);
+            }
+        }
+    }
+}
+
 /// What merging two chains is worth.
 struct Gains<'a> {
+    graph: &'a CallGraph,
     params: &'a CdSortParams,
     power: PowerLaw,
     at_distance_zero: f64,
@@ -114,11 +174,12 @@ struct Gains<'a> {
 }
 
 impl<'a> Gains<'a> {
-    fn new(graph: &CallGraph, params: &'a CdSortParams) -> Self {
+    fn new(graph: &'a CallGraph, params: &'a CdSortParams) -> Self {
         let power = PowerLaw::new(params.distance_power);
         let hot = graph.sizes.iter().zip(&graph.samples).filter(|&(_, &samples)| samples > 0);
         let hot_size: u64 = hot.map(|(&size, _)| u64::from(size.max(1))).sum();
         Self {
+            graph,
             params,
             at_distance_zero: PowerLaw::of_one_tenth(params.distance_power),
             apart: power.of(hot_size),
@@ -127,30 +188,60 @@ impl<'a> Gains<'a> {
         }
     }
 
-    /// The better way to merge along a link, if it may be made and gains anything.
-    fn candidate(&self, chains: &CallChains, link: u32) -> Option<Candidate> {
+    /// What calls are worth that cover this distance, each.
+    fn worth(&self, distance: u64) -> f64 {
+        if distance == 0 { self.at_distance_zero } else { self.power.of(distance) }
+    }
+
+    /// The most that a call can gain: caller and callee side by side, the better way round.
+    fn most_gain(&self, arc: &CallArc) -> f64 {
+        let [caller, callee] = [arc.caller, arc.callee].map(|node| self.graph.sizes[node as usize].max(1));
+        let caller_first = caller.saturating_sub(arc.caller_offset).saturating_add(arc.callee_offset);
+        let callee_first = callee.saturating_sub(arc.callee_offset).saturating_add(arc.caller_offset);
+        arc.count as f64 * (self.worth(caller_first.min(callee_first).into()) - self.apart)
+    }
+
+    /// The gain of a merge by what it gains in calls and in the cache.
+    fn scaled(&self, x: &Chain, y: &Chain, distance_gain: f64, frequency_gain: f64) -> f64 {
+        match distance_gain + self.params.frequency_scale * frequency_gain {
+            gain if gain >= 0.0 => gain / x.size.min(y.size) as f64,
+            loss => loss,
+        }
+    }
+
+    /// An upper bound of the gain of merging along a link; 0 if that may not be done.
+    fn bound(&self, chains: &CallChains, link: u32) -> f64 {
+        let joined = &chains.links.links[link as usize];
+        let [x, y] = joined.chains.map(|chain| &chains.chains[chain as usize]);
+        if x.nodes.len() + y.nodes.len() > self.params.max_chain_size {
+            return 0.0;
+        }
+        // Sums of floats depend on their order by a few parts in 10^16; a bound must not.
+        let most = joined.worth.0.abs() * 1e-9 + joined.worth.0;
+        self.scaled(x, y, most, self.frequency_gain(x, y))
+    }
+
+    /// The better way to merge along a link, if it gains anything.
+    fn evaluate(&self, chains: &CallChains, link: u32) -> Option<Candidate> {
         let joined = &chains.links.links[link as usize];
         let [x, y] = joined.chains.map(|chain| &chains.chains[chain as usize]);
         if x.nodes.len() + y.nodes.len() > self.params.max_chain_size {
             return None;
         }
-        let frequency = self.params.frequency_scale * self.frequency_gain(x, y);
-        let scaled = |distance: f64| match distance + frequency {
-            gain if gain >= 0.0 => gain / x.size.min(y.size) as f64,
-            loss => loss,
-        };
-        let straight = scaled(self.distance_gain(chains, link, 0, x.size));
-        let reversed = scaled(self.distance_gain(chains, link, y.size, 0));
-        let input_order = joined.chains[0] < joined.chains[1];
-        let is_reversed =
-            if (straight - reversed).abs() < EPSILON { !input_order } else { reversed > straight };
+        let frequency = self.frequency_gain(x, y);
+        let [straight, reversed] = [(0, x.size), (y.size, 0)].map(|(x_start, y_start)| {
+            self.scaled(x, y, self.distance_gain(chains, link, x_start, y_start), frequency)
+        });
+        let is_tie = (straight - reversed).abs() < EPSILON;
+        let is_reversed = if is_tie { joined.chains[0] > joined.chains[1] } else { reversed > straight };
         let gain = if is_reversed { reversed } else { straight };
-        let [x, y] = joined.chains;
         (gain > EPSILON).then_some(Candidate {
             gain,
-            chains: Reverse((x, y)),
+            is_bound: false,
+            chains: Reverse((joined.chains[0], joined.chains[1])),
             link,
             version: joined.version,
+            number: 0,
             is_reversed,
         })
     }
@@ -166,10 +257,9 @@ impl<'a> Gains<'a> {
         let worth = |arc: &CallArc| {
             let from = address(arc.caller, arc.caller_offset);
             let distance = from.abs_diff(address(arc.callee, arc.callee_offset));
-            let near = if distance == 0 { self.at_distance_zero } else { self.power.of(distance) };
-            arc.count as f64 * (near - self.apart)
+            arc.count as f64 * (self.worth(distance) - self.apart)
         };
-        joined.arcs.iter().map(|&arc| worth(&chains.arcs[arc as usize])).sum()
+        chains.links.arcs(joined.arcs).map(|arc| worth(&chains.arcs[arc as usize])).sum()
     }
 
     /// How many fewer executions of the two chains miss the modelled cache once they are one.
@@ -185,6 +275,12 @@ impl<'a> Gains<'a> {
             return 0.0;
         }
         let miss = 1.0 - share / self.total_samples;
-        (0..self.params.cache_entries).fold(1.0, |chance, _| chance * miss)
+        let (mut chance, mut power, mut entries) = (1.0, miss, self.params.cache_entries);
+        while entries > 0 {
+            chance *= if entries % 2 == 1 { power } else { 1.0 };
+            power *= power;
+            entries /= 2;
+        }
+        chance
     }
 }

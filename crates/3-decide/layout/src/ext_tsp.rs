@@ -17,6 +17,7 @@
 //! the never executed ones moved to the end score higher than the result, they are the result.
 
 mod chains;
+mod cuts;
 mod jumps;
 mod merge;
 #[cfg(test)]
@@ -139,24 +140,32 @@ fn glue_forced_pairs(flow: &Flow, chains: &mut ChainGraph) {
             previous[only.to as usize] = Some(block);
         }
     }
-    for block in 0..blocks {
-        let Some(before) = previous[block as usize] else { continue };
-        let mut walk = next[block as usize];
-        while let Some(at) = walk
-            && at != block
-        {
-            walk = next[at as usize];
-        }
-        if walk.is_some() {
-            next[before as usize] = None;
-            previous[block as usize] = None;
-        }
-    }
+    open_rings(&mut next, &mut previous);
     for head in (0..blocks).filter(|&block| previous[block as usize].is_none()) {
         let mut last = head;
         while let Some(block) = next[last as usize] {
             chains.glue(last, block);
             last = block;
+        }
+    }
+}
+
+/// Opens each ring of forced pairs before its smallest block.
+fn open_rings(next: &mut [Option<u32>], previous: &mut [Option<u32>]) {
+    let mut is_seen = vec![false; next.len()];
+    let heads = (0..next.len()).filter(|&block| previous[block].is_none());
+    // What no head leads to is in a ring, and of a ring its smallest block is met first.
+    for first in heads.chain(0..next.len()).collect::<Vec<_>>() {
+        let mut walk = Some(first as u32);
+        while let Some(block) = walk
+            && !is_seen[block as usize]
+        {
+            is_seen[block as usize] = true;
+            walk = next[block as usize];
+            if walk == Some(first as u32) {
+                next[block as usize] = None;
+                previous[first] = None;
+            }
         }
     }
 }
@@ -181,11 +190,10 @@ fn merge_by_gain(flow: &Flow, params: &ExtTspParams, chains: &mut ChainGraph) {
     let mut evaluator = MergeEvaluator::new(flow, params);
     let mut queue = BinaryHeap::new();
     for chain in 0..chains.chains.len() as u32 {
-        chains.chains[chain as usize].rotation_gain = evaluator.rotation_gain(chains, chain);
+        chains.weigh_cuts(chain);
     }
-    let is_open = |link: &u32| !chains.links.links[*link as usize].arcs.is_empty();
-    for link in (0..chains.links.links.len() as u32).filter(is_open) {
-        queue.extend(bound(flow, params, chains, link));
+    for link in (0..chains.links.links.len() as u32).filter(|&link| chains.links.is_open(link)) {
+        queue.extend(bound(params, chains, link));
     }
     while let Some(candidate) = queue.pop() {
         let link = &chains.links.links[candidate.link as usize];
@@ -198,16 +206,15 @@ fn merge_by_gain(flow: &Flow, params: &ExtTspParams, chains: &mut ChainGraph) {
         };
         let Reverse((into, from)) = candidate.chains;
         chains.merge(into, from, merge);
-        chains.chains[into as usize].rotation_gain = evaluator.rotation_gain(chains, into);
-        let neighbours = chains.links.of(into).iter();
-        queue.extend(neighbours.filter_map(|to| bound(flow, params, chains, to.link)));
+        chains.weigh_cuts(into);
+        queue.extend(chains.links.of(into).filter_map(|link| bound(params, chains, link)));
     }
 }
 
-/// An upper bound of the gain of merging the two chains of a link, if they may be merged: every
-/// jump between them a fall-through, and the better rotation of either for free. (Taking a chain
-/// in between only ever lengthens the other's jumps.)
-fn bound(flow: &Flow, params: &ExtTspParams, chains: &ChainGraph, link: u32) -> Option<Candidate> {
+/// An upper bound of the gain of merging the two chains of a link, if they may be merged: the most
+/// that the jumps between them can earn, and the better rotation of either for free. (Taking a
+/// chain in between only ever lengthens the other's jumps.)
+fn bound(params: &ExtTspParams, chains: &ChainGraph, link: u32) -> Option<Candidate> {
     let joined = &chains.links.links[link as usize];
     let [a, b] = joined.chains.map(|chain| &chains.chains[chain as usize]);
     if a.nodes.len() + b.nodes.len() >= params.max_chain_size {
@@ -217,8 +224,7 @@ fn bound(flow: &Flow, params: &ExtTspParams, chains: &ChainGraph, link: u32) -> 
     if a_density.max(b_density) > params.max_density_ratio * a_density.min(b_density) {
         return None;
     }
-    let between: i64 = joined.arcs.iter().map(|&jump| flow.jumps[jump as usize].fallthrough).sum();
-    let gain = between + a.rotation_gain.max(b.rotation_gain);
+    let gain = joined.worth.total() + a.cuts.rotation_gain.max(b.cuts.rotation_gain);
     Some(Candidate {
         gain,
         is_bound: true,

@@ -12,11 +12,11 @@ pub struct DynoStats {
     /// Conditional branches that jump, and that do not.
     pub taken_conditional: u64,
     pub not_taken_conditional: u64,
-    /// Direct unconditional jumps, tail calls among them.
+    /// Direct unconditional jumps inside functions.
     pub unconditional: u64,
     /// Taken conditional and unconditional ones together.
     pub taken_branches: u64,
-    /// Direct calls.
+    /// Direct calls, tail calls among them.
     pub calls: u64,
 }
 
@@ -72,6 +72,8 @@ fn add(
     stats.calls += weights.calls.iter().filter(|c| c.block == block).map(|c| c.count).sum::<u64>();
     let goes_on = |to: Target| behind.is_some_and(|b| to == Target::Block(b));
     match program.functions[id].blocks[block].terminator {
+        // A tail call, as other tools count it.
+        Terminator::Jump(Target::Code(_)) => stats.calls += count,
         Terminator::FallThrough(next) if !goes_on(Target::Block(next)) => stats.unconditional += count,
         Terminator::Jump(to) if !goes_on(to) => stats.unconditional += count,
         Terminator::Branch { taken, next, .. } | Terminator::ShortBranch { taken, next, .. } => {

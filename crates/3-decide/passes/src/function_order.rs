@@ -38,18 +38,17 @@ pub(crate) fn arrange(program: &Program, weights: &Weights, parts: Vec<Parts>, o
             random::keyed_order(&names, options.seed)
         }
     };
-    let fragment = |part: &Parts, which: Part| {
-        let blocks = if which == Part::Hot { &part.hot } else { &part.cold };
+    let fragment = |function, part: Part, blocks: &[BlockId]| {
         // Cold code is packed: nobody waits for it.
-        let alignment = if which == Part::Hot { options.function_alignment } else { 1 };
-        let fragment =
-            Fragment { function: part.function, part: which, blocks: blocks.clone(), alignment, padding: 0 };
+        let alignment = if part == Part::Hot { options.function_alignment } else { 1 };
+        let fragment = Fragment { function, part, blocks: blocks.to_vec(), alignment, padding: 0 };
         (!blocks.is_empty()).then_some(fragment)
     };
     let ordered = || order.iter().map(|&i| &parts[i as usize]);
-    let hot = ordered().filter_map(|p| fragment(p, Part::Hot));
-    let cold = ordered().filter_map(|p| fragment(p, Part::Cold));
-    Placement { fragments: hot.chain(cold).collect(), counters: Vec::new() }
+    let hot = ordered().filter_map(|p| fragment(p.function, Part::Hot, &p.hot));
+    let warm = ordered().filter_map(|p| fragment(p.function, Part::Hot, &p.warm));
+    let cold = ordered().filter_map(|p| fragment(p.function, Part::Cold, &p.cold));
+    Placement { fragments: hot.chain(warm).chain(cold).collect(), counters: Vec::new() }
 }
 
 /// Functions that ran first, the others behind them in input order.

@@ -2,8 +2,9 @@
 
 use crate::LayoutOptions;
 use afterlink_layout::random;
+use afterlink_layout::split::count_covering;
 use afterlink_program::{BlockId, FuncId, Program};
-use afterlink_weigh::Weights;
+use afterlink_weigh::{FunctionWeights, Weights};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
@@ -14,10 +15,12 @@ pub enum Split {
     Random,
 }
 
-/// A function in its two parts, each in order; the cold one may be empty.
+/// A function in its parts, each in order. The entry starts `hot`, or `warm` if nothing is hot.
 pub(crate) struct Parts {
     pub function: FuncId,
     pub hot: Vec<BlockId>,
+    /// Ran, but so seldom that it would only take room from what is hot.
+    pub warm: Vec<BlockId>,
     pub cold: Vec<BlockId>,
 }
 
@@ -28,25 +31,52 @@ pub(crate) fn split(
     orders: Vec<Vec<BlockId>>,
     options: &LayoutOptions,
 ) -> Vec<Parts> {
+    let warm_limit = warm_limit(program, weights, moved, options.hot_share);
     let parts = moved.iter().zip(orders).map(|(&function, order)| {
         let weights = weights.functions.get(function).filter(|w| w.is_hot());
-        let coin = |block: BlockId| {
-            let key = random::key_of(options.seed, program.functions[function].name.as_bytes());
-            let at = program.functions[function].entry().get() ^ u64::from(block.0);
-            random::key_of(key, &at.to_le_bytes()) & 1 == 1
-        };
-        let is_hot = |block: BlockId| {
-            block == BlockId(0)
-                || match (options.split, weights) {
-                    (Split::None, _) => true,
-                    (Split::HotCold, weights) => weights.is_some_and(|w| w.block(block) > 0),
-                    (Split::Random, _) => coin(block),
-                }
-        };
-        // A function that never ran is not split: all of it is cold, and stays together.
-        let whole = options.split == Split::HotCold && weights.is_none();
-        let (hot, cold) = order.into_iter().partition(|&b| whole || is_hot(b));
-        Parts { function, hot, cold }
+        match (options.split, weights) {
+            (Split::Random, _) => random_halves(program, function, order, options.seed),
+            (Split::HotCold, Some(weights)) => by_heat(function, order, weights, warm_limit),
+            // Without a profile nothing tells the parts apart.
+            _ => Parts { function, hot: order, warm: Vec::new(), cold: Vec::new() },
+        }
     });
     parts.collect()
+}
+
+/// The count up to which executed blocks are warm: those above make up nearly all of what runs.
+fn warm_limit(program: &Program, weights: &Weights, moved: &[FuncId], hot_share: f64) -> u64 {
+    let (mut counts, mut sizes) = (Vec::new(), Vec::new());
+    for &id in moved {
+        let Some(weights) = weights.functions.get(id) else { continue };
+        for (block, b) in program.functions[id].blocks.iter() {
+            counts.push(weights.block(block));
+            sizes.push(b.size);
+        }
+    }
+    count_covering(&counts, &sizes, hot_share)
+}
+
+fn by_heat(function: FuncId, order: Vec<BlockId>, weights: &FunctionWeights, warm_limit: u64) -> Parts {
+    let mut parts = Parts { function, hot: Vec::new(), warm: Vec::new(), cold: Vec::new() };
+    let any_hot = order.iter().any(|&b| weights.block(b) >= warm_limit);
+    for block in order {
+        let count = weights.block(block);
+        let is_entry = block == BlockId(0);
+        let part = match (count >= warm_limit || is_entry && any_hot, count > 0 || is_entry) {
+            (true, _) => &mut parts.hot,
+            (false, true) => &mut parts.warm,
+            (false, false) => &mut parts.cold,
+        };
+        part.push(block);
+    }
+    parts
+}
+
+fn random_halves(program: &Program, function: FuncId, order: Vec<BlockId>, seed: u64) -> Parts {
+    let key = random::key_of(seed, program.functions[function].name.as_bytes());
+    let entry = program.functions[function].entry().get();
+    let coin = |block: BlockId| random::key_of(key, &(entry ^ u64::from(block.0)).to_le_bytes()) & 1 == 1;
+    let (hot, cold) = order.into_iter().partition(|&b| b == BlockId(0) || coin(b));
+    Parts { function, hot, warm: Vec::new(), cold }
 }

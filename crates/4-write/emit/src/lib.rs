@@ -7,6 +7,7 @@
 mod addresses;
 mod counters;
 mod encode;
+mod exported;
 mod note;
 mod patch;
 mod shape;
@@ -18,7 +19,7 @@ use afterlink_core::{AddressMap, Error, InputAddr, OutputAddr, Result, address_m
 use afterlink_elf::{FrameHeader, LooseSection, NewSection, OutputPlan};
 use afterlink_image::{Image, NOTE_SECTION, elf};
 use afterlink_instrument::{Runtime, StartupPlaces};
-use afterlink_program::{Part, Placement, Program};
+use afterlink_program::{Fragment, Part, Placement, Program};
 use encode::{Encoder, counters_of_function};
 use rayon::prelude::*;
 use shape::Shape;
@@ -44,19 +45,25 @@ pub struct Emitted {
     pub cold_bytes: u64,
 }
 
+/// Bytes that each fragment of `placement` will take. They do not depend on where anything stands.
+pub fn fragment_sizes(program: &Program, placement: &Placement) -> Vec<u64> {
+    settle_all(program, placement).iter().map(Shape::size).collect()
+}
+
+fn settle_all(program: &Program, placement: &Placement) -> Vec<Shape> {
+    let settle = |fragment: &Fragment| {
+        let counters = counters_of_function(&placement.counters, fragment.function);
+        shape::settle(&program.functions[fragment.function], fragment, counters)
+    };
+    placement.fragments.par_iter().map(settle).collect()
+}
+
 /// Writes the program in the order that `placement` gives.
 ///
 /// # Errors
 /// If the file has no room for what must be added, or the new code would be out of reach of the old.
 pub fn emit(image: &Image, program: &Program, placement: &Placement, options: &EmitOptions) -> Result<Emitted> {
-    let shapes: Vec<Shape> = placement
-        .fragments
-        .par_iter()
-        .map(|fragment| {
-            let counters = counters_of_function(&placement.counters, fragment.function);
-            shape::settle(&program.functions[fragment.function], fragment, counters)
-        })
-        .collect();
+    let shapes = settle_all(program, placement);
     let memory = options.runtime.as_ref().map_or(0, |r| r.memory);
     let start = afterlink_elf::free_address(image, memory)?;
     let addresses = Addresses::assign(program, placement, &shapes, start);
@@ -81,6 +88,7 @@ pub fn emit(image: &Image, program: &Program, placement: &Placement, options: &E
     plan.symbols = symbols.changes();
     plan.dynamic_symbols = symbols.dynamic_changes();
     plan.added_symbols = symbols.added();
+    plan.added_dynamic_symbols = symbols.dynamic_added();
     let map = addresses.map(&shapes);
     let text = format!("{}input-build-id={}\n", options.note, note::hex(image.build_id));
     let note = note::note(&text);

@@ -1,6 +1,7 @@
 //! Program and profile in, the program in its new order out.
 
 use crate::report::{Report, refusals};
+use crate::check::{Check, check_pair};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::{Error, Refusal, Result};
 use afterlink_emit::EmitOptions;
@@ -26,13 +27,6 @@ pub struct OptimizeOptions {
     pub note: String,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Check {
-    #[default]
-    Prove,
-    Skip,
-}
-
 /// The new program.
 pub struct Optimized {
     pub bytes: Vec<u8>,
@@ -44,6 +38,18 @@ pub struct Optimized {
 /// # Errors
 /// If the input cannot be rewritten, the profiles do not belong to it, or the output could not be proven.
 pub fn optimize(
+    input: &[u8],
+    profiles: Vec<Profile>,
+    options: &OptimizeOptions,
+    progress: &dyn Progress,
+) -> Result<Optimized> {
+    // The model is dropped before the proof, which needs as much memory again.
+    let mut optimized = rewrite(input, profiles, options, progress)?;
+    optimized.report.proven_functions = check_pair(input, &optimized.bytes, options.check, progress)?;
+    Ok(optimized)
+}
+
+fn rewrite(
     input: &[u8],
     profiles: Vec<Profile>,
     options: &OptimizeOptions,

@@ -1,7 +1,17 @@
 //! Chains of functions and the calls between them, kept up to date while chains are merged.
 
 use crate::graph::{CallArc, CallGraph};
-use crate::links::Links;
+use crate::links::{Links, Worth};
+
+/// The most that the calls of a link can gain by getting shorter.
+#[derive(Clone, Copy)]
+pub struct MostGain(pub f64);
+
+impl Worth for MostGain {
+    fn and(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
 
 /// A run of functions that will stand together.
 pub struct Chain {
@@ -29,7 +39,7 @@ pub struct Place {
 /// A chain has the number of the function that it grew from.
 pub struct CallChains {
     pub chains: Vec<Chain>,
-    pub links: Links,
+    pub links: Links<MostGain>,
     pub place: Vec<Place>,
     /// The calls that were made, recursion left out.
     pub arcs: Vec<CallArc>,
@@ -37,8 +47,8 @@ pub struct CallChains {
 }
 
 impl CallChains {
-    /// One chain for each function.
-    pub fn new(graph: &CallGraph) -> Self {
+    /// One chain for each function. `most_gain` tells what a call can gain at most.
+    pub fn new(graph: &CallGraph, most_gain: impl Fn(&CallArc) -> f64) -> Self {
         let mut arcs = graph.arcs.clone();
         arcs.retain(|arc| arc.count > 0 && arc.caller != arc.callee);
         let sizes: Vec<u64> = graph.sizes.iter().map(|&size| u64::from(size.max(1))).collect();
@@ -47,7 +57,10 @@ impl CallChains {
             |node: usize| Chain { nodes: vec![node as u32], size: sizes[node], count: counts[node] };
         Self {
             chains: (0..sizes.len()).map(singleton).collect(),
-            links: Links::new(sizes.len(), arcs.iter().map(|arc| (arc.caller, arc.callee))),
+            links: Links::new(
+                sizes.len(),
+                arcs.iter().map(|arc| (arc.caller, arc.callee, MostGain(most_gain(arc)))),
+            ),
             place: (0..sizes.len() as u32).map(|chain| Place { chain, address: 0 }).collect(),
             arcs,
             sizes,

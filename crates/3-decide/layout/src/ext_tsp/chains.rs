@@ -1,8 +1,9 @@
 //! Chains of blocks and the edges between chains, kept up to date while chains are merged.
 
-use super::jumps::Flow;
+use super::cuts::CutLosses;
+use super::jumps::{Flow, MostEarned};
 use super::merge::{Merge, MergeKind};
-use crate::links::Links;
+use crate::links::{ArcList, Links};
 
 /// A run of blocks that will stand together.
 pub struct Chain {
@@ -13,9 +14,9 @@ pub struct Chain {
     /// Executions of all its blocks; a float, since a sum of counts may pass 64 bits.
     pub count: f64,
     /// Jumps between two blocks of this chain.
-    pub jumps: Vec<u32>,
-    /// The most that swapping a head and a tail of this chain could earn; at least 0.
-    pub rotation_gain: i64,
+    pub jumps: ArcList,
+    /// Filled by [`ChainGraph::weigh_cuts`].
+    pub cuts: CutLosses,
 }
 
 impl Chain {
@@ -42,7 +43,7 @@ pub struct Place {
 pub struct ChainGraph<'a> {
     flow: &'a Flow,
     pub chains: Vec<Chain>,
-    pub links: Links,
+    pub links: Links<MostEarned>,
     pub place: Vec<Place>,
     /// Whether a block must be followed by the one that follows it now.
     pub is_glued: Vec<bool>,
@@ -56,13 +57,16 @@ impl<'a> ChainGraph<'a> {
             nodes: vec![block as u32],
             size: flow.sizes[block],
             count: flow.counts[block] as f64,
-            jumps: Vec::new(),
-            rotation_gain: 0,
+            jumps: ArcList::EMPTY,
+            cuts: CutLosses::default(),
         };
         Self {
             flow,
             chains: (0..blocks).map(singleton).collect(),
-            links: Links::new(blocks, flow.jumps.iter().map(|jump| (jump.from, jump.to))),
+            links: Links::new(
+                blocks,
+                flow.jumps.iter().map(|jump| (jump.from, jump.to, flow.most_earned(jump))),
+            ),
             place: (0..blocks as u32).map(|chain| Place { chain, position: 0, address: 0 }).collect(),
             is_glued: vec![false; blocks],
         }
@@ -88,7 +92,7 @@ impl<'a> ChainGraph<'a> {
     pub fn merge(&mut self, into: u32, from: u32, merge: Merge) {
         let inside = self.links.merge(into, from);
         let gone = &mut self.chains[from as usize];
-        let (nodes, mut jumps) = (std::mem::take(&mut gone.nodes), std::mem::take(&mut gone.jumps));
+        let (nodes, jumps) = (std::mem::take(&mut gone.nodes), gone.jumps);
         let (size, count) = (gone.size, gone.count);
         let chain = &mut self.chains[into as usize];
         // Blocks of X that stay in front of Y keep their places.
@@ -99,12 +103,19 @@ impl<'a> ChainGraph<'a> {
         merge.arrange(&mut chain.nodes, &nodes);
         chain.size += size;
         chain.count += count;
-        chain.jumps.append(&mut jumps);
-        chain.jumps.extend(inside);
-        for (position, &block) in (0u32..).zip(&chain.nodes).skip(kept) {
+        let jumps = self.links.join(chain.jumps, jumps);
+        chain.jumps = self.links.join(jumps, inside);
+        for (position, &block) in (kept as u32..).zip(&chain.nodes[kept..]) {
             self.place[block as usize] = Place { chain: into, position, address };
             address += self.flow.sizes[block as usize];
         }
+    }
+
+    /// Works out what cutting a chain costs, as it is now.
+    pub fn weigh_cuts(&mut self, chain: u32) {
+        let mut cuts = std::mem::take(&mut self.chains[chain as usize].cuts);
+        cuts.renew(self.flow, self, &self.chains[chain as usize]);
+        self.chains[chain as usize].cuts = cuts;
     }
 
     /// All blocks: the entry's chain first, then the chains by falling density.

@@ -4,6 +4,7 @@
 
 use super::ExtTspParams;
 use crate::graph::{FlowEdge, FlowGraph};
+use crate::links::Worth;
 
 /// Score units in one execution. 51200 makes 1.05, 0.1 / 1024 and 0.1 / 640 whole; the factor 16
 /// leaves other parameters some precision.
@@ -16,6 +17,39 @@ pub struct Jump {
     count: i64,
     /// Score as a fall-through.
     pub fallthrough: i64,
+}
+
+/// The most that some jumps between two chains can earn when one chain is put beside or into the
+/// other: all of them short, and two of them fall-throughs, one at either end of the inner chain.
+#[derive(Clone, Copy)]
+pub struct MostEarned {
+    short: i64,
+    /// What the two best fall-throughs earn beyond a short jump.
+    extra: [i64; 2],
+}
+
+impl MostEarned {
+    pub fn total(self) -> i64 {
+        self.short + self.fallthroughs()
+    }
+
+    /// All of them short.
+    pub fn short(self) -> i64 {
+        self.short
+    }
+
+    /// What fall-throughs earn beyond that.
+    pub fn fallthroughs(self) -> i64 {
+        self.extra[0] + self.extra[1]
+    }
+}
+
+impl Worth for MostEarned {
+    fn and(self, other: Self) -> Self {
+        let ([a, b], [c, d]) = (self.extra, other.extra);
+        let extra = [a.max(c), a.min(c).max(if a >= c { b } else { d })];
+        Self { short: self.short + other.short, extra }
+    }
 }
 
 /// One function, ready to be laid out.
@@ -102,6 +136,12 @@ impl Flow {
             1.. => jump.count * self.forward.at(length),
             _ => jump.count * self.backward.at(-length),
         }
+    }
+
+    /// The most that a jump between two chains can earn.
+    pub fn most_earned(&self, jump: &Jump) -> MostEarned {
+        let short = jump.count * self.forward.at(1).max(self.backward.at(1));
+        MostEarned { short, extra: [(jump.fallthrough - short).max(0), 0] }
     }
 
     /// The score of a whole order, in units.

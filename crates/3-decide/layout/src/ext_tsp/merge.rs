@@ -1,14 +1,12 @@
 //! The best way to merge a chain Y into a chain X, where X may be cut into X1 and X2.
 //!
-//! The gain of a merge is what the jumps between X and Y earn, less what the jumps from X1 to X2
-//! and back lose. A jump that crosses the cut loses the same wherever the cut lies: with Y in
-//! between it grows by the size of Y; with X2 before X1 a jump of length d turns round and has
-//! length size(X) - d. So one pass over the jumps of X gives the loss of every cut as a prefix
-//! sum, and only the few jumps between X and Y are scored cut by cut.
+//! The losses inside X come from [`CutLosses`](super::cuts::CutLosses); only the few jumps between
+//! X and Y are scored cut by cut, and only where a bound leaves hope.
 
 use super::ExtTspParams;
-use super::chains::{ChainGraph, Place};
-use super::jumps::Flow;
+use super::chains::{Chain, ChainGraph};
+use super::cuts::insertion_losses;
+use super::jumps::{Flow, Jump};
 
 /// The order of the parts. (X2_Y_X1 has never been found to help, and Y_X is X_Y the other way.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,8 +41,8 @@ impl Merge {
 }
 
 /// A jump between X and Y, with the one point of each chain that its length depends on.
-struct Crossing {
-    jump: u32,
+struct Crossing<'a> {
+    jump: &'a Jump,
     leaves_x: bool,
     x_position: u32,
     /// Bytes from the start of X: the end of the source, or the start of the target.
@@ -63,10 +61,12 @@ struct Shift {
 pub struct MergeEvaluator<'a> {
     flow: &'a Flow,
     split_threshold: usize,
-    crossings: Vec<Crossing>,
-    /// What cutting X before its block i loses with something in between, and by rotation.
+    crossings: Vec<Crossing<'a>>,
+    /// By block of X: what the jump from it to the head of Y, and the one to it from the tail of
+    /// Y, earn as fall-throughs beyond a short jump.
+    into_head: Vec<i64>,
+    out_of_tail: Vec<i64>,
     insertion_loss: Vec<i64>,
-    rotation_loss: Vec<i64>,
 }
 
 /// The best merge so far; the first one found wins a tie.
@@ -90,19 +90,10 @@ impl<'a> MergeEvaluator<'a> {
             flow,
             split_threshold: params.chain_split_threshold,
             crossings: Vec::new(),
+            into_head: Vec::new(),
+            out_of_tail: Vec::new(),
             insertion_loss: Vec::new(),
-            rotation_loss: Vec::new(),
         }
-    }
-
-    /// The most that the jumps of a chain could earn by swapping a head and a tail of it.
-    pub fn rotation_gain(&mut self, chains: &ChainGraph, chain: u32) -> i64 {
-        let chain = &chains.chains[chain as usize];
-        if chain.is_entry() || chain.jumps.is_empty() {
-            return 0;
-        }
-        self.losses_of_cuts(chains, &chain.jumps, chain.nodes.len(), chain.size, 0);
-        -self.rotation_loss[1..chain.nodes.len()].iter().copied().min().unwrap_or(0).min(0)
     }
 
     /// The merge of `from` into `into` that gains most, and its gain in units, if any gains.
@@ -115,67 +106,88 @@ impl<'a> MergeEvaluator<'a> {
     ) -> Option<(i64, Merge)> {
         let [x, y] = [into, from].map(|chain| &chains.chains[chain as usize]);
         self.collect_crossings(chains, into, link);
-        let most: i64 =
-            self.crossings.iter().map(|crossing| self.flow.jumps[crossing.jump as usize].fallthrough).sum();
         let mut best = Best(None);
         if !y.is_entry() {
             let merge = Merge { kind: MergeKind::XY, cut: 0 };
             best.offer(self.crossing_score(merge, 0, x.size, y.size), merge);
         }
         if x.nodes.len() > 1 {
-            self.losses_of_cuts(chains, &x.jumps, x.nodes.len(), x.size, y.size);
-            let kinds_of_all = [MergeKind::X1YX2, MergeKind::YX2X1, MergeKind::X2X1Y];
-            let mut offer = |cut: u32, kinds: &[MergeKind]| {
-                let (Some(&before), Some(&after)) =
-                    (x.nodes.get(cut as usize - 1), x.nodes.get(cut as usize))
-                else {
-                    return;
-                };
-                if chains.is_glued[before as usize] {
-                    return;
-                }
-                let (insertion, rotation) =
-                    (self.insertion_loss[cut as usize], self.rotation_loss[cut as usize]);
-                if !best.can_improve(most - insertion.min(rotation)) {
-                    return;
-                }
-                let cut_address = chains.place[after as usize].address;
-                for &kind in kinds {
-                    let keeps_entry = match kind {
-                        MergeKind::XY | MergeKind::X1YX2 => !y.is_entry(),
-                        MergeKind::YX2X1 => !x.is_entry(),
-                        MergeKind::X2X1Y => !x.is_entry() && !y.is_entry(),
-                    };
-                    if keeps_entry {
-                        let merge = Merge { kind, cut };
-                        let loss = if kind == MergeKind::X1YX2 { insertion } else { rotation };
-                        best.offer(self.crossing_score(merge, cut_address, x.size, y.size) - loss, merge);
-                    }
-                }
-            };
-            // Beside the jumps into the head of Y and out of its tail first, as published.
-            let (head, tail) = (y.nodes[0], y.nodes[y.nodes.len() - 1]);
-            for crossing in &self.crossings {
-                let jump = &self.flow.jumps[crossing.jump as usize];
-                if jump.to == head {
-                    offer(crossing.x_position + 1, &[MergeKind::X1YX2, MergeKind::X2X1Y]);
-                }
-                if jump.from == tail && crossing.x_position > 0 {
-                    offer(crossing.x_position, &[MergeKind::X1YX2, MergeKind::YX2X1]);
-                }
-            }
-            if x.nodes.len() <= self.split_threshold {
-                for cut in 1..x.nodes.len() as u32 {
-                    offer(cut, &kinds_of_all);
-                }
-            }
+            self.try_cuts(chains, x, y, chains.links.links[link as usize].worth.short(), &mut best);
         }
         best.0
     }
 
+    /// Tries the cuts of X: first beside the jumps into the head of Y and out of its tail, as
+    /// published, then all of them. `short` is what the jumps between X and Y earn at most
+    /// without a fall-through.
+    fn try_cuts(&mut self, chains: &ChainGraph, x: &Chain, y: &Chain, short: i64, best: &mut Best) {
+        use MergeKind::{X1YX2, X2X1Y, YX2X1};
+        let head_and_tail = (y.nodes[0], y.nodes[y.nodes.len() - 1]);
+        self.collect_fallthroughs(x.nodes.len(), head_and_tail);
+        self.insertion_loss.clear();
+        for at in 0..self.crossings.len() {
+            let Crossing { jump, x_position, .. } = self.crossings[at];
+            if jump.to == head_and_tail.0 {
+                self.try_cut(chains, (x, y), x_position + 1, &[X1YX2, X2X1Y], short, best);
+            }
+            if jump.from == head_and_tail.1 {
+                self.try_cut(chains, (x, y), x_position, &[X1YX2, YX2X1], short, best);
+            }
+        }
+        if x.nodes.len() <= self.split_threshold {
+            for cut in 1..x.nodes.len() as u32 {
+                self.try_cut(chains, (x, y), cut, &[X1YX2, YX2X1, X2X1Y], short, best);
+            }
+        }
+    }
+
+    fn try_cut(
+        &mut self,
+        chains: &ChainGraph,
+        (x, y): (&Chain, &Chain),
+        cut: u32,
+        kinds: &[MergeKind],
+        short: i64,
+        best: &mut Best,
+    ) {
+        let at = cut as usize;
+        if at == 0 || at == x.nodes.len() || chains.is_glued[x.nodes[at - 1] as usize] {
+            return;
+        }
+        for &kind in kinds {
+            let (keeps_entry, fallthrough, loss) = match kind {
+                MergeKind::XY => continue,
+                MergeKind::X1YX2 => {
+                    let fallthrough = self.into_head[at - 1] + self.out_of_tail[at];
+                    (!y.is_entry(), fallthrough, x.cuts.least_insertion[at])
+                }
+                MergeKind::YX2X1 => (!x.is_entry(), self.out_of_tail[at], x.cuts.rotation[at]),
+                MergeKind::X2X1Y => {
+                    (!x.is_entry() && !y.is_entry(), self.into_head[at - 1], x.cuts.rotation[at])
+                }
+            };
+            if !keeps_entry || !best.can_improve(short + fallthrough - loss) {
+                continue;
+            }
+            let mut exact_loss = loss;
+            if kind == MergeKind::X1YX2 {
+                if self.insertion_loss.is_empty() {
+                    insertion_losses(&mut self.insertion_loss, self.flow, chains, x, y.size);
+                }
+                exact_loss = self.insertion_loss[at];
+                if !best.can_improve(short + fallthrough - exact_loss) {
+                    continue;
+                }
+            }
+            let merge = Merge { kind, cut };
+            let cut_address = chains.place[x.nodes[at] as usize].address;
+            best.offer(self.crossing_score(merge, cut_address, x.size, y.size) - exact_loss, merge);
+        }
+    }
+
     fn collect_crossings(&mut self, chains: &ChainGraph, into: u32, link: u32) {
         self.crossings.clear();
-        for &id in &chains.links.links[link as usize].arcs {
+        for id in chains.links.arcs(chains.links.links[link as usize].arcs) {
             let jump = &self.flow.jumps[id as usize];
             let (from, to) = (chains.place[jump.from as usize], chains.place[jump.to as usize]);
             let from_end = from.address + self.flow.sizes[jump.from as usize];
@@ -183,7 +195,23 @@ impl<'a> MergeEvaluator<'a> {
             let x_position = if leaves_x { from.position } else { to.position };
             let (x_address, y_address) =
                 if leaves_x { (from_end, to.address) } else { (to.address, from_end) };
-            self.crossings.push(Crossing { jump: id, leaves_x, x_position, x_address, y_address });
+            self.crossings.push(Crossing { jump, leaves_x, x_position, x_address, y_address });
+        }
+    }
+
+    fn collect_fallthroughs(&mut self, x_blocks: usize, (head, tail): (u32, u32)) {
+        for table in [&mut self.into_head, &mut self.out_of_tail] {
+            table.clear();
+            table.resize(x_blocks, 0);
+        }
+        for crossing in &self.crossings {
+            let extra = self.flow.most_earned(crossing.jump).fallthroughs();
+            if crossing.jump.to == head {
+                self.into_head[crossing.x_position as usize] += extra;
+            }
+            if crossing.jump.from == tail {
+                self.out_of_tail[crossing.x_position as usize] += extra;
+            }
         }
     }
 
@@ -198,51 +226,8 @@ impl<'a> MergeEvaluator<'a> {
         let score = |crossing: &Crossing| {
             let x = crossing.x_address + if crossing.x_position < merge.cut { shift.x1 } else { shift.x2 };
             let y = crossing.y_address + shift.y;
-            let length = if crossing.leaves_x { y - x } else { x - y };
-            self.flow.jump_score(&self.flow.jumps[crossing.jump as usize], length)
+            self.flow.jump_score(crossing.jump, if crossing.leaves_x { y - x } else { x - y })
         };
         self.crossings.iter().map(score).sum()
-    }
-
-    /// Fills both loss tables for a chain of `blocks` blocks and `size` bytes with these jumps.
-    fn losses_of_cuts(
-        &mut self,
-        chains: &ChainGraph,
-        jumps: &[u32],
-        blocks: usize,
-        size: i64,
-        inserted: i64,
-    ) {
-        for table in [&mut self.insertion_loss, &mut self.rotation_loss] {
-            table.clear();
-            table.resize(blocks + 1, 0);
-        }
-        for &id in jumps {
-            let jump = &self.flow.jumps[id as usize];
-            let (from, to): (Place, Place) =
-                (chains.place[jump.from as usize], chains.place[jump.to as usize]);
-            let length = to.address - from.address - self.flow.sizes[jump.from as usize];
-            let (stretched, turned) = if length >= 0 {
-                (length + inserted, length - size)
-            } else {
-                (length - inserted, length + size)
-            };
-            let now = self.flow.jump_score(jump, length);
-            let insertion = now - self.flow.jump_score(jump, stretched);
-            let rotation = now - self.flow.jump_score(jump, turned);
-            // The cuts that this jump crosses: after its first block, up to before its last.
-            let (first, last) = (from.position.min(to.position), from.position.max(to.position));
-            self.insertion_loss[first as usize + 1] += insertion;
-            self.insertion_loss[last as usize + 1] -= insertion;
-            self.rotation_loss[first as usize + 1] += rotation;
-            self.rotation_loss[last as usize + 1] -= rotation;
-        }
-        for table in [&mut self.insertion_loss, &mut self.rotation_loss] {
-            let mut sum = 0;
-            for loss in table {
-                sum += *loss;
-                *loss = sum;
-            }
-        }
     }
 }

@@ -1,0 +1,107 @@
+//! What every check sees: both files, the input's facts, and where code went.
+
+use crate::code::{Code, Inst};
+use crate::functions::Functions;
+use crate::places::{Place, Places};
+use crate::references::References;
+use crate::verdict::{Finding, FindingKind};
+use afterlink_image::Image;
+
+/// The longest x86-64 instruction, in bytes.
+pub(crate) const INST_MAX: usize = 15;
+
+/// Both files and what is known about them.
+pub(crate) struct Check<'c, 'a> {
+    pub input: &'c Image<'a>,
+    pub output: &'c Image<'a>,
+    pub code: Code<'a>,
+    pub functions: Functions,
+    pub references: References,
+    pub places: Places<'a>,
+}
+
+impl Check<'_, '_> {
+    /// Where an address of the input is to lead in the output.
+    pub fn place(&self, address: u64) -> Place {
+        self.places.of(&self.code, address)
+    }
+
+    /// The bytes that an instruction of the input, at `address`, must have at `output`.
+    ///
+    /// # Errors
+    /// A finding if it refers to moved code in a way that moving cannot keep.
+    pub fn expected_bytes(
+        &self,
+        inst: &Inst,
+        address: u64,
+        output: u64,
+    ) -> Result<[u8; INST_MAX], Box<Finding>> {
+        let len = usize::from(inst.len);
+        let bytes = self.code.bytes(address, len).unwrap_or(&[]);
+        let mut expected = [0; INST_MAX];
+        expected[..bytes.len()].copy_from_slice(bytes);
+        let finding = |kind, what: String| Box::new(Finding::new(kind, what).input(address).output(output));
+        if let Some((field, size)) = inst.field() {
+            let target = inst.target(address);
+            let place = if self.references.means_data(address + field as u64) {
+                target
+            } else {
+                self.operand_place(inst, address, output, target)?
+            };
+            let displacement = place.wrapping_sub(output + len as u64) as i64;
+            let fits = if size == 1 {
+                i8::try_from(displacement).is_ok()
+            } else {
+                i32::try_from(displacement).is_ok()
+            };
+            if !fits {
+                let what = format!("{place:#x} cannot be reached from here");
+                return Err(finding(FindingKind::Target, what));
+            }
+            expected[field..field + size].copy_from_slice(&displacement.to_le_bytes()[..size]);
+        }
+        for field in self.references.fields_in(address, inst.len) {
+            let (at, size) = ((field.address - address) as usize, usize::from(field.size));
+            // A relocation for an operand that the linker left relative.
+            if inst.field().is_some_and(|(start, len)| at < start + len && start < at + size) {
+                continue;
+            }
+            let Some(slot) = expected[..len].get_mut(at..at + size) else {
+                let what = "an absolute address reaches beyond the instruction".to_owned();
+                return Err(finding(FindingKind::Operand, what));
+            };
+            let mut word = [0; 8];
+            word[..size].copy_from_slice(slot);
+            match self.place(u64::from_le_bytes(word)) {
+                Place::Same => {}
+                Place::Moved(place) => slot.copy_from_slice(&place.to_le_bytes()[..size]),
+                Place::Nowhere => {
+                    let what =
+                        "the instruction names a place in moved code that has no counterpart".to_owned();
+                    return Err(finding(FindingKind::Operand, what));
+                }
+            }
+        }
+        Ok(expected)
+    }
+
+    fn operand_place(
+        &self,
+        inst: &Inst,
+        address: u64,
+        output: u64,
+        target: u64,
+    ) -> Result<u64, Box<Finding>> {
+        let kind = if inst.has_rip() { FindingKind::Operand } else { FindingKind::Target };
+        let fault = match self.place(target) {
+            Place::Same => return Ok(target),
+            Place::Moved(_) if inst.has_rip() && !inst.is_address_only() && self.code.holds(target) => {
+                "reads the bytes of moved code"
+            }
+            Place::Moved(place) => return Ok(place),
+            Place::Nowhere => "leads to a place in moved code that has no counterpart",
+        };
+        let what = format!("the instruction {fault}, at {target:#x}");
+        Err(Box::new(Finding::new(kind, what).input(address).output(output)))
+    }
+}

@@ -1,0 +1,31 @@
+//! Addresses to assembly text, for findings.
+
+use afterlink_image::Image;
+use afterlink_isa::x86_64::iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
+
+/// Instructions shown for one place.
+const LINES: usize = 4;
+
+/// The instructions from `address` on, one a line; empty if none is loaded there.
+pub(crate) fn at(image: &Image, address: u64) -> Vec<String> {
+    let address = afterlink_core::InputAddr(address);
+    let is_code = image.section_at(address).is_some_and(|id| image.sections[id].is_code());
+    let Some(start) = image.file_offset(address).filter(|_| is_code) else { return Vec::new() };
+    let bytes = image.bytes.get(start.get() as usize..).unwrap_or(&[]);
+    let bytes = &bytes[..bytes.len().min(LINES * 15)];
+    let mut decoder = Decoder::with_ip(64, bytes, address.get(), DecoderOptions::NONE);
+    let mut formatter = GasFormatter::new();
+    let mut lines = Vec::new();
+    while lines.len() < LINES && decoder.can_decode() {
+        let inst = decoder.decode();
+        let mut text = format!("{:x}: ", inst.ip());
+        if inst.is_invalid() {
+            text.push_str("(bad)");
+            lines.push(text);
+            break;
+        }
+        formatter.format(&inst, &mut text);
+        lines.push(text);
+    }
+    lines
+}

@@ -1,0 +1,67 @@
+//! The dynamic section and the dynamic symbol table, which the dynamic linker reads: entries that lead into
+//! moved code follow it; everything else stays.
+
+use crate::check::Check;
+use crate::dynamic_tables::Repeats;
+use crate::expected::{Expected, Layout};
+use crate::places::Place;
+use crate::verdict::{Finding, FindingKind};
+use afterlink_image::{Symbol, elf};
+
+/// Dynamic entries whose value is an address in code or in a section that may have to give way to the
+/// program headers.
+const ADDRESS_TAGS: [elf::DynamicTag; 11] = [
+    elf::DT_INIT,
+    elf::DT_FINI,
+    elf::DT_HASH,
+    elf::DT_GNU_HASH,
+    elf::DT_STRTAB,
+    elf::DT_SYMTAB,
+    elf::DT_VERSYM,
+    elf::DT_VERNEED,
+    elf::DT_VERDEF,
+    elf::DT_RELA,
+    elf::DT_RELR,
+];
+
+/// What the dynamic section must say.
+pub(crate) fn expect(check: &Check, expected: &mut Vec<Expected>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for entry in check.input.dynamic.entries.iter().filter(|e| ADDRESS_TAGS.iter().any(|t| t.0 == e.tag)) {
+        match check.place(entry.value) {
+            Place::Same => {}
+            Place::Moved(new) => {
+                let offset = entry.offset.get() + 8;
+                expected.push(Expected::number(offset, 8, new, FindingKind::DynamicSection));
+            }
+            Place::Nowhere => {
+                let what = "a function of the dynamic section lies in moved code without a counterpart";
+                findings.push(Finding::new(FindingKind::DynamicSection, what).input(entry.value));
+            }
+        }
+    }
+    findings
+}
+
+/// The range of the file that holds `.dynsym`, which [`check_symbols`] judges.
+pub(crate) fn symbols_range(check: &Check, layout: &Layout) -> Option<(u64, u64)> {
+    let section = &check.input.sections[check.input.dynamic_symbols.section?];
+    let start = layout.offset(section.address.get())?;
+    Some((start, start + section.size))
+}
+
+/// Row for row the same symbols with corresponding values, and behind a row its repeats for fragments.
+pub(crate) fn check_symbols(check: &Check) -> (Vec<Finding>, Repeats) {
+    let mut findings = Vec::new();
+    let repeats = Repeats::read(check, |old, new| fault(check, old, new), &mut findings);
+    findings.truncate(64);
+    (findings, repeats)
+}
+
+fn fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<String> {
+    if (old.name, old.kind, old.binding, old.visibility) != (new.name, new.kind, new.binding, new.visibility)
+    {
+        return Some(format!("is another symbol, {}", new.name));
+    }
+    crate::symbols::value_fault(check, old, new)
+}

@@ -1,0 +1,102 @@
+//! The input's functions, by two witnesses: sized symbols of code, and unwind entries where no symbol tells.
+//! They name findings, bound the decoding, and are what the verdict counts.
+
+use afterlink_image::{Image, elf};
+
+/// A stretch of code that something names.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    pub start: u64,
+    pub end: u64,
+    pub name: String,
+    /// A symbol of a function, not only an unwind entry.
+    pub has_symbol: bool,
+}
+
+impl Function {
+    /// A part of a function that gcc split off; it is not counted for itself.
+    pub fn is_fragment(&self) -> bool {
+        self.whole().len() < self.name.len()
+    }
+
+    /// The name of the function that it is, or is a part of.
+    pub fn whole(&self) -> &str {
+        self.name.find(".cold").map_or(&self.name, |end| &self.name[..end])
+    }
+}
+
+/// Functions by ascending start; no two start at the same place.
+#[derive(Default)]
+pub(crate) struct Functions {
+    pub rows: Vec<Function>,
+    /// Where decoding starts afresh: starts and ends, ascending.
+    pub boundaries: Vec<u64>,
+}
+
+impl Functions {
+    /// `frames` are the ranges of the input's unwind entries, ascending.
+    pub fn read(image: &Image, frames: &[(u64, u64)]) -> Self {
+        let is_code: Vec<bool> = image.sections.iter().map(|(_, s)| s.is_code()).collect();
+        let mut rows = Vec::new();
+        let mut labels = Vec::new();
+        for symbol in image.symbols.iter() {
+            if !is_code.get(usize::from(symbol.section)).copied().unwrap_or(false) {
+                continue;
+            }
+            let start = symbol.address.get();
+            let Some(end) = start.checked_add(symbol.size).filter(|&end| end < 1 << 47) else { continue };
+            if symbol.is_function() {
+                rows.push(Function { start, end, name: symbol.name.to_owned(), has_symbol: true });
+            } else if symbol.kind == elf::STT_NOTYPE.0 && !symbol.name.is_empty() {
+                labels.push((start, symbol.name));
+            }
+        }
+        labels.sort();
+        // Of aliases the longest counts; the first name stays the name (stable order of the symbol table).
+        rows.sort_by(|a, b| (a.start, b.end).cmp(&(b.start, a.end)));
+        rows.dedup_by_key(|f| f.start);
+        let mut boundaries: Vec<u64> = rows.iter().flat_map(|f| [f.start, f.end]).collect();
+        let symbols = Self { rows, boundaries: Vec::new() };
+        let unnamed: Vec<Function> = frames
+            .iter()
+            .filter(|(start, _)| symbols.at(*start).is_none())
+            .map(|&(start, end)| {
+                let section = image.section_at(afterlink_core::InputAddr(start));
+                let section = section.map_or("code", |id| image.sections[id].name);
+                let label = labels.get(labels.partition_point(|l| l.0 < start)).filter(|l| l.0 == start);
+                let name = label.map_or_else(|| format!("{section}@{start:#x}"), |l| l.1.to_owned());
+                Function { start, end, name, has_symbol: false }
+            })
+            .collect();
+        // A label between functions starts code that nothing else announces (hand-written assembly).
+        let label = |&(start, name): &(u64, &str)| {
+            let known =
+                symbols.at(start).is_some() || unnamed.binary_search_by_key(&start, |f| f.start).is_ok();
+            (!known).then(|| Function { start, end: start, name: name.to_owned(), has_symbol: false })
+        };
+        let labels: Vec<Function> = labels.iter().filter_map(label).collect();
+        boundaries.extend(labels.iter().map(|f| f.start));
+        let mut rows = symbols.rows;
+        boundaries.extend(unnamed.iter().flat_map(|f| [f.start, f.end]));
+        rows.extend(unnamed);
+        rows.extend(labels);
+        rows.sort_by_key(|f| f.start);
+        rows.dedup_by_key(|f| f.start);
+        boundaries.sort_unstable();
+        boundaries.dedup();
+        // Code without a known size reaches to what comes next.
+        for function in rows.iter_mut().filter(|f| f.end == f.start) {
+            let next = boundaries.partition_point(|&b| b <= function.start);
+            function.end = boundaries.get(next).copied().unwrap_or(function.start);
+        }
+        Self { rows, boundaries }
+    }
+
+    /// The function that holds `address`: the one with the nearest start at or below it.
+    pub fn at(&self, address: u64) -> Option<usize> {
+        let after = self.rows.partition_point(|f| f.start <= address);
+        let index = after.checked_sub(1)?;
+        let function = &self.rows[index];
+        (address < function.end || address == function.start).then_some(index)
+    }
+}

@@ -1,0 +1,93 @@
+//! Tables of relative addresses: each word is the distance of a place in code from a base, which position-
+//! independent code adds again. The base is the table's own address, which code names just before it reads
+//! the table: the nearest address at or below the word that code names, from which the word leads to an
+//! instruction.
+
+use crate::check::Check;
+use crate::expected::{Expected, Layout};
+use crate::places::Place;
+use crate::references::Field;
+use crate::verdict::FindingKind;
+use rayon::prelude::*;
+
+/// Bases tried for one word; the first is right unless code names a place inside the table.
+const BASES: usize = 3;
+
+/// What the words must be. A word whose base cannot be told must be unchanged.
+pub(crate) fn expect(check: &Check, layout: &Layout) -> Vec<Expected> {
+    if check.places.moved.is_empty() || check.references.relative_words.is_empty() {
+        return Vec::new();
+    }
+    let bases = bases(check);
+    let words = check.references.relative_words.par_iter();
+    words.filter_map(|word| expect_word(check, layout, &bases, *word)).collect()
+}
+
+/// Addresses outside code that instructions name, ascending.
+fn bases(check: &Check) -> Vec<u64> {
+    let code = &check.code;
+    let mut bases: Vec<u64> = Vec::new();
+    for section in &code.sections {
+        let named = code.section_insts(section).filter(|(_, _, inst)| inst.is_address_only());
+        bases.extend(named.map(|(_, address, inst)| inst.target(address)).filter(|&t| !code.holds(t)));
+    }
+    for field in &check.references.code_fields {
+        if let Some(bytes) = code.bytes(field.address, usize::from(field.size)) {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            bases.push(u64::from_le_bytes(word));
+        }
+    }
+    bases.par_sort_unstable();
+    bases.dedup();
+    bases
+}
+
+/// A signed word of a file.
+fn word_at(file: &[u8], offset: u64, size: u8) -> Option<i64> {
+    let size = usize::from(size);
+    let slice = file.get(offset as usize..)?.get(..size)?;
+    let mut bytes = [if slice[size - 1] & 0x80 != 0 { 0xff } else { 0 }; 8];
+    bytes[..size].copy_from_slice(slice);
+    Some(i64::from_le_bytes(bytes))
+}
+
+/// Bases for a word, the likeliest first; last the word's own address: a pointer relative to itself.
+fn candidates(bases: &[u64], word: Field) -> impl Iterator<Item = u64> {
+    let below = bases.partition_point(|&base| base <= word.address);
+    bases[..below].iter().rev().take(BASES).copied().chain([word.address])
+}
+
+/// Where the input's words lead.
+pub(crate) fn targets(check: &Check, layout: &Layout) -> Vec<u64> {
+    let bases = bases(check);
+    let target = |word: &Field| {
+        let old = word_at(check.input.bytes, layout.offset(word.address)?, word.size)?;
+        let mut targets = candidates(&bases, *word).map(|base| base.wrapping_add(old as u64));
+        targets.find(|&target| check.code.index_at(target).is_some())
+    };
+    check.references.relative_words.iter().filter_map(target).collect()
+}
+
+fn expect_word(check: &Check, layout: &Layout, bases: &[u64], word: Field) -> Option<Expected> {
+    let offset = layout.offset(word.address)?;
+    let old = word_at(check.input.bytes, offset, word.size)?;
+    let new = word_at(check.output.bytes, offset, word.size)?;
+    let mut rights = candidates(bases, word).filter_map(|base| {
+        let target = base.wrapping_add(old as u64);
+        let right = match check.place(target) {
+            Place::Moved(place) => place.wrapping_sub(base) as i64,
+            Place::Same if check.code.index_at(target).is_some() => old,
+            _ => return None,
+        };
+        (word.size == 8 || i32::try_from(right).is_ok()).then_some(right)
+    });
+    let first = rights.next()?;
+    // Where code names a place inside the table, a farther base is the right one.
+    let farther = rights.find(|&right| right == new && right != old);
+    let right = farther.unwrap_or(first);
+    if right == old {
+        return None;
+    }
+    Some(Expected::number(offset, word.size, right as u64, FindingKind::JumpTable))
+}

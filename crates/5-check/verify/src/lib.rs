@@ -1,0 +1,181 @@
+//! Proves that a rewritten program is its input rearranged, or says what is not.
+//!
+//! Both files are read afresh. The only thing taken from the writer is the address map in the output, and
+//! that is a claim to be checked: for each block it claims a place, and what stands there is compared with the
+//! input's block, instruction by instruction; whatever refers into moved code is then led through the proven
+//! map. `docs/verification.md` lists what is proven and which changes are allowed.
+//!
+//! Every check is linear in the files' sizes, apart from sorting.
+
+mod blocks;
+mod check;
+mod code;
+mod counters;
+mod disassembly;
+mod dynamic;
+mod dynamic_tables;
+mod expected;
+mod flow;
+mod functions;
+mod jump_tables;
+mod kept_code;
+mod liveness;
+mod loaded;
+mod old_code;
+mod places;
+mod pointers;
+mod references;
+mod sections;
+mod segments;
+mod start_up;
+mod symbols;
+mod taken;
+mod unwind;
+mod unwind_rows;
+mod verdict;
+
+pub use verdict::{Finding, FindingKind, Verdict};
+
+use afterlink_image::Image;
+use check::Check;
+use code::Code;
+use expected::{Expected, Layout};
+use functions::Functions;
+use places::{Place, Places};
+use references::References;
+use rustc_hash::FxHashSet;
+use unwind::Unwinding;
+use unwind_rows::UnwindRows;
+
+/// How to check.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Findings listed in the verdict; the others are only counted.
+    pub max_findings: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { max_findings: 100 }
+    }
+}
+
+/// Checks that `output` is `input` rearranged. Never fails: what cannot be read is a finding.
+pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
+    let mut findings = segments::check(input, output);
+    let (found, matching) = sections::check(input, output);
+    findings.extend(found);
+    let (old_rows, new_rows) = rayon::join(|| read_unwinding(input), || read_unwinding(output));
+    let mut rows = Unwinding {
+        input: old_rows.unwrap_or_default(),
+        output: new_rows.unwrap_or_else(|fault| {
+            findings.push(Finding::new(FindingKind::Unwind, fault));
+            UnwindRows::default()
+        }),
+    };
+    let frames: Vec<(u64, u64)> = rows.input.entries.iter().map(|e| (e.start, e.end)).collect();
+    let functions = Functions::read(input, &frames);
+    let code = Code::decode(input, &functions);
+    let references = References::read(input);
+    let places = Places::read(input, output, &code, &functions, matching.displaced, &mut findings);
+    let check = Check { input, output, code, functions, references, places };
+    let layout = Layout::of(input);
+    rows.input.lead_personalities(|address| match check.place(address) {
+        Place::Moved(place) => place,
+        _ => address,
+    });
+    let (moved, rest) = rayon::join(
+        || blocks::check(&check, &layout),
+        || {
+            let mut findings = unwind::check(&check, &rows);
+            findings.extend(check_kept(&check, &layout));
+            findings
+        },
+    );
+    findings.extend(moved);
+    findings.extend(rest);
+    judge(&check, findings, options)
+}
+
+fn read_unwinding(image: &Image) -> Result<UnwindRows, String> {
+    unwind::table_address(image).map_or_else(|| Ok(UnwindRows::default()), |at| UnwindRows::read(image, at))
+}
+
+/// Everything that stays where it was, and the tables that are not loaded.
+fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
+    let mut expected: Vec<Expected> = Vec::new();
+    let demands = kept_code::expect(check, layout, &mut expected);
+    let mut findings = demands.findings;
+    findings.extend(pointers::expect(check, layout, &mut expected));
+    findings.extend(dynamic::expect(check, &mut expected));
+    let (faults, repeats) = dynamic::check_symbols(check);
+    dynamic_tables::expect(check, &repeats, &mut expected);
+    expected.extend(jump_tables::expect(check, layout));
+    let expected = expected::in_order(expected);
+
+    let (old_code, stubs) = old_code::check(check, layout, &demands.stubs);
+    let displaced = check.places.displaced.iter().map(|d| (d.start, d.end));
+    let left = check.places.moved.iter().chain(&stubs).copied().chain(displaced);
+    let mut apart: Vec<(u64, u64)> =
+        left.filter_map(|(start, end)| layout.offset(start).map(|at| (at, at + (end - start)))).collect();
+    apart.extend(segments::judged_ranges(check.input, check.output, layout));
+    apart.extend(dynamic::symbols_range(check, layout));
+    apart.sort_unstable();
+
+    findings.extend(loaded::check(check, layout, &expected, &apart));
+    findings.extend(old_code);
+    findings.extend(faults);
+    findings.extend(dynamic_tables::check(check, &repeats));
+    findings.extend(symbols::check(check));
+    findings.extend(check_entry(check));
+    findings
+}
+
+/// The program starts where it did.
+fn check_entry(check: &Check) -> Option<Finding> {
+    let entry = check.input.entry.get();
+    let wanted = match check.place(entry) {
+        Place::Moved(place) => place,
+        _ => entry,
+    };
+    let found = check.output.entry.get();
+    if check.places.counters.is_some() {
+        return start_up::check(check, wanted);
+    }
+    let what = format!("the program starts at {found:#x}, not at {wanted:#x}");
+    (found != wanted).then(|| Finding::new(FindingKind::EntryPoint, what).input(entry).output(found))
+}
+
+/// Names the functions of findings, counts, and shows the code of those that are listed.
+fn judge(check: &Check, mut findings: Vec<Finding>, options: &Options) -> Verdict {
+    let functions = &check.functions;
+    let mut faulty: FxHashSet<&str> = FxHashSet::default();
+    for finding in &mut findings {
+        if let Some(index) = finding.input.and_then(|address| functions.at(address.get())) {
+            faulty.insert(functions.rows[index].whole());
+            finding.function.clone_from(&functions.rows[index].name);
+        } else if let Some(address) = finding.input
+            && let Some(section) = check.input.section_at(address)
+        {
+            check.input.sections[section].name.clone_into(&mut finding.function);
+        }
+    }
+    let findings_omitted = findings.len().saturating_sub(options.max_findings);
+    findings.truncate(options.max_findings);
+    for finding in &mut findings {
+        finding.input_code = finding.input.map_or(Vec::new(), |a| disassembly::at(check.input, a.get()));
+        finding.output_code = finding.output.map_or(Vec::new(), |a| disassembly::at(check.output, a.get()));
+    }
+    Verdict {
+        functions_total: functions.rows.iter().filter(|f| !f.is_fragment()).count(),
+        functions_proven: functions
+            .rows
+            .iter()
+            .filter(|f| !f.is_fragment() && !faulty.contains(f.whole()))
+            .count(),
+        functions_moved: check.places.functions.len(),
+        instructions_moved: check.places.instructions_moved(),
+        findings,
+        findings_omitted,
+    }
+}

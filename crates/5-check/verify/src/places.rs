@@ -1,0 +1,353 @@
+//! The address map of the output, checked as far as it can be without looking at instructions, and spread to
+//! one output place for each moved instruction of the input. Everything else asks here where code went.
+//!
+//! The map is a hint: a wrong one leads to findings in `blocks`, which compares what stands at both places.
+
+use crate::code::{Code, Inst};
+use crate::counters::Counters;
+use crate::functions::Functions;
+use crate::verdict::{Finding, FindingKind};
+use afterlink_core::{AddressMap, address_map};
+use afterlink_image::{Image, Segment, elf};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// A block of the map.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    /// Start in the input; meaningless if `added`.
+    pub input: u64,
+    pub input_size: u32,
+    pub output_size: u32,
+    pub output: u64,
+    /// Code that is not the input's.
+    pub added: bool,
+}
+
+impl Block {
+    pub fn input_end(&self) -> u64 {
+        self.input.wrapping_add(u64::from(self.input_size))
+    }
+
+    pub fn output_end(&self) -> u64 {
+        self.output + u64::from(self.output_size)
+    }
+}
+
+/// A function of the map.
+pub(crate) struct MovedFunction {
+    pub entry: u64,
+    /// Its blocks in [`Places::blocks`].
+    pub blocks: Range<usize>,
+    /// Output start and end of each fragment.
+    pub fragments: Vec<(u64, u64)>,
+}
+
+/// A section of data that had to give way to the longer program header table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Displaced {
+    pub start: u64,
+    pub end: u64,
+    /// Its start in the output.
+    pub place: u64,
+}
+
+/// What became of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It is not in moved code and means what it meant.
+    Same,
+    /// The corresponding instruction stands here.
+    Moved(u64),
+    /// It lies in moved code where no instruction starts that has a counterpart.
+    Nowhere,
+}
+
+/// Where all moved code is.
+pub(crate) struct Places<'a> {
+    pub functions: Vec<MovedFunction>,
+    pub blocks: Vec<Block>,
+    /// Input ranges that moved, ascending, merged.
+    pub moved: Vec<(u64, u64)>,
+    /// Output ranges of all fragments, ascending.
+    pub fragments: Vec<(u64, u64)>,
+    /// Address and bytes of the output's segment with moved code.
+    pub new_start: u64,
+    pub new_bytes: &'a [u8],
+    /// Sections that moved without being code.
+    pub displaced: Vec<Displaced>,
+    /// Set for an instrumented output.
+    pub counters: Option<Counters>,
+    /// For each instruction of the input its place, from `new_start`, or a mark.
+    places: Vec<AtomicU32>,
+}
+
+const UNMOVED: u32 = u32::MAX;
+const NOWHERE: u32 = u32::MAX - 1;
+
+impl<'a> Places<'a> {
+    pub fn read(
+        input: &Image,
+        output: &Image<'a>,
+        code: &Code,
+        functions: &Functions,
+        displaced: Vec<Displaced>,
+        findings: &mut Vec<Finding>,
+    ) -> Self {
+        let map = read_map(output, findings);
+        let segment = new_segment(input, output);
+        let (new_start, new_bytes) = segment.map_or((0, &[][..]), |s| {
+            let start = s.offset.get() as usize;
+            (s.address.get(), output.bytes.get(start..start + s.file_size as usize).unwrap_or(&[]))
+        });
+        let mut places = Self {
+            functions: Vec::new(),
+            blocks: Vec::new(),
+            moved: Vec::new(),
+            fragments: Vec::new(),
+            new_start,
+            new_bytes,
+            displaced,
+            counters: Counters::find(output),
+            places: Vec::new(),
+        };
+        places.take_map(&map, findings);
+        drop(map);
+        places.check_overlaps(code, findings);
+        places.places = code.insts.par_iter().map(|_| AtomicU32::new(UNMOVED)).collect();
+        places.blocks.par_iter().filter(|b| !b.added).for_each(|block| places.align(code, block));
+        places.check_coverage(code, functions, findings);
+        places
+    }
+
+    /// Flattens the map; functions that do not fit the file are left out with a finding.
+    fn take_map(&mut self, map: &AddressMap, findings: &mut Vec<Finding>) {
+        let end = self.new_start + self.new_bytes.len() as u64;
+        for function in &map.functions {
+            let entry = function.entry.get();
+            let first = self.blocks.len();
+            let mut fragments = Vec::new();
+            let fits = function.fragments.iter().all(|fragment| {
+                let start = fragment.output.get();
+                let stop = start.checked_add(fragment.size);
+                let Some(stop) = stop.filter(|&stop| start >= self.new_start && stop <= end) else {
+                    return false;
+                };
+                fragments.push((start, stop));
+                let rows = &fragment.blocks;
+                rows.first().is_none_or(|b| b.output_offset == 0)
+                    && rows.iter().enumerate().all(|(i, block)| {
+                        let offset = u64::from(block.output_offset);
+                        let next = rows.get(i + 1).map_or(fragment.size, |b| u64::from(b.output_offset));
+                        let size = next.checked_sub(offset).and_then(|s| u32::try_from(s).ok());
+                        self.blocks.push(Block {
+                            input: block.input.map_or(0, |a| a.get()),
+                            input_size: block.input_size,
+                            output_size: size.unwrap_or(0),
+                            output: start.wrapping_add(offset),
+                            added: block.input.is_none(),
+                        });
+                        size.is_some()
+                    })
+            });
+            if fits {
+                self.functions.push(MovedFunction { entry, blocks: first..self.blocks.len(), fragments });
+            } else {
+                self.blocks.truncate(first);
+                findings.push(
+                    Finding::new(
+                        FindingKind::Map,
+                        "the map puts the function outside the segment of moved code",
+                    )
+                    .input(entry),
+                );
+            }
+        }
+    }
+
+    /// No input byte may be moved twice, and no output byte may belong to two blocks.
+    fn check_overlaps(&mut self, code: &Code, findings: &mut Vec<Finding>) {
+        let mut inputs: Vec<(u64, u64)> = Vec::with_capacity(self.blocks.len());
+        for block in self.blocks.iter_mut().filter(|b| !b.added) {
+            let section = code.section_at(block.input);
+            if block.input_size == 0 || section.is_none_or(|s| block.input_end() > s.end) {
+                findings.push(
+                    Finding::new(FindingKind::Map, "the map names a block that is no code of the input")
+                        .input(block.input)
+                        .output(block.output),
+                );
+                block.added = true;
+            } else {
+                inputs.push((block.input, block.input_end()));
+            }
+        }
+        inputs.par_sort_unstable();
+        if let Some(pair) = inputs.windows(2).find(|p| p[0].1 > p[1].0) {
+            findings.push(Finding::new(FindingKind::Map, "the map moves this code twice").input(pair[1].0));
+            // No instruction would have one place; without the map everything else is compared unmoved.
+            self.functions.clear();
+            self.blocks.clear();
+            return;
+        }
+        for (start, end) in inputs {
+            match self.moved.last_mut() {
+                Some(last) if last.1 >= start => last.1 = last.1.max(end),
+                _ => self.moved.push((start, end)),
+            }
+        }
+        self.fragments = self.functions.iter().flat_map(|f| f.fragments.iter().copied()).collect();
+        self.fragments.sort_unstable();
+        for pair in self.fragments.windows(2).filter(|p| p[0].1 > p[1].0) {
+            findings.push(Finding::new(FindingKind::Map, "two moved fragments overlap").output(pair[1].0));
+        }
+    }
+
+    /// A function moves whole: what the map leaves out of it must be padding.
+    fn check_coverage(&self, code: &Code, functions: &Functions, findings: &mut Vec<Finding>) {
+        for function in functions.rows.iter().filter(|f| f.has_symbol) {
+            let (mut at, end) = (function.start, function.end);
+            let mut left_out = None;
+            let mut moved = 0;
+            let first = self.moved.partition_point(|m| m.1 <= at);
+            for &(start, stop) in self.moved[first..].iter().take_while(|m| m.0 < end) {
+                moved += stop.min(end) - start.max(at);
+                left_out = left_out.or_else(|| first_code(code, at, start));
+                at = stop;
+            }
+            left_out = left_out.or_else(|| first_code(code, at, end));
+            if let (Some(address), true) = (left_out, moved > 0) {
+                findings.push(
+                    Finding::new(FindingKind::Map, "the map leaves out a part of the function")
+                        .input(address),
+                );
+            }
+        }
+        for function in &self.functions {
+            if functions.rows.binary_search_by_key(&function.entry, |f| f.start).is_err() {
+                findings.push(
+                    Finding::new(
+                        FindingKind::Map,
+                        "the map names a function that neither symbols nor unwind entries know",
+                    )
+                    .input(function.entry),
+                );
+            }
+        }
+    }
+
+    /// Gives each instruction of a block its place.
+    fn align(&self, code: &Code, block: &Block) {
+        let range = code.range(block.input, block.input_end());
+        let insts = &code.insts[range.clone()];
+        let shape = Shape::of(insts);
+        let mut at = block.output - self.new_start;
+        for (i, index) in range.enumerate() {
+            // Padding behind a branch is never reached; padding that control runs through means what follows.
+            let unreached = shape.ends && i > shape.body || at >= u64::from(NOWHERE);
+            self.places[index].store(if unreached { NOWHERE } else { at as u32 }, Relaxed);
+            if i < shape.body {
+                let behind_prefix = i > 0 && insts[i - 1].is_prefix();
+                if let Some(counters) = self.counters.as_ref().filter(|_| !behind_prefix) {
+                    at += counters.len_at(self.new_bytes, at, self.new_start);
+                }
+                at += u64::from(insts[i].len);
+            }
+        }
+    }
+
+    /// Where the instruction with that index went, if it moved.
+    pub fn of_inst(&self, index: usize) -> Place {
+        match self.places[index].load(Relaxed) {
+            UNMOVED => Place::Same,
+            NOWHERE => Place::Nowhere,
+            at => Place::Moved(self.new_start + u64::from(at)),
+        }
+    }
+
+    /// What became of an address of the input.
+    pub fn of(&self, code: &Code, address: u64) -> Place {
+        if !code.holds(address) {
+            let section = self.displaced.iter().find(|d| address >= d.start && address < d.end);
+            return section.map_or(Place::Same, |d| Place::Moved(d.place + (address - d.start)));
+        }
+        match code.index_at(address) {
+            Some(index) => self.of_inst(index),
+            None if self.is_moved(address) => Place::Nowhere,
+            None => Place::Same,
+        }
+    }
+
+    /// Moved instructions with a counterpart.
+    pub fn instructions_moved(&self) -> usize {
+        self.places.par_iter().filter(|place| place.load(Relaxed) < NOWHERE).count()
+    }
+
+    /// Whether the byte at `address` of the input belongs to moved code.
+    pub fn is_moved(&self, address: u64) -> bool {
+        let after = self.moved.partition_point(|m| m.0 <= address);
+        after > 0 && address < self.moved[after - 1].1
+    }
+
+    /// The fragment that holds an output address.
+    pub fn fragment_at(&self, output: u64) -> Option<(u64, u64)> {
+        let index = self.fragments.partition_point(|f| f.0 <= output).checked_sub(1)?;
+        Some(self.fragments[index]).filter(|f| output < f.1)
+    }
+
+    /// Bytes of the new segment from an output address on.
+    pub fn output_bytes(&self, address: u64) -> &'a [u8] {
+        let at = address.checked_sub(self.new_start).and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.new_bytes.get(at..)).unwrap_or(&[])
+    }
+}
+
+/// How a block's instructions are used: so many that stay, then maybe a branch, then padding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// Instructions before the branch or the padding.
+    pub body: usize,
+    /// Whether an instruction follows the body that does not simply go on.
+    pub ends: bool,
+}
+
+impl Shape {
+    pub fn of(insts: &[Inst]) -> Self {
+        if let Some(body) = insts.iter().position(Inst::ends_block) {
+            return Self { body, ends: true };
+        }
+        let body = insts.iter().rposition(|i| !i.is_nop()).map_or(0, |i| i + 1);
+        Self { body, ends: false }
+    }
+}
+
+/// The first instruction, or undecoded byte, in a range that is no padding.
+fn first_code(code: &Code, start: u64, end: u64) -> Option<u64> {
+    if start >= end {
+        return None;
+    }
+    let range = code.range(start, end);
+    let mut at = start;
+    for inst in &code.insts[range] {
+        if !inst.is_padding() {
+            return Some(at);
+        }
+        at += u64::from(inst.len);
+    }
+    (at < end).then_some(at)
+}
+
+fn read_map(output: &Image, findings: &mut Vec<Finding>) -> AddressMap {
+    let Some(section) = output.section_named(address_map::SECTION) else { return AddressMap::default() };
+    AddressMap::decode(output.section_bytes(section)).unwrap_or_else(|error| {
+        findings.push(Finding::new(FindingKind::Map, error.what));
+        AddressMap::default()
+    })
+}
+
+/// The output's segment of code that the input does not have.
+fn new_segment<'s>(input: &Image, output: &'s Image) -> Option<&'s Segment> {
+    let end = input.loaded_end();
+    let is_new = |s: &&Segment| s.kind == elf::PT_LOAD.0 && s.flags & elf::PF_X.0 != 0 && s.address >= end;
+    output.segments.iter().find(is_new)
+}

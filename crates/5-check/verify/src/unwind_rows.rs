@@ -1,0 +1,297 @@
+//! `.eh_frame` as what it says at each address: rows with the rules for the caller's frame and registers.
+//! Two rows are equal if their byte strings are; a row's string holds the CFA rule, every register's rule, the
+//! size of pushed arguments, and the entry's personality, language data, signal mark and return column.
+
+use afterlink_image::{Image, elf};
+use gimli::{
+    BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, EhFrame, EndianSlice, FrameDescriptionEntry,
+    LittleEndian, Pointer, RegisterRule, UnwindContext, UnwindExpression, UnwindSection,
+};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+type Entry<'a> = FrameDescriptionEntry<Slice<'a>>;
+
+/// Entries that one thread follows at a time.
+const CHUNK: usize = 128;
+
+/// A stretch of code with one row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub start: u64,
+    pub end: u64,
+    row: (u32, u32),
+}
+
+/// An unwind entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FrameEntry {
+    pub start: u64,
+    pub end: u64,
+    /// Address of the entry itself.
+    pub address: u64,
+    /// It names language data (landing pads).
+    pub has_lsda: bool,
+}
+
+/// All rows of a file.
+#[derive(Default)]
+pub(crate) struct UnwindRows {
+    /// Ascending; equal neighbours are one.
+    pub spans: Vec<Span>,
+    /// Ascending by start.
+    pub entries: Vec<FrameEntry>,
+    strings: Vec<u8>,
+}
+
+impl UnwindRows {
+    /// Reads the unwind table that stands at `address`, up to the end of its section.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub fn read(image: &Image, address: u64) -> Result<Self, String> {
+        let Some(id) = image.section_at(afterlink_core::InputAddr(address)) else {
+            return Err("the unwind table lies in no section".to_owned());
+        };
+        let section = &image.sections[id];
+        let bytes = image.section_bytes(id);
+        let bytes = bytes.get((address - section.address.get()) as usize..).unwrap_or(&[]);
+        let table = Table {
+            frame: EhFrame::new(bytes, LittleEndian),
+            bases: bases(image, address),
+            address,
+            size: bytes.len(),
+        };
+        let entries = table.entries().map_err(|e| format!("the unwind table is damaged: {e}"))?;
+        let parts: Vec<Self> = entries
+            .par_chunks(CHUNK)
+            .map(|chunk| table.rows(chunk))
+            .collect::<Result<_, _>>()
+            .map_err(|e| format!("an unwind entry cannot be followed: {e}"))?;
+        Ok(Self::join(parts))
+    }
+
+    fn join(parts: Vec<Self>) -> Self {
+        let mut all = Self::default();
+        let mut spans = Vec::new();
+        for part in parts {
+            let base = all.strings.len() as u32;
+            spans.extend(part.spans.iter().map(|s| Span { row: (base + s.row.0, s.row.1), ..*s }));
+            all.entries.extend(part.entries);
+            all.strings.extend(part.strings);
+        }
+        all.entries.sort_unstable();
+        spans.sort_by_key(|s| s.start);
+        for span in spans {
+            match all.spans.last() {
+                Some(last) if last.end == span.start && all.string(last) == all.string(&span) => {
+                    let index = all.spans.len() - 1;
+                    all.spans[index].end = span.end;
+                }
+                _ => all.spans.push(span),
+            }
+        }
+        all
+    }
+
+    /// Replaces the address of each personality routine that rows name directly.
+    pub fn lead_personalities(&mut self, place: impl Fn(u64) -> u64) {
+        for span in &self.spans {
+            let Some([tag, address @ ..]) =
+                self.strings.get_mut(span.row.0 as usize..).and_then(|s| s.get_mut(..9))
+            else {
+                continue;
+            };
+            if *tag == DIRECT {
+                let old = u64::from_le_bytes((&*address).try_into().unwrap_or_default());
+                address.copy_from_slice(&place(old).to_le_bytes());
+            }
+        }
+    }
+
+    /// Start of the entry that covers `address`.
+    pub fn entry_at(&self, address: u64) -> Option<u64> {
+        let index = self.entries.partition_point(|e| e.start <= address).checked_sub(1)?;
+        let entry = &self.entries[index];
+        (address < entry.end).then_some(entry.start)
+    }
+
+    /// The row of a span, as bytes that compare.
+    pub fn string(&self, span: &Span) -> &[u8] {
+        &self.strings[span.row.0 as usize..][..span.row.1 as usize]
+    }
+
+    /// Index of the first span that ends behind `address`; `hint` is where the last search ended.
+    pub fn seek(&self, hint: usize, address: u64) -> usize {
+        let fits = |i: usize| {
+            self.spans.get(i).is_none_or(|s| s.end > address) && (i == 0 || self.spans[i - 1].end <= address)
+        };
+        let near = (hint..(hint + 3).min(self.spans.len() + 1)).find(|&i| fits(i));
+        near.unwrap_or_else(|| self.spans.partition_point(|s| s.end <= address))
+    }
+
+    /// The row at `address` and up to where nothing changes.
+    pub fn at(&self, hint: &mut usize, address: u64) -> (Option<&[u8]>, u64) {
+        *hint = self.seek(*hint, address);
+        match self.spans.get(*hint) {
+            Some(span) if span.start <= address => (Some(self.string(span)), span.end),
+            Some(span) => (None, span.start),
+            None => (None, u64::MAX),
+        }
+    }
+
+    /// Whether the code at `address` has language data.
+    pub fn has_lsda(&self, address: u64) -> bool {
+        let index = self.entries.partition_point(|e| e.start <= address);
+        index > 0 && self.entries[index - 1].has_lsda && address < self.entries[index - 1].end
+    }
+}
+
+fn bases(image: &Image, frame: u64) -> BaseAddresses {
+    let start = |name: &str| image.section_named(name).map_or(0, |id| image.sections[id].address.get());
+    let header = image.segments.iter().find(|s| s.kind == elf::PT_GNU_EH_FRAME.0);
+    BaseAddresses::default()
+        .set_eh_frame(frame)
+        .set_eh_frame_hdr(header.map_or(0, |s| s.address.get()))
+        .set_text(start(".text"))
+        .set_got(start(".got"))
+}
+
+struct Table<'a> {
+    frame: EhFrame<Slice<'a>>,
+    bases: BaseAddresses,
+    address: u64,
+    size: usize,
+}
+
+impl<'a> Table<'a> {
+    fn entries(&self) -> gimli::Result<Vec<Entry<'a>>> {
+        let mut common: FxHashMap<usize, CommonInformationEntry<Slice<'a>>> = FxHashMap::default();
+        let mut found = Vec::new();
+        let mut work = 0;
+        let mut entries = self.frame.entries(&self.bases);
+        while let Some(entry) = entries.next()? {
+            let CieOrFde::Fde(partial) = entry else { continue };
+            let entry = partial.parse(|frame, bases, offset| {
+                if let Some(entry) = common.get(&offset.0) {
+                    return Ok(entry.clone());
+                }
+                let entry = frame.cie_from_offset(bases, offset)?;
+                common.insert(offset.0, entry.clone());
+                Ok(entry)
+            })?;
+            // A damaged table could make every small entry repeat a huge common part.
+            work += entry.cie().entry_len();
+            if work > limit(self.size) {
+                return Err(gimli::Error::TooManyRegisterRules);
+            }
+            // Linkers leave entries of dropped functions with an empty range or at address zero.
+            if entry.len() > 0 && entry.initial_address() > 0 {
+                found.push(entry);
+            }
+        }
+        Ok(found)
+    }
+
+    fn rows(&self, entries: &[Entry<'a>]) -> gimli::Result<UnwindRows> {
+        let mut rows = UnwindRows::default();
+        let mut context = UnwindContext::new();
+        let limit = limit(entries.iter().map(|e| e.entry_len()).sum());
+        for entry in entries {
+            let (start, end) = (entry.initial_address(), entry.end_address());
+            let address = self.address + entry.offset() as u64;
+            rows.entries.push(FrameEntry { start, end, address, has_lsda: entry.lsda().is_some() });
+            let mut table = entry.rows(&self.frame, &self.bases, &mut context)?;
+            while let Some(row) = table.next_row()? {
+                let (start, end) = (row.start_address(), row.end_address());
+                if start >= end {
+                    continue;
+                }
+                let from = rows.strings.len() as u32;
+                write_entry(&mut rows.strings, entry);
+                self.write_row(&mut rows.strings, row)?;
+                let row = (from, rows.strings.len() as u32 - from);
+                rows.spans.push(Span { start, end, row });
+                if rows.strings.len() > limit {
+                    return Err(gimli::Error::TooManyRegisterRules);
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    fn write_row(&self, out: &mut Vec<u8>, row: &gimli::UnwindTableRow<usize>) -> gimli::Result<()> {
+        out.extend_from_slice(&row.saved_args_size().to_le_bytes());
+        match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => {
+                out.push(0);
+                out.extend_from_slice(&register.0.to_le_bytes());
+                out.extend_from_slice(&offset.to_le_bytes());
+            }
+            CfaRule::Expression(expression) => {
+                out.push(1);
+                self.write_expression(out, expression)?;
+            }
+        }
+        let mut registers: Vec<_> = row.registers().collect();
+        registers.sort_by_key(|(register, _)| register.0);
+        for (register, rule) in registers {
+            out.extend_from_slice(&register.0.to_le_bytes());
+            let mut number = |tag: u8, value: u64| {
+                out.push(tag);
+                out.extend_from_slice(&value.to_le_bytes());
+            };
+            match rule {
+                RegisterRule::Undefined => number(0, 0),
+                RegisterRule::SameValue => number(1, 0),
+                RegisterRule::Offset(offset) => number(2, *offset as u64),
+                RegisterRule::ValOffset(offset) => number(3, *offset as u64),
+                RegisterRule::Register(register) => number(4, u64::from(register.0)),
+                RegisterRule::Expression(expression) => {
+                    out.push(5);
+                    self.write_expression(out, expression)?;
+                }
+                RegisterRule::ValExpression(expression) => {
+                    out.push(6);
+                    self.write_expression(out, expression)?;
+                }
+                RegisterRule::Architectural => number(7, 0),
+                RegisterRule::Constant(value) => number(8, *value),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_expression(&self, out: &mut Vec<u8>, expression: &UnwindExpression<usize>) -> gimli::Result<()> {
+        let bytes = expression.get(&self.frame)?.0.slice();
+        out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        out.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// Bytes that following so many bytes of entries may cost; real ones need a tenth of it.
+fn limit(size: usize) -> usize {
+    (size + 4096) * 512
+}
+
+/// Marks a pointer that is the address itself.
+const DIRECT: u8 = 1;
+
+/// What an entry says about all of its rows; first its personality routine.
+fn write_entry(out: &mut Vec<u8>, entry: &Entry) {
+    let mut pointer = |pointer: Option<Pointer>| {
+        let (tag, address) = match pointer {
+            None => (0, 0),
+            Some(Pointer::Direct(address)) => (DIRECT, address),
+            Some(Pointer::Indirect(address)) => (2, address),
+        };
+        out.push(tag);
+        out.extend_from_slice(&address.to_le_bytes());
+    };
+    pointer(entry.personality());
+    pointer(entry.lsda());
+    out.push(u8::from(entry.is_signal_trampoline()));
+    out.extend_from_slice(&entry.cie().return_address_register().0.to_le_bytes());
+}

@@ -1,0 +1,1 @@
+//! Empty: this package only names where the SQLite sources come from.

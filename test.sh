@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Runs all tests. Installs first what they need beyond Rust and gcc (Debian 12, with its security updates).
+# Arguments go to cargo: ./test.sh -p afterlink-testkit --test cases -- jump_table
+set -euo pipefail
+cd "$(dirname "$0")"
+
+packages=(
+    gcc gcc-12 libc6-dev binutils # the cases' compilers and linkers
+    clang-22 lld-22 llvm-22
+    bolt-22                   # profiles go both ways between it and afterlink
+    elfutils patchelf         # outputs survive them
+    gdb                       # unwinds out of split functions
+)
+
+missing=()
+for package in "${packages[@]}"; do
+    status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$status" = installed ] || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+    echo "installing ${missing[*]}" >&2
+    as_root=()
+    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+    "${as_root[@]}" apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+if [ $# -gt 0 ]; then
+    exec cargo test "$@"
+fi
+# --no-fail-fast: one failing crate does not hide what the others have to say.
+exec cargo test --workspace --no-fail-fast

@@ -1,0 +1,112 @@
+/* The names on the stack from inside of a signal handler: the interrupted instruction is the faulting one itself, in the
+   middle of a prologue, an epilogue, a leaf, a loop; each needs the row of exactly that instruction. */
+#define _GNU_SOURCE
+#include "case.h"
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unwind.h>
+
+static sigjmp_buf back;
+static unsigned steps, traced;
+static unsigned long lowest = ~0ul;
+
+struct names { char text[400]; int interrupted; };
+
+static _Unwind_Reason_Code one_frame(struct _Unwind_Context *context, void *argument) {
+    struct names *names = argument;
+    int before = 0;
+    unsigned long at = _Unwind_GetIPInfo(context, &before);
+    Dl_info info;
+    const char *name = dladdr((void *)(at - !before), &info) && info.dli_sname ? info.dli_sname : "?";
+    if (strlen(names->text) + strlen(name) + 2 < sizeof names->text) {
+        strcat(names->text, " ");
+        strcat(names->text, name);
+    }
+    names->interrupted |= before;
+    return strcmp(name, "main") ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+NOINLINE int faults(int *where, int x) {
+    int kept = (int)opaque((unsigned)x);
+    if (x > 2)
+        *where = x;
+    return kept;
+}
+NOINLINE int outer_fault(int x) { return faults(NULL, x) + 1; }
+
+static void on_fault(int signal, siginfo_t *info, void *context) {
+    struct names names = {"", 0};
+    (void)signal, (void)info, (void)context;
+    _Unwind_Backtrace(one_frame, &names);
+    printf("fault:%s\n", strstr(names.text, " faults"));
+    siglongjmp(back, 1);
+}
+
+/* Single steps: after every instruction of `stepped` and what it calls the whole stack is walked. */
+static void on_step(int signal, siginfo_t *info, void *argument) {
+    ucontext_t *context = argument;
+    struct names names = {"", 0};
+    Dl_info at;
+    (void)signal, (void)info;
+    steps++;
+    if (!dladdr((void *)context->uc_mcontext.gregs[REG_RIP], &at) || !at.dli_sname)
+        return;
+    if (strcmp(at.dli_sname, "stepped") && strcmp(at.dli_sname, "inner"))
+        return;
+    _Unwind_Backtrace(one_frame, &names);
+    const char *tail = strstr(names.text, " inner stepped main");
+    if (!tail)
+        tail = strstr(names.text, " stepped main");
+    if (!tail)
+        printf("lost in %s:%s\n", at.dli_sname, names.text);
+    else
+        traced++;
+    if ((unsigned long)context->uc_mcontext.gregs[REG_RSP] < lowest)
+        lowest = (unsigned long)context->uc_mcontext.gregs[REG_RSP];
+}
+
+NOINLINE unsigned inner(unsigned x, unsigned y) {
+    unsigned a = opaque(x + 1), b = opaque(y + 2), c = opaque(x ^ y);
+    volatile unsigned room[40];
+    for (unsigned i = 0; i < 4; i++) {
+        room[i] = a * b;
+        if (__builtin_expect(room[i] == 1234567, 0))
+            c = (unsigned)faults(NULL, 1);
+        a += c;
+    }
+    return a + room[x % 4];
+}
+
+NOINLINE unsigned stepped(unsigned x) {
+    unsigned sum = x;
+    for (unsigned i = 0; i < 3; i++)
+        sum = mix(sum, inner(sum, i) + inner(i, sum));
+    return sum;
+}
+
+static void trap_flag(int on) {
+    unsigned long flags;
+    __asm__ volatile("subq $128, %%rsp; pushfq; popq %0; addq $128, %%rsp" : "=r"(flags));
+    flags = on ? flags | 0x100 : flags & ~0x100ul;
+    __asm__ volatile("subq $128, %%rsp; pushq %0; popfq; addq $128, %%rsp" : : "r"(flags) : "cc");
+}
+
+int main(void) {
+    struct sigaction action = {0};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &action, NULL);
+    action.sa_sigaction = on_step;
+    sigaction(SIGTRAP, &action, NULL);
+    if (sigsetjmp(back, 1) == 0)
+        outer_fault((int)opaque(3));
+    trap_flag(1);
+    unsigned sum = stepped(opaque(5));
+    trap_flag(0);
+    printf("%d %d %d %08x\n", steps > 100, traced > 100, lowest != ~0ul, sum);
+    return 0;
+}

@@ -1,0 +1,67 @@
+/* C with -fexceptions: variables with a cleanup, unwound by thread cancellation, pthread_exit and a forced unwind
+   through many frames. Functions with landing pads have a language-specific table. */
+#include "case.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static unsigned cleaned;
+static int ready[2];
+static void clean(unsigned *what) { cleaned = mix(cleaned, *what); }
+#define CLEANED __attribute__((cleanup(clean)))
+
+NOINLINE void leave(unsigned how) {
+    CLEANED unsigned mine = 100 + how;
+    if (how == 1)
+        pthread_exit(NULL);
+    if (how == 2)
+        for (;;) {
+            char byte = 1;
+            if (write(ready[1], &byte, 1) == 1)
+                pause();
+        }
+    mine++;
+}
+NOINLINE unsigned nested(unsigned depth, unsigned how) {
+    CLEANED unsigned mine = depth;
+    if (depth == 0) {
+        leave(how);
+        return mine;
+    }
+    unsigned below = nested(depth - 1, how);
+    if (__builtin_expect(below > 1000000, 0)) {
+        CLEANED unsigned rare = below;
+        leave(0);
+        below ^= rare;
+    }
+    return below + mine;
+}
+/* No cleanup: moved like any other function, and unwound through. */
+NOINLINE unsigned between(unsigned depth, unsigned how) {
+    volatile unsigned room[100];
+    room[depth] = nested(depth, how);
+    return room[depth] + 1;
+}
+static void *thread(void *argument) {
+    unsigned how = *(unsigned *)argument;
+    between(how + 3, how);
+    return NULL;
+}
+
+int main(void) {
+    if (pipe(ready))
+        return 1;
+    for (unsigned how = 0; how < 3; how++) {
+        pthread_t id;
+        void *result = NULL;
+        pthread_create(&id, NULL, thread, &how);
+        if (how == 2) {
+            char byte;
+            if (read(ready[0], &byte, 1) == 1)
+                pthread_cancel(id);
+        }
+        pthread_join(id, &result);
+        printf("%d %08x\n", result == PTHREAD_CANCELED, cleaned);
+    }
+    return 0;
+}

@@ -1,0 +1,147 @@
+//! Inputs that can't be rewritten: each is answered with one line that names the file, what is wrong and the next step, by
+//! every command that takes a program, and nothing is written.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use afterlink_testkit::sandbox::{Sandbox, assert_clear_error, built};
+
+fn program() -> Vec<u8> {
+    fs::read(built("tiny", "gcc -O2")).unwrap()
+}
+
+/// Asserts that `info`, `optimize` and `instrument` each refuse `input` clearly, with `words`, and write nothing.
+#[track_caller]
+fn assert_refused(sandbox: &Sandbox, input: &Path, words: &[&str]) {
+    let input = input.to_str().unwrap();
+    let before = sandbox.files();
+    let mut with_name = words.to_vec();
+    with_name.push(Path::new(input).file_name().unwrap().to_str().unwrap());
+    let optimize = sandbox.afterlink(&["optimize", input, "--scope", "all", "-o", "out"]);
+    assert_clear_error(&optimize, &with_name);
+    let instrument = sandbox.afterlink(&["instrument", input, "-o", "out", "--counters", "counters"]);
+    assert_clear_error(&instrument, &with_name);
+    // What `info` finds of a program that can be read but not rewritten is its answer, not its failure.
+    let info = sandbox.afterlink(&["info", input]);
+    assert_eq!(info.exit, 1, "{}", info.stderr());
+    let said = info.stdout() + &info.stderr();
+    assert!(words.iter().all(|w| said.to_lowercase().contains(&w.to_lowercase())), "{words:?}: {said}");
+    assert_eq!(sandbox.files(), before);
+}
+
+fn refuse_bytes(bytes: &[u8], words: &[&str]) {
+    let sandbox = Sandbox::default();
+    let input = sandbox.put("input-program", bytes);
+    assert_refused(&sandbox, &input, words);
+}
+
+fn with_byte(at: usize, value: u8) -> Vec<u8> {
+    let mut bytes = program();
+    bytes[at] = value;
+    bytes
+}
+
+#[test]
+fn no_elf_file() {
+    for bytes in [&b"#!/bin/sh\nexit 0\n"[..], b"", b"\x7fEL", &[0; 5000]] {
+        refuse_bytes(bytes, &["not an ELF file"]);
+    }
+}
+
+#[test]
+fn another_class_byte_order_or_machine() {
+    refuse_bytes(&with_byte(4, 1), &["32-bit"]);
+    refuse_bytes(&with_byte(5, 2), &["big-endian"]);
+    refuse_bytes(&with_byte(18, 183), &["aarch64"]);
+    refuse_bytes(&with_byte(18, 243), &["risc-v"]);
+    refuse_bytes(&with_byte(18, 21), &["machine 21"]);
+}
+
+#[test]
+fn another_kind_of_elf_file() {
+    refuse_bytes(&with_byte(16, 4), &["core dump"]);
+    let sandbox = Sandbox::default();
+    let object = built("tiny", "gcc -O2").with_file_name("main.o");
+    assert_refused(&sandbox, &object, &["object file"]);
+    let library = built("plugin", "gcc -O2").with_file_name("plugin.so");
+    assert_refused(&sandbox, &library, &["shared object"]);
+}
+
+#[test]
+fn no_relocations_kept() {
+    let sandbox = Sandbox::default();
+    let objects = built("tiny", "gcc -O2").with_file_name("main.o");
+    let linked = sandbox.run(Command::new("gcc-12").arg(objects).args(["-o", "plain"]));
+    assert_eq!(linked.exit, 0, "{}", linked.stderr());
+    assert_refused(&sandbox, &sandbox.path("plain"), &["relocations", "--emit-relocs"]);
+}
+
+#[test]
+fn stripped() {
+    // eu-strip keeps the symbols that kept relocations name: its output is not stripped.
+    for tool in ["strip", "llvm-strip-22"] {
+        let sandbox = Sandbox::default();
+        sandbox.put("stripped", &program());
+        assert_eq!(sandbox.run(Command::new(tool).arg("stripped")).exit, 0);
+        assert_refused(&sandbox, &sandbox.path("stripped"), &["stripped"]);
+    }
+}
+
+#[test]
+fn already_processed() {
+    let sandbox = Sandbox::default();
+    sandbox.put("in", &program());
+    let first = sandbox.afterlink(&["optimize", "in", "--scope", "all", "-o", "done"]);
+    assert_eq!(first.exit, 0, "{}", first.stderr());
+    assert_refused(&sandbox, &sandbox.path("done"), &["already", "afterlink"]);
+}
+
+/// The section headers stand at the end of the file, so that every cut takes some of them.
+#[test]
+fn cut_short_anywhere() {
+    for variant in ["gcc -O2", "clang -O2 -fuse-ld=lld"] {
+        let bytes = fs::read(built("tiny", variant)).unwrap();
+        let sandbox = Sandbox::default();
+        for keep in (0..bytes.len()).step_by(64) {
+            let name = format!("cut-at-{keep}");
+            sandbox.put(&name, &bytes[..keep]);
+            let optimize = sandbox.afterlink(&["optimize", &name, "--scope", "all", "-o", "out"]);
+            assert_clear_error(&optimize, &[&name]);
+            let info = sandbox.afterlink(&["info", &name]);
+            assert_eq!(info.exit, 1, "{name}: {}", info.stderr());
+            assert!(!info.stderr().contains("panicked"), "{name}: {}", info.stderr());
+            fs::remove_file(sandbox.path(&name)).unwrap();
+        }
+        assert!(sandbox.files().is_empty());
+    }
+}
+
+#[test]
+fn what_can_not_be_read() {
+    let sandbox = Sandbox::default();
+    assert_refused(&sandbox, &sandbox.path("absent"), &[]);
+    fs::create_dir(sandbox.path("folder")).unwrap();
+    assert_refused(&sandbox, &sandbox.path("folder"), &["directory"]);
+    assert_refused(&sandbox, Path::new("/dev/null"), &["no regular file"]);
+    assert_refused(&sandbox, &sandbox.path("absent/deeper"), &[]);
+    // Nobody writes into this pipe: a command that opened it would wait for ever.
+    assert_eq!(sandbox.run(Command::new("mkfifo").arg("pipe")).exit, 0);
+    assert_refused(&sandbox, &sandbox.path("pipe"), &["no regular file"]);
+    let file = sandbox.put("file", b"");
+    assert_refused(&sandbox, &file.join("below-a-file"), &[]);
+}
+
+/// An error of the command line is told by another exit code.
+#[test]
+fn wrong_arguments() {
+    let sandbox = Sandbox::default();
+    for arguments in [&["optimize"][..], &["no-such-command"], &["info", "--no-such-option", "x"], &[]] {
+        let outcome = sandbox.afterlink(arguments);
+        assert_eq!(outcome.exit, 2, "{arguments:?}");
+        assert!(outcome.stderr().contains("Usage"), "{}", outcome.stderr());
+    }
+    let outcome = sandbox.afterlink(&["optimize", "x", "-o", "y", "--skip-functions", "("]);
+    assert_ne!(outcome.exit, 0);
+    assert!(outcome.stderr().contains("--skip-functions"), "{}", outcome.stderr());
+}

@@ -1,0 +1,109 @@
+//! Profiles that don't fit: empty, damaged, of another program, of another build. Each is said in one line with numbers.
+
+use std::fs;
+
+use afterlink_testkit::sandbox::{Sandbox, assert_clear_error, built};
+
+fn sandbox_with_program() -> Sandbox {
+    let sandbox = Sandbox::default();
+    sandbox.put("in", &fs::read(built("hot_loop", "gcc -O2")).unwrap());
+    sandbox
+}
+
+fn optimize_by(sandbox: &Sandbox, profile: &str) -> afterlink_testkit::execute::Outcome {
+    sandbox.afterlink(&["optimize", "in", "--profile", profile, "-o", "out"])
+}
+
+/// The profile of a run of the instrumented program, as text.
+fn recorded(sandbox: &Sandbox) -> String {
+    let instrument = sandbox.afterlink(&["instrument", "in", "-o", "counted", "--counters", "counters"]);
+    assert_eq!(instrument.exit, 0, "{}", instrument.stderr());
+    assert_eq!(sandbox.run(&mut std::process::Command::new(sandbox.path("counted"))).exit, 0);
+    let convert = sandbox.afterlink(&["profile", "convert", "counters", "-o", "recorded.fdata"]);
+    assert_eq!(convert.exit, 0, "{}", convert.stderr());
+    fs::read_to_string(sandbox.path("recorded.fdata")).unwrap()
+}
+
+#[test]
+fn empty() {
+    let sandbox = sandbox_with_program();
+    sandbox.put("empty", b"");
+    assert_clear_error(&optimize_by(&sandbox, "empty"), &["empty"]);
+    assert_clear_error(&optimize_by(&sandbox, "absent"), &["absent"]);
+    assert!(!sandbox.path("out").exists());
+}
+
+#[test]
+fn of_another_program() {
+    let sandbox = sandbox_with_program();
+    sandbox.put("foreign", b"1 somewhere 0 1 elsewhere 0 0 7\n1 elsewhere 4 1 elsewhere 8 0 700\n");
+    assert_clear_error(&optimize_by(&sandbox, "foreign"), &["2", "names"]);
+    assert!(!sandbox.path("out").exists());
+}
+
+#[test]
+fn partly_of_another_build() {
+    let sandbox = sandbox_with_program();
+    let mut text = recorded(&sandbox);
+    text.push_str("1 removed 0 1 renamed 0 0 7\n1 sieve ffff 1 sieve fff0 0 12\n");
+    sandbox.put("stale", text.as_bytes());
+    let outcome = optimize_by(&sandbox, "stale");
+    assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+    let said = outcome.stdout();
+    let line = said.lines().find(|l| l.starts_with("profile")).expect("a line about the profile");
+    assert!(line.contains(" of ") && line.contains('%'), "{line}");
+    assert!(!line.contains("100.0 %"), "the records that don't fit are not told: {line}");
+}
+
+#[test]
+fn damaged() {
+    let sandbox = sandbox_with_program();
+    let text = recorded(&sandbox);
+    let lines = text.lines().count();
+    sandbox.put("damaged", format!("{text}1 sieve zz 1 sieve 10 0 5\n").as_bytes());
+    assert_clear_error(&optimize_by(&sandbox, "damaged"), &["damaged", &format!("{}", lines + 1)]);
+    sandbox.put("noise", &[0xff, 0, 1, 2, 3, 0x80].repeat(50));
+    assert_clear_error(&optimize_by(&sandbox, "noise"), &["noise"]);
+    let counters = fs::read(sandbox.path("counters")).unwrap();
+    sandbox.put("cut", &counters[..counters.len() / 2]);
+    assert_clear_error(&sandbox.afterlink(&["profile", "convert", "cut", "-o", "cut.fdata"]), &["cut"]);
+    sandbox.put("in-for-profile", &fs::read(sandbox.path("in")).unwrap());
+    assert_clear_error(&optimize_by(&sandbox, "in-for-profile"), &["in-for-profile"]);
+}
+
+/// Two runs' profiles given together count as their merged profile does.
+#[test]
+fn several_are_summed() {
+    let sandbox = sandbox_with_program();
+    recorded(&sandbox);
+    let merged =
+        sandbox.afterlink(&["profile", "merge", "recorded.fdata", "recorded.fdata", "-o", "twice.fdata"]);
+    assert_eq!(merged.exit, 0, "{}", merged.stderr());
+    let total = |name: &str| -> u64 {
+        let text = fs::read_to_string(sandbox.path(name)).unwrap();
+        text.lines().filter_map(|l| l.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    };
+    assert_eq!(total("twice.fdata"), 2 * total("recorded.fdata"));
+    let both =
+        ["optimize", "in", "--profile", "recorded.fdata", "--profile", "recorded.fdata", "-o", "by-both"];
+    assert_eq!(sandbox.afterlink(&both).exit, 0);
+    let twice = sandbox.afterlink(&["optimize", "in", "--profile", "twice.fdata", "-o", "by-merged"]);
+    assert_eq!(twice.exit, 0, "{}", twice.stderr());
+    assert_eq!(fs::read(sandbox.path("by-both")).unwrap(), fs::read(sandbox.path("by-merged")).unwrap());
+}
+
+/// BOLT's merge-fdata reads what is written here, and what it writes is read.
+#[test]
+fn bolts_merge_fdata_agrees() {
+    let sandbox = sandbox_with_program();
+    recorded(&sandbox);
+    let merged =
+        sandbox.run(std::process::Command::new("merge-fdata-22").args(["recorded.fdata", "recorded.fdata"]));
+    assert_eq!(merged.exit, 0, "{}", merged.stderr());
+    sandbox.put("by-bolt", &merged.stdout);
+    let ours = sandbox.afterlink(&["profile", "merge", "recorded.fdata", "recorded.fdata", "-o", "ours"]);
+    assert_eq!(ours.exit, 0);
+    let again = sandbox.afterlink(&["profile", "merge", "by-bolt", "-o", "by-bolt-again"]);
+    assert_eq!(again.exit, 0, "{}", again.stderr());
+    assert_eq!(fs::read(sandbox.path("ours")).unwrap(), fs::read(sandbox.path("by-bolt-again")).unwrap());
+}

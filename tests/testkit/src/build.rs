@@ -1,0 +1,131 @@
+//! Compiles a variant of a case, once: the result is kept under a name that depends on everything that went into it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sha1::{Digest, Sha1};
+
+use crate::plan::{Case, Variant};
+
+/// Where Debian's lld lies, as a name that `-fuse-ld=lld` of gcc understands.
+const LLD_FOLDER: &str = "/usr/lib/llvm-22/bin";
+
+/// A built variant.
+#[derive(Clone, Debug)]
+pub struct Build {
+    /// Folder of its own, for outputs too.
+    pub folder: PathBuf,
+    /// The linked program, with its relocations.
+    pub program: PathBuf,
+    /// The object files of the case's own sources.
+    pub objects: Vec<PathBuf>,
+    /// The library made of `plugin.so.c`, where there is one.
+    pub plugin: Option<PathBuf>,
+}
+
+impl Build {
+    /// The plan's arguments, with the plugin's path filled in.
+    pub fn arguments(&self, case: &Case) -> Vec<String> {
+        let plugin = self.plugin.as_ref().map(|p| p.display().to_string()).unwrap_or_default();
+        case.plan.arguments.iter().map(|a| a.replace("{plugin}", &plugin)).collect()
+    }
+}
+
+/// The compiler's command: the version that the plans are written for.
+fn command(compiler: &str) -> &'static str {
+    match compiler {
+        "gcc" => "gcc-12",
+        "clang" => "clang-22",
+        other => panic!("no compiler is known as {other}"),
+    }
+}
+
+fn flags(case: &Case, variant: &Variant) -> Vec<String> {
+    let mut flags = case.plan.flags.clone();
+    flags.extend(variant.flags.iter().cloned());
+    if variant.compiler == "gcc" && flags.iter().any(|f| f == "-fuse-ld=lld") {
+        flags.push(format!("-B{LLD_FOLDER}"));
+    }
+    if variant.compiler == "clang" {
+        flags.push("-Wno-unused-command-line-argument".to_owned());
+    }
+    flags.push(format!("-I{}", crate::tests_folder().join("cases").display()));
+    flags
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let output =
+        command.output().map_err(|e| format!("{:?} can't be started: {e}", command.get_program()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+fn sources(case: &Case) -> Vec<PathBuf> {
+    let entries = fs::read_dir(&case.folder).expect("a case is a folder");
+    let mut all: Vec<_> = entries.map(|e| e.expect("a readable entry").path()).collect();
+    all.retain(|p| p.extension().is_some_and(|e| e == "c" || e == "S"));
+    all.sort();
+    all
+}
+
+fn is_plugin(source: &Path) -> bool {
+    source.to_string_lossy().ends_with(".so.c")
+}
+
+/// A name for the build that changes with every source, flag, and with the shared header.
+fn fingerprint(case: &Case, sources: &[PathBuf], flags: &[String]) -> String {
+    let mut hash = Sha1::new();
+    for path in sources.iter().chain([&crate::tests_folder().join("cases/case.h")]) {
+        hash.update(path.file_name().expect("a source has a name").as_encoded_bytes());
+        hash.update(fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())));
+    }
+    for flag in flags {
+        hash.update(flag);
+        hash.update([0]);
+    }
+    hash.update(&case.name);
+    hash.finalize().iter().take(6).map(|b| format!("{b:02x}")).collect()
+}
+
+/// Builds the variant, or finds it built. `Err` has the compiler's words.
+pub fn build(case: &Case, variant: &Variant) -> Result<Build, String> {
+    let (sources, flags) = (sources(case), flags(case, variant));
+    let key = fingerprint(case, &sources, &flags);
+    let folder = crate::work_folder().join(&case.name).join(format!("{}-{key}", variant.name()));
+    let objects = sources
+        .iter()
+        .filter(|s| !is_plugin(s))
+        .map(|s| folder.join(s.file_name().expect("a source has a name")).with_extension("o"))
+        .collect();
+    let plugin = sources.iter().any(|s| is_plugin(s)).then(|| folder.join("plugin.so"));
+    let build = Build { program: folder.join("original"), objects, plugin, folder };
+    if build.program.exists() {
+        return Ok(build);
+    }
+    fs::create_dir_all(&build.folder).map_err(|e| format!("{}: {e}", build.folder.display()))?;
+    let compiler = command(&variant.compiler);
+    for source in &sources {
+        let mut command = Command::new(compiler);
+        command.args(["-g0", "-Wall"]).args(&flags).arg(source).arg("-o");
+        if is_plugin(source) {
+            run(command.arg(build.folder.join("plugin.so")).args(["-shared", "-fPIC"]))?;
+        } else {
+            let object =
+                build.folder.join(source.file_name().expect("a source has a name")).with_extension("o");
+            run(command.arg(object).arg("-c"))?;
+        }
+    }
+    // Linked under another name first: a build that was broken off leaves nothing that looks finished.
+    let unfinished = build.folder.join("unfinished");
+    run(Command::new(compiler)
+        .args(&build.objects)
+        .args(&flags)
+        .arg("-Wl,--emit-relocs")
+        .arg("-o")
+        .arg(&unfinished))?;
+    fs::rename(&unfinished, &build.program).map_err(|e| format!("{}: {e}", build.program.display()))?;
+    Ok(build)
+}

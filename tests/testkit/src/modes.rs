@@ -1,0 +1,278 @@
+//! Every way in which a variant is rewritten, and what must hold of each output: it does what the original does,
+//! `verify` accepts it, and the functions that the plan names stayed or moved.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Faults;
+use crate::build::{Build, build};
+use crate::execute::{Outcome, run_program};
+use crate::judge::compare;
+use crate::plan::{Case, Variant};
+use crate::symbols;
+use crate::tool::run_afterlink;
+
+/// A layout that needs no profile: its name, and the orders of blocks and functions.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    pub name: &'static str,
+    pub blocks: &'static str,
+    pub functions: &'static str,
+    pub split: &'static str,
+    pub seed: u64,
+}
+
+const fn order(name: &'static str, kind: &'static str, split: &'static str, seed: u64) -> Order {
+    Order { name, blocks: kind, functions: kind, split, seed }
+}
+
+/// All code moved, in the old order, in the opposite one, and in three random ones, two of them with functions split at random.
+pub const ORDERS: [Order; 5] = [
+    order("input", "input", "none", 1),
+    order("reverse", "reverse", "none", 1),
+    order("random-1", "random", "none", 1),
+    order("random-2", "random", "random", 2),
+    order("random-3", "random", "random", 3),
+];
+
+/// One variant at work: what was built, and what its original does.
+pub struct Bench<'a> {
+    case: &'a Case,
+    build: Build,
+    arguments: Vec<String>,
+    original: Outcome,
+}
+
+impl<'a> Bench<'a> {
+    /// Builds the variant and runs the original. `Err` when it can't be built or does not do what the plan says: then
+    /// the case is wrong, not afterlink.
+    pub fn new(case: &'a Case, variant: &Variant) -> Result<Self, Faults> {
+        let build = build(case, variant).map_err(|e| vec![e])?;
+        let arguments = build.arguments(case);
+        let original = run_program(&build.program, &arguments, &case.plan.stdin, &build.folder);
+        let planned = Outcome {
+            stdout: case.plan.stdout.clone().into_bytes(),
+            stderr: original.stderr.clone(),
+            exit: case.plan.exit,
+        };
+        let faults = compare("original", &planned, &original);
+        if faults.is_empty() { Ok(Self { case, build, arguments, original }) } else { Err(faults) }
+    }
+
+    pub fn build(&self) -> &Build {
+        &self.build
+    }
+
+    /// A path in the variant's own folder.
+    pub fn output(&self, name: &str) -> PathBuf {
+        self.build.folder.join(name)
+    }
+
+    /// Runs `program` as the original was run and says what differs.
+    pub fn hold_against_original(&self, what: &str, program: &Path) -> Faults {
+        let found = run_program(program, &self.arguments, &self.case.plan.stdin, &self.build.folder);
+        compare(what, &self.original, &found)
+    }
+
+    fn afterlink(&self, what: &str, arguments: &[OsString]) -> Faults {
+        let outcome = run_afterlink(arguments, &self.build.folder);
+        if outcome.exit == 0 {
+            return Faults::new();
+        }
+        let said = [outcome.stderr(), outcome.stdout()].join("\n");
+        let said: Vec<_> = said.lines().filter(|l| !l.is_empty()).take(12).collect();
+        let command = arguments[0].to_string_lossy();
+        vec![format!("{what}: afterlink {command}: {}\n{}", outcome.exit_text(), said.join("\n"))]
+    }
+
+    fn verify(&self, what: &str, output: &Path) -> Faults {
+        self.afterlink(
+            &format!("{what}: verify"),
+            &["verify".into(), (&self.build.program).into(), output.into()],
+        )
+    }
+
+    /// Writes the program in the given order. The second value is the report's path.
+    pub fn reorder(&self, order: Order) -> Result<(PathBuf, PathBuf), Faults> {
+        self.reorder_as(order, &self.output(order.name), &["--trap-old-code"])
+    }
+
+    /// The same under a name of the caller's, with more options.
+    pub fn reorder_as(
+        &self,
+        order: Order,
+        output: &Path,
+        more: &[&str],
+    ) -> Result<(PathBuf, PathBuf), Faults> {
+        let report = output.with_extension("report.json");
+        let mut arguments: Vec<OsString> = vec!["optimize".into(), (&self.build.program).into()];
+        for word in
+            ["--order-blocks", order.blocks, "--order-functions", order.functions, "--scope", "all", "--seed"]
+        {
+            arguments.push(word.into());
+        }
+        arguments.push(order.seed.to_string().into());
+        arguments.extend(more.iter().map(OsString::from));
+        arguments.extend(["-o".into(), output.into(), "--report".into(), (&report).into()]);
+        let faults = self.afterlink(order.name, &arguments);
+        if faults.is_empty() { Ok((output.to_owned(), report)) } else { Err(faults) }
+    }
+
+    /// One order: written, verified, run; the plan's functions where they belong.
+    fn check_order(&self, order: Order) -> Faults {
+        let (output, report) = match self.reorder(order) {
+            Ok(paths) => paths,
+            Err(faults) => return faults,
+        };
+        let mut faults = self.verify(order.name, &output);
+        faults.extend(self.hold_against_original(order.name, &output));
+        faults.extend(self.check_functions(order.name, &output, &report).unwrap_or_else(|e| vec![e]));
+        faults.extend(self.check_growth(order.name, &output));
+        faults
+    }
+
+    fn check_growth(&self, what: &str, output: &Path) -> Faults {
+        let Some(allowed) = self.case.plan.max_growth else { return Faults::new() };
+        let size = |path: &Path| fs::metadata(path).map_or(0, |m| m.len());
+        let (before, after) = (size(&self.build.program), size(output));
+        if after <= before + allowed {
+            return Faults::new();
+        }
+        vec![format!("{what}: {after} bytes, more than {before} + {allowed}")]
+    }
+
+    /// Every function of the case's own sources is moved, but for those that the plan lets stay or wants refused.
+    fn check_functions(&self, what: &str, output: &Path, report: &Path) -> Result<Faults, String> {
+        let plan = &self.case.plan;
+        let own = symbols::own_functions(&self.build.objects)?;
+        let addresses = symbols::addresses(&self.build.program, &own)?;
+        let ranges = symbols::moved_ranges(output)?;
+        let reasons = crate::report::refusals(report)?;
+        let mut faults = Faults::new();
+        for (name, addresses) in &addresses {
+            let moved = addresses.iter().filter(|&&a| symbols::covers(&ranges, a)).count();
+            let parent = name.split(".cold").next().unwrap_or(name);
+            let wanted = plan.refused.get(parent);
+            if wanted.is_some() && moved > 0 {
+                faults.push(format!("{what}: {name} was moved, which can't be right"));
+            }
+            if wanted.is_none() && moved < addresses.len() && !plan.either.iter().any(|e| e == parent) {
+                let reason = reasons.get(name).map_or("no reason given", String::as_str);
+                faults.push(format!("{what}: {name} was not moved ({reason})"));
+            }
+        }
+        for (name, wanted) in plan.refused.iter().filter(|(name, _)| addresses.contains_key(*name)) {
+            let reason = reasons.get(name).map_or("", String::as_str);
+            if !wanted.iter().any(|w| w == reason) {
+                faults.push(format!("{what}: {name} was refused for `{reason}`, not for {wanted:?}"));
+            }
+        }
+        Ok(faults)
+    }
+
+    /// The same input and seed give the same bytes, whatever the output is called and however many threads work.
+    fn check_determinism(&self) -> Faults {
+        let order = ORDERS[3];
+        let mut written: BTreeSet<Vec<u8>> = BTreeSet::new();
+        for (name, threads) in [("one", "1"), ("another-longer-name", "2")] {
+            let output = self.output(name);
+            if let Err(faults) = self.reorder_as(order, &output, &["--threads", threads]) {
+                return faults;
+            }
+            written.insert(fs::read(&output).unwrap_or_default());
+        }
+        if written.len() == 1 {
+            Faults::new()
+        } else {
+            vec!["two runs with one seed wrote different bytes".into()]
+        }
+    }
+
+    /// Writes the instrumented program, which will count into `counters`.
+    pub fn instrument(&self, output: &Path, counters: &Path) -> Result<PathBuf, Faults> {
+        let program = &self.build.program;
+        self.job(
+            "instrument",
+            output,
+            &[
+                "instrument".into(),
+                program.into(),
+                "--counters".into(),
+                counters.into(),
+                "-o".into(),
+                output.into(),
+            ],
+        )
+    }
+
+    /// Runs a command that writes `output`.
+    fn job(&self, what: &str, output: &Path, arguments: &[OsString]) -> Result<PathBuf, Faults> {
+        let faults = self.afterlink(what, arguments);
+        if faults.is_empty() { Ok(output.to_owned()) } else { Err(faults) }
+    }
+
+    /// Instrumented, run, its counts turned into a profile, and optimized by that.
+    fn check_profile(&self) -> Result<(), Faults> {
+        let all_well = |faults: Faults| if faults.is_empty() { Ok(()) } else { Err(faults) };
+        let (counters, profile) = (self.output("counters"), self.output("profile.fdata"));
+        let _ = fs::remove_file(&counters);
+        let instrumented = self.instrument(&self.output("instrumented"), &counters)?;
+        all_well(self.verify("instrumented", &instrumented))?;
+        all_well(self.hold_against_original("instrumented", &instrumented))?;
+        let convert: [OsString; 5] =
+            ["profile".into(), "convert".into(), (&counters).into(), "-o".into(), (&profile).into()];
+        self.job("convert", &profile, &convert)?;
+        all_well(self.check_calls(&profile))?;
+        let output = self.output("optimized");
+        let program = &self.build.program;
+        let optimize: [OsString; 7] = [
+            "optimize".into(),
+            program.into(),
+            "--profile".into(),
+            (&profile).into(),
+            "--trap-old-code".into(),
+            "-o".into(),
+            (&output).into(),
+        ];
+        self.job("optimize", &output, &optimize)?;
+        all_well(self.verify("optimized", &output))?;
+        all_well(self.hold_against_original("optimized", &output))
+    }
+
+    /// The profile counts each function of the plan's list exactly as often as it is called.
+    fn check_calls(&self, profile: &Path) -> Faults {
+        let text = fs::read_to_string(profile).unwrap_or_default();
+        let mut faults = Faults::new();
+        for (name, &expected) in &self.case.plan.calls {
+            let found = crate::report::calls(&text, name);
+            if found != expected {
+                faults.push(format!("profile: {name} was called {expected} times, counted {found}"));
+            }
+        }
+        faults
+    }
+}
+
+/// All modes of one variant. What was written is kept only when something is wrong.
+pub fn check_variant(case: &Case, variant: &Variant) -> Faults {
+    let bench = match Bench::new(case, variant) {
+        Ok(bench) => bench,
+        Err(faults) => return faults,
+    };
+    let mut faults: Faults = ORDERS.iter().flat_map(|&order| bench.check_order(order)).collect();
+    faults.extend(bench.check_determinism());
+    faults.extend(bench.check_profile().err().unwrap_or_default());
+    if faults.is_empty() {
+        for name in ["one", "another-longer-name", "instrumented", "optimized", "counters"] {
+            let _ = fs::remove_file(bench.output(name));
+        }
+        for order in ORDERS {
+            let _ = fs::remove_file(bench.output(order.name));
+        }
+    } else {
+        faults.push(format!("kept in {}", bench.build.folder.display()));
+    }
+    faults
+}

@@ -1,0 +1,79 @@
+//! A folder in which one test of the command works, and what such tests ask: did the command fail in one clear line, and did it
+//! leave anything behind?
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::build::build;
+use crate::execute::{Outcome, run};
+use crate::plan::{Variant, read_case};
+use crate::tool::afterlink;
+
+/// A scratch folder, removed when dropped.
+pub struct Sandbox {
+    folder: tempfile::TempDir,
+    /// For the streams of the commands, so that they don't show among the files.
+    streams: tempfile::TempDir,
+}
+
+/// Path of a program built of `case` with these words of a variant: `gcc -O2`.
+pub fn built(case: &str, variant: &str) -> PathBuf {
+    let case = read_case(&crate::tests_folder().join("cases").join(case));
+    build(&case, &Variant::parse(variant)).unwrap_or_else(|e| panic!("{e}")).program
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        let new = || tempfile::tempdir().expect("a temporary folder can be made");
+        Self { folder: new(), streams: new() }
+    }
+}
+
+impl Sandbox {
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Puts a file into the folder.
+    pub fn put(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, bytes).expect("the sandbox can be written");
+        path
+    }
+
+    /// Runs the command in the folder.
+    pub fn afterlink<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Outcome {
+        self.run(Command::new(afterlink()).args(arguments))
+    }
+
+    /// Runs any command in the folder.
+    pub fn run(&self, command: &mut Command) -> Outcome {
+        run(command.current_dir(self.folder.path()), "", self.streams.path(), Duration::from_secs(60))
+    }
+
+    /// Every file in the folder with its contents.
+    pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        let entries = fs::read_dir(self.folder.path()).expect("the sandbox can be read");
+        let paths = entries.map(|e| e.expect("a readable entry").path());
+        let name = |p: &Path| p.file_name().expect("entries have names").to_string_lossy().into_owned();
+        paths.filter(|p| p.is_file()).map(|p| (name(&p), fs::read(&p).expect("a readable file"))).collect()
+    }
+}
+
+/// Asserts that the command failed in one line on stderr that has all of `words`, and names a next step.
+#[track_caller]
+pub fn assert_clear_error(outcome: &Outcome, words: &[&str]) {
+    let said = outcome.stderr();
+    assert_eq!(outcome.exit, 1, "the exit code is not that of an error; stderr: {said}");
+    assert_eq!(outcome.stdout(), "", "an error belongs on stderr");
+    assert_eq!(said.lines().count(), 1, "not one line: {said}");
+    assert!(said.starts_with("afterlink: error: "), "{said}");
+    assert!(said.contains("; "), "no next step: {said}");
+    for word in words {
+        assert!(said.to_lowercase().contains(&word.to_lowercase()), "`{word}` is missing: {said}");
+    }
+}
