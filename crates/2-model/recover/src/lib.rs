@@ -58,7 +58,7 @@ fn scan_all<'i, 'a>(
         scan::scan(image, piece, &evidence.absolute[from..to])
     });
     let scans = scans.collect();
-    let mut code = Code { image, pieces, scans };
+    let mut code = Code::new(image, pieces, scans);
     for piece in 0..code.pieces.len() {
         if !code.scans[piece].complete {
             // Takes precedence: nothing else that is known of such a piece can be trusted.

@@ -67,6 +67,10 @@ fn spans(frames: &EhFrame, by_start: &[FdeId], longest: u64, function: &Function
             if fde.lsda.is_some() {
                 return Err(Refusal::Exceptions);
             }
+            // Rows that only start at multiples of something cannot follow x86-64 code to any place.
+            if frames.cies[fde.cie].code_alignment != 1 {
+                return Err(Refusal::Unwind);
+            }
             let rows = frames.rows(fde).map_err(|_| Refusal::Unwind)?;
             if rows.iter().any(|(_, row)| row.depends_on_place(&X86_64)) {
                 return Err(Refusal::Unwind);

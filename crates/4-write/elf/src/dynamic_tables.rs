@@ -7,12 +7,13 @@
 //!
 //! A search by name must go on finding the function itself. The added row stands right behind the row that it
 //! repeats, and so behind it in the chain of their common hash value: every dynamic linker takes the first row
-//! that fits (glibc's `do_lookup_x`, musl's `gnu_lookup` and `sysv_lookup`). Its version is marked hidden
-//! (`VERSYM_HIDDEN`): a search without a version (`dlsym`) counts the versions it meets that are not hidden, and
+//! that fits (glibc's `do_lookup_x`, musl's `gnu_lookup` and `sysv_lookup`). Its version, if it has one, is marked
+//! hidden (`VERSYM_HIDDEN`): a search without a version (`dlsym`) counts the versions it meets that are not hidden, and
 //! fails when there are several.
 //!
 //! Rows behind an added one get new numbers; so do the start-up relocations that name them. The grown tables
-//! stand in the new segment, the old ones stay where they were and are no longer used.
+//! stand in the new segment; the old ones stay where they were, as sections with `.input` behind their names, and
+//! are no longer used.
 
 use crate::displaced::dynamic_tag;
 use afterlink_core::{Error, OutputAddr, Result};
@@ -127,8 +128,8 @@ impl Growth {
         let mut new = Vec::with_capacity(old.len() + 2 * self.of.len());
         for (row, version) in old.chunks_exact(2).enumerate() {
             new.extend_from_slice(version);
-            let hidden = [version[0], version[1] | (elf::VERSYM_HIDDEN.0 >> 8) as u8];
-            (0..self.repeats(row as u32)).for_each(|_| new.extend_from_slice(&hidden));
+            let repeated = repeated_version(u16::from_le_bytes([version[0], version[1]])).to_le_bytes();
+            (0..self.repeats(row as u32)).for_each(|_| new.extend_from_slice(&repeated));
         }
         new
     }
@@ -173,6 +174,12 @@ impl Growth {
             }
         }
     }
+}
+
+/// The version of a repeat. Without a version there is nothing to count, and eu-elflint wants none hidden.
+fn repeated_version(version: u16) -> u16 {
+    let has_version = version & !elf::VERSYM_HIDDEN.0 > elf::VER_NDX_GLOBAL.0;
+    if has_version { version | elf::VERSYM_HIDDEN.0 } else { version }
 }
 
 /// Bytes that a table has for each symbol.
@@ -222,7 +229,8 @@ fn tables(image: &Image<'_>) -> Option<Vec<(SectionId, i64)>> {
 /// The relocations that the dynamic linker applies are those that the image has read.
 fn relocations_are_known(image: &Image<'_>) -> bool {
     let is_read = |address: u64| {
-        let reads = |s: &Section<'_>| s.kind == elf::SHT_RELA.0 && s.is_loaded() && s.address.get() == address;
+        let reads =
+            |s: &Section<'_>| s.kind == elf::SHT_RELA.0 && s.is_loaded() && s.address.get() == address;
         image.sections.iter().any(|(_, s)| reads(s))
     };
     let size = |tag: elf::DynamicTag| image.dynamic.value(tag.0).unwrap_or(0);

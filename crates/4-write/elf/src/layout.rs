@@ -1,7 +1,7 @@
 //! Where things stand: the first free address, the counters, and the new segment in file and memory.
 
 use crate::displaced::{Displaced, Room};
-use crate::dynamic_tables::{Growth, GrownTable};
+use crate::dynamic_tables::{GrownTable, Growth};
 use crate::{OutputPlan, PAGE};
 use afterlink_core::{Error, OutputAddr, Result};
 use afterlink_image::{Image, Section, SectionId, elf};
@@ -108,6 +108,12 @@ impl FileLayout {
             return Some(table.output.get().wrapping_sub(section.address.get()));
         }
         self.displaced.as_ref().filter(|d| d.holds(section)).map(Displaced::distance)
+    }
+
+    /// Whether the section grew and its old bytes are still at their place.
+    pub fn leaves_copy(&self, id: SectionId, section: &Section<'_>) -> bool {
+        let gave_way = self.displaced.as_ref().is_some_and(|d| d.holds(section));
+        !gave_way && self.grown.iter().any(|table| table.section == id)
     }
 
     /// Cuts `file` behind the kept bytes and appends the new segment; `grown` are the bytes of the tables that grow.

@@ -102,8 +102,12 @@ impl SectionTable {
 
     fn add_loaded(&mut self, plan: &OutputPlan<'_>, layout: &FileLayout) {
         let loaded = || plan.image.sections.iter().filter(|(_, s)| s.is_loaded());
-        for (id, _) in loaded().filter(|(id, s)| layout.distance(*id, s).is_none()) {
-            self.add_input(plan, id);
+        for (id, section) in loaded() {
+            if layout.distance(id, section).is_none() {
+                self.add_input(plan, id);
+            } else if layout.leaves_copy(id, section) {
+                self.add_left(section);
+            }
         }
         self.add_counters(plan);
         self.map.new = self.rows.len() as u16;
@@ -115,9 +119,8 @@ impl SectionTable {
             new.sh_offset.set(LE, layout.segment_offset(section.address).unwrap_or(0));
             self.push(&section.name, new);
         }
-        let moved = loaded().filter_map(|(id, s)| {
-            Some((id, s.address.get().wrapping_add(layout.distance(id, s)?)))
-        });
+        let moved =
+            loaded().filter_map(|(id, s)| Some((id, s.address.get().wrapping_add(layout.distance(id, s)?))));
         let mut moved: Vec<(SectionId, u64)> = moved.collect();
         moved.sort_by_key(|(_, address)| *address);
         for (id, address) in moved {
@@ -130,6 +133,15 @@ impl SectionTable {
                 header.sh_size.set(LE, table.size);
             }
         }
+    }
+
+    /// The old place of a table that grew. Without a header it would look free: patchelf would put the dynamic section
+    /// of a program at fixed addresses there, which has to be writable.
+    fn add_left(&mut self, section: &Section<'_>) {
+        let (address, size) = (section.address.get(), section.size);
+        let mut left = header(elf::SHT_PROGBITS.0, elf::SHF_ALLOC.0, address, size, section.alignment);
+        left.sh_offset.set(LE, section.offset.get());
+        self.push(&format!("{}.input", section.name), left);
     }
 
     fn add_counters(&mut self, plan: &OutputPlan<'_>) {
@@ -278,7 +290,9 @@ impl SectionTable {
 fn check(image: &Image<'_>) -> Result<()> {
     let sections = || image.sections.as_slice().iter();
     if let Some(s) = sections().find(|s| s.kind == elf::SHT_SYMTAB_SHNDX.0) {
-        return Err(Error::new(format!("the program has more than {MOST_SECTIONS} sections")).at(s.name));
+        return Err(Error::new(format!("the program has more than {MOST_SECTIONS} sections"))
+            .at(s.name)
+            .next("link it without -r and --unique, so that sections of a kind become one"));
     }
     let loose = sections().filter(|s| !s.is_loaded() && s.kind != elf::SHT_NOBITS.0 && s.kind != 0);
     let sum = loose.fold(0u64, |sum, s| sum.saturating_add(s.size));

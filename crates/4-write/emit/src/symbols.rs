@@ -75,7 +75,8 @@ impl Symbols<'_, '_, '_> {
         let named = parts.filter_map(|(i, fragment)| {
             let function = &self.program.functions[fragment.function];
             let inputs = fragment.blocks.iter().filter(|b| b.0 < function.input_blocks);
-            let of = inputs.map(|b| function.blocks[*b].input).find_map(|at| exported.name_at(at, function))?;
+            let of =
+                inputs.map(|b| function.blocks[*b].input).find_map(|at| exported.name_at(at, function))?;
             Some(NewDynamicSymbol { of, place: self.place(i) })
         });
         named.collect()
@@ -106,7 +107,11 @@ impl Symbols<'_, '_, '_> {
     fn follows_code(&self, symbol: &Symbol) -> bool {
         let kind = symbol.is_function() || symbol.kind == elf::STT_NOTYPE.0;
         kind && symbol.is_defined()
-            && self.image.sections.get(afterlink_image::SectionId(u32::from(symbol.section))).is_some_and(|s| s.is_code())
+            && self
+                .image
+                .sections
+                .get(afterlink_image::SectionId(u32::from(symbol.section)))
+                .is_some_and(|s| s.is_code())
     }
 
     fn change(&self, symbol: &Symbol, primary: &[u32]) -> Option<SymbolChange> {

@@ -40,9 +40,11 @@ impl Repeats {
                 of.push(old.index);
             }
         }
-        findings.extend(news.next().map(|new| {
-            finding(format!("dynamic symbol {} was added", new.name)).output(new.address.get())
-        }));
+        findings.extend(
+            news.next().map(|new| {
+                finding(format!("dynamic symbol {} was added", new.name)).output(new.address.get())
+            }),
+        );
         Self { of }
     }
 
@@ -67,7 +69,8 @@ struct Parts<'c, 'd, 'a> {
 impl<'c, 'd, 'a> Parts<'c, 'd, 'a> {
     fn of(check: &'c Check<'d, 'a>) -> Self {
         let functions = check.places.functions.iter().enumerate();
-        let fragments = functions.flat_map(|(i, f)| f.fragments.iter().map(move |&(start, end)| (start, end, i)));
+        let fragments =
+            functions.flat_map(|(i, f)| f.fragments.iter().map(move |&(start, end)| (start, end, i)));
         let is_part = |&(start, _, i): &(u64, u64, usize)| {
             check.place(check.places.functions[i].entry) != crate::places::Place::Moved(start)
         };
@@ -110,6 +113,26 @@ pub(crate) fn growth(input: &Image, output: &Image, id: SectionId) -> u64 {
     added * entry
 }
 
+/// The section of the input whose old place a section of the output describes: a table that grew leaves its old
+/// bytes behind, under a header with `.input` behind its name.
+pub(crate) fn left_behind(input: &Image, output: &Image, section: &Section) -> Option<SectionId> {
+    let name = section.name.strip_suffix(".input")?;
+    let plain = (section.link, section.info, section.entry_size) == (0, 0, 0);
+    let plain = plain && (section.kind, section.flags) == (elf::SHT_PROGBITS.0, elf::SHF_ALLOC.0);
+    let is_old = |id: &SectionId, s: &Section| {
+        let place = |s: &Section| (s.address, s.offset, s.size, s.alignment);
+        s.name == name && place(s) == place(section) && growth(input, output, *id) > 0
+    };
+    input.sections.iter().find(|(id, s)| plain && is_old(id, s)).map(|(id, _)| id)
+}
+
+/// Address ranges of tables that grew and left their bytes at their place.
+pub(crate) fn left_ranges(check: &Check) -> Vec<(u64, u64)> {
+    let left = |s: &Section| left_behind(check.input, check.output, s).is_some();
+    let sections = check.output.sections.iter().filter(|(_, s)| left(s));
+    sections.map(|(_, s)| (s.address.get(), s.end().get())).collect()
+}
+
 /// The symbols that start-up relocations must name.
 pub(crate) fn expect(check: &Check, repeats: &Repeats, expected: &mut Vec<Expected>) {
     let named = check.input.dynamic.relocations.iter().filter(|r| r.symbol > 0 && !repeats.of.is_empty());
@@ -131,8 +154,11 @@ pub(crate) fn check(check: &Check, repeats: &Repeats) -> Vec<Finding> {
         let is_table = |s: &Section, symbols| s.kind == kind.0 && SectionId(s.link) == symbols;
         let mut news = check.output.sections.iter().filter(|(_, s)| is_table(s, symbols));
         let olds = check.input.sections.iter();
-        for (id, old) in olds.filter(|(_, s)| check.input.dynamic_symbols.section.is_some_and(|d| is_table(s, d))) {
-            let (a, b) = (check.input.section_bytes(id), news.next().map(|(id, _)| check.output.section_bytes(id)));
+        for (id, old) in
+            olds.filter(|(_, s)| check.input.dynamic_symbols.section.is_some_and(|d| is_table(s, d)))
+        {
+            let (a, b) =
+                (check.input.section_bytes(id), news.next().map(|(id, _)| check.output.section_bytes(id)));
             let same = b.is_some_and(|b| match kind {
                 elf::SHT_GNU_VERSYM => same_versions(a, b, repeats),
                 elf::SHT_GNU_HASH => same_gnu_hash(a, b, repeats).is_some(),
@@ -152,6 +178,12 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
 }
 
+/// A search without a version counts those that are not hidden.
+fn hidden(version: u16) -> u16 {
+    let has_version = version & !elf::VERSYM_HIDDEN.0 > elf::VER_NDX_GLOBAL.0;
+    if has_version { version | elf::VERSYM_HIDDEN.0 } else { version }
+}
+
 /// The same version for each row, a hidden one for each repeat.
 fn same_versions(old: &[u8], new: &[u8], repeats: &Repeats) -> bool {
     let version = |table: &[u8], row: u32| {
@@ -163,7 +195,7 @@ fn same_versions(old: &[u8], new: &[u8], repeats: &Repeats) -> bool {
             let wanted = version(old, row);
             let mut rows = repeats.rows(row);
             rows.next().is_some_and(|first| version(new, first) == wanted)
-                && rows.all(|repeat| version(new, repeat) == wanted.map(|v| v | elf::VERSYM_HIDDEN.0))
+                && rows.all(|repeat| version(new, repeat) == wanted.map(hidden))
         })
 }
 

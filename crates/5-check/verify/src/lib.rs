@@ -114,12 +114,15 @@ fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     let expected = expected::in_order(expected);
 
     let (old_code, stubs) = old_code::check(check, layout, &demands.stubs);
+    // Tables that grew are still there as they were.
+    let left_behind = dynamic_tables::left_ranges(check);
     let displaced = check.places.displaced.iter().map(|d| (d.start, d.end));
+    let displaced = displaced.filter(|range| !left_behind.contains(range));
     let left = check.places.moved.iter().chain(&stubs).copied().chain(displaced);
     let mut apart: Vec<(u64, u64)> =
         left.filter_map(|(start, end)| layout.offset(start).map(|at| (at, at + (end - start)))).collect();
     apart.extend(segments::judged_ranges(check.input, check.output, layout));
-    apart.extend(dynamic::symbols_range(check, layout));
+    apart.extend(dynamic::symbols_range(check, layout).filter(|_| left_behind.is_empty()));
     apart.sort_unstable();
 
     findings.extend(loaded::check(check, layout, &expected, &apart));

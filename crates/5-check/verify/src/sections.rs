@@ -99,6 +99,9 @@ fn match_sections(input: &Image, output: &Image, findings: &mut Vec<Finding>) ->
             let kind = kinds.iter().any(|k| k.0 == section.kind);
             *name == section.name && kind && *flags == section.flags && plain
         };
+        if crate::dynamic_tables::left_behind(input, output, section).is_some() {
+            continue;
+        }
         if !ADDED.iter().any(known) || (!section.is_loaded() && section.address.get() != 0) {
             findings
                 .push(finding(format!("section {} was added", section.name)).output(section.address.get()));

@@ -1,10 +1,16 @@
 //! One file a subcommand: its options, with their help, and what it does with them.
 
+pub mod compare;
+pub mod doctor;
+pub mod bisect;
 pub mod info;
 pub mod instrument;
 pub mod layout_options;
+pub mod measure_options;
 pub mod optimize;
 pub mod profile;
+pub mod shuffle;
+pub mod tune;
 pub mod verify;
 
 use afterlink_core::{Error, Result};
