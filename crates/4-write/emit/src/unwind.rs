@@ -141,11 +141,13 @@ fn rows_of_block(
     block: &Block,
     has_ending: bool,
 ) -> Vec<(u32, Option<(FdeId, RowId)>)> {
+    // Counters may stand in a block without a body.
+    let limit = block.body.max(1);
     let mut rows = Vec::new();
     let mut at = 0;
-    while at < block.body {
+    while at < limit {
         let here = block.input + u64::from(at);
-        let rest = block.body - at;
+        let rest = limit - at;
         let Some((span, first)) = function.unwind_row_at(here) else {
             rows.push((at, None));
             let next = function.unwind.iter().map(|s| s.range.start).filter(|&s| s > here).min();
@@ -159,8 +161,9 @@ fn rows_of_block(
         rows.extend(later.map(|&(offset, row)| (at + (offset - from), Some((span.fde, row)))));
         at += end - from;
     }
-    if has_ending {
-        rows.extend(row_of_ending(program, function, block).map(|row| (block.body, row)));
+    if has_ending && let Some(row) = row_of_ending(program, function, block) {
+        rows.retain(|&(at, _)| at < block.body);
+        rows.push((block.body, row));
     }
     rows
 }

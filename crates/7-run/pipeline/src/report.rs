@@ -108,7 +108,8 @@ impl fmt::Display for Report {
         writeln!(f, "functions    {} of {} moved", self.moved_functions, self.functions)?;
         write_refusals(f, &self.refused)?;
         if let Some(fit) = &self.fit {
-            let share = 100.0 * fit.fitting_count as f64 / fit.count.max(1) as f64;
+            // Rounded down: what does not fit, however little, is told.
+            let share = (1000.0 * fit.fitting_count as f64 / fit.count.max(1) as f64).floor() / 10.0;
             writeln!(
                 f,
                 "profile      {} of {} names known, {share:.1} % of the counts fit, {} functions ran",
