@@ -122,7 +122,8 @@ impl Mount {
     fn new(folder: std::path::PathBuf, size: &str) -> Option<Self> {
         fs::create_dir(&folder).unwrap();
         let size = format!("size={size}");
-        let output = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "none"]).arg(&folder).output().unwrap();
+        let output =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "none"]).arg(&folder).output().unwrap();
         if !output.status.success() {
             // Mounting needs privileges; the limit on file sizes takes the same way through the command.
             eprintln!("not tried, no tmpfs can be mounted: {}", String::from_utf8_lossy(&output.stderr));
@@ -134,7 +135,13 @@ impl Mount {
     /// False while a file there is open for writing.
     fn remount(&self, how: &str) -> bool {
         let how = format!("remount,{how}");
-        Command::new("mount").args(["-o", &how]).arg(&self.0).stderr(Stdio::null()).status().unwrap().success()
+        Command::new("mount")
+            .args(["-o", &how])
+            .arg(&self.0)
+            .stderr(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
     }
 }
 
@@ -162,7 +169,8 @@ fn a_full_disk() {
         fs::write(mount.0.join("filler"), vec![1; 15 * 4096 - room]).unwrap();
         let earlier = mount.0.join("out");
         fs::write(&earlier, b"the earlier output").unwrap();
-        let arguments = ["optimize".as_ref(), "in".as_ref(), "--scope".as_ref(), "all".as_ref(), "-o".as_ref()];
+        let arguments =
+            ["optimize".as_ref(), "in".as_ref(), "--scope".as_ref(), "all".as_ref(), "-o".as_ref()];
         let mut arguments: Vec<&std::ffi::OsStr> = arguments.to_vec();
         arguments.push(earlier.as_os_str());
         assert_clear_error(&sandbox.afterlink(&arguments), &["out", "no space left"]);
@@ -212,7 +220,8 @@ fn a_directory_that_can_no_longer_be_written() {
         assert!(mount.remount("rw"));
         let names: Vec<_> = fs::read_dir(&mount.0).unwrap().map(|e| e.unwrap().file_name()).collect();
         // It may be taken from under the command between its last two steps.
-        let others = names.iter().filter(|n| *n != "out" && !n.to_string_lossy().starts_with(".out.")).count();
+        let others =
+            names.iter().filter(|n| *n != "out" && !n.to_string_lossy().starts_with(".out.")).count();
         assert_eq!(others, 0, "{names:?}");
         names.iter().filter(|n| *n != "out").for_each(|n| fs::remove_file(mount.0.join(n)).unwrap());
     }

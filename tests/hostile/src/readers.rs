@@ -69,7 +69,8 @@ pub fn eh_frame_hdr(bytes: &[u8]) {
     let Ok(header) = EhFrameHdr::parse(bytes, InputAddr(ADDRESS)) else { return };
     assert!(header.table.len() <= bytes.len() / 2);
     let fdes: Vec<_> = header.table.iter().map(|(a, b)| (OutputAddr(a.get()), OutputAddr(b.get()))).collect();
-    let Ok(written) = write_eh_frame_hdr(OutputAddr(ADDRESS), OutputAddr(header.eh_frame.get()), &fdes) else {
+    let Ok(written) = write_eh_frame_hdr(OutputAddr(ADDRESS), OutputAddr(header.eh_frame.get()), &fdes)
+    else {
         return;
     };
     let again = EhFrameHdr::parse(&written, InputAddr(ADDRESS)).expect("what was written can be read");

@@ -1,6 +1,8 @@
 //! The whole way: a file is read, recovered, laid out at random, written, and held against itself by the checker.
 
-use afterlink_pipeline::{BlockOrder, Check, FunctionOrder, LayoutOptions, OptimizeOptions, Scope, Silent, Split};
+use afterlink_pipeline::{
+    BlockOrder, Check, FunctionOrder, LayoutOptions, OptimizeOptions, Scope, Silent, Split,
+};
 use afterlink_verify::Verdict;
 
 /// What became of a file.

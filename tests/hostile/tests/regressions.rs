@@ -42,7 +42,8 @@ impl Edit {
     /// Address and place in the file of the function of that name.
     fn function(&self, name: &str) -> (u64, usize) {
         let image = self.image();
-        let symbol = image.symbols.iter().find(|s| s.name == name).unwrap_or_else(|| panic!("there is no {name}"));
+        let symbol =
+            image.symbols.iter().find(|s| s.name == name).unwrap_or_else(|| panic!("there is no {name}"));
         (symbol.address.get(), image.file_offset(symbol.address).unwrap().get() as usize)
     }
 

@@ -44,6 +44,8 @@ fn command(compiler: &str) -> &'static str {
 fn flags(case: &Case, variant: &Variant) -> Vec<String> {
     let mut flags = case.plan.flags.clone();
     flags.extend(variant.flags.iter().cloned());
+    let folder = case.folder.display().to_string();
+    flags.iter_mut().for_each(|flag| *flag = flag.replace("{folder}", &folder));
     if variant.compiler == "gcc" && flags.iter().any(|f| f == "-fuse-ld=lld") {
         flags.push(format!("-B{LLD_FOLDER}"));
     }
@@ -63,10 +65,11 @@ fn run(command: &mut Command) -> Result<(), String> {
     Err(format!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-fn sources(case: &Case) -> Vec<PathBuf> {
+/// The case's files with one of these extensions.
+fn files(case: &Case, extensions: &[&str]) -> Vec<PathBuf> {
     let entries = fs::read_dir(&case.folder).expect("a case is a folder");
     let mut all: Vec<_> = entries.map(|e| e.expect("a readable entry").path()).collect();
-    all.retain(|p| p.extension().is_some_and(|e| e == "c" || e == "S"));
+    all.retain(|p| p.extension().is_some_and(|e| extensions.iter().any(|known| e == *known)));
     all.sort();
     all
 }
@@ -78,7 +81,8 @@ fn is_plugin(source: &Path) -> bool {
 /// A name for the build that changes with every source, flag, and with the shared header.
 fn fingerprint(case: &Case, sources: &[PathBuf], flags: &[String]) -> String {
     let mut hash = Sha1::new();
-    for path in sources.iter().chain([&crate::tests_folder().join("cases/case.h")]) {
+    let scripts = files(case, &["map"]);
+    for path in sources.iter().chain(&scripts).chain([&crate::tests_folder().join("cases/case.h")]) {
         hash.update(path.file_name().expect("a source has a name").as_encoded_bytes());
         hash.update(fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())));
     }
@@ -92,7 +96,7 @@ fn fingerprint(case: &Case, sources: &[PathBuf], flags: &[String]) -> String {
 
 /// Builds the variant, or finds it built. `Err` has the compiler's words.
 pub fn build(case: &Case, variant: &Variant) -> Result<Build, String> {
-    let (sources, flags) = (sources(case), flags(case, variant));
+    let (sources, flags) = (files(case, &["c", "S"]), flags(case, variant));
     let key = fingerprint(case, &sources, &flags);
     let folder = crate::work_folder().join(&case.name).join(format!("{}-{key}", variant.name()));
     let objects = sources

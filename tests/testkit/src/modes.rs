@@ -108,11 +108,15 @@ impl<'a> Bench<'a> {
     ) -> Result<(PathBuf, PathBuf), Faults> {
         let report = output.with_extension("report.json");
         let mut arguments: Vec<OsString> = vec!["optimize".into(), (&self.build.program).into()];
-        for word in
-            ["--order-blocks", order.blocks, "--order-functions", order.functions, "--scope", "all", "--seed"]
-        {
-            arguments.push(word.into());
+        for (option, value) in [
+            ("--order-blocks", order.blocks),
+            ("--order-functions", order.functions),
+            ("--split", order.split),
+            ("--scope", "all"),
+        ] {
+            arguments.extend([option.into(), value.into()]);
         }
+        arguments.push("--seed".into());
         arguments.push(order.seed.to_string().into());
         arguments.extend(more.iter().map(OsString::from));
         arguments.extend(["-o".into(), output.into(), "--report".into(), (&report).into()]);

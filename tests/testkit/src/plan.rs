@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! variants = ["pie", "no-pie", "gcc -O2 -fuse-ld=lld"]  # names of sets, or a compiler and its flags
-//! flags = ["-rdynamic"]                # for every variant, compiling and linking
+//! flags = ["-rdynamic"]                # for every variant, compiling and linking; {folder} stands for the case's folder
 //! arguments = ["{plugin}"]             # {plugin} stands for the library built of plugin.so.c
 //! stdin = "text"
 //! exit = 42
@@ -68,7 +68,7 @@ impl Variant {
     pub fn name(&self) -> String {
         let mut name = self.compiler.clone();
         for flag in &self.flags {
-            name.push_str(&flag.replace("-Wl,", "-").replace([',', '=', '/'], "-"));
+            name.push_str(&flag.replace("-Wl,", "-").replace("{folder}/", "").replace([',', '=', '/'], "-"));
         }
         name.replace("--", "-")
     }

@@ -15,7 +15,8 @@
 //!     40     8  number of counters
 //!     48    20  build-id of the input, zero-padded
 //!     68     4  length of that build-id
-//!     72    56  zero
+//!     72     8  fingerprint: FNV-1a of the description
+//!     80    48  zero
 //! ```
 
 use crate::{Error, Result};
@@ -31,6 +32,15 @@ pub struct Header {
     pub counter_count: u64,
     /// At most 20 bytes.
     pub build_id: Vec<u8>,
+    /// Of the description, by [`fingerprint`]: tells programs without a build-id apart.
+    pub fingerprint: u64,
+}
+
+/// FNV-1a with 64 bits.
+pub fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 impl Header {
@@ -54,6 +64,7 @@ impl Header {
         out.extend_from_slice(&self.build_id[..self.build_id.len().min(20)]);
         out.resize(68, 0);
         out.extend_from_slice(&(self.build_id.len().min(20) as u32).to_le_bytes());
+        out.extend_from_slice(&self.fingerprint.to_le_bytes());
         out.resize(HEADER_SIZE as usize, 0);
         out
     }
@@ -95,6 +106,7 @@ impl<'a> CounterFile<'a> {
             description_size: word(24)?,
             counter_count: word(40)?,
             build_id: bytes.get(48..48 + id_length.min(21))?.to_vec(),
+            fingerprint: word(72)?,
         };
         // Sizes are bounded by the file before any sum is formed, so that nothing overflows.
         let length = bytes.len() as u64;
@@ -110,6 +122,9 @@ impl<'a> CounterFile<'a> {
             return None;
         }
         let description = &bytes[HEADER_SIZE as usize..][..header.description_size as usize];
+        if fingerprint(description) != header.fingerprint {
+            return None;
+        }
         let counters = &bytes[counters as usize..][..header.counter_count as usize * 8];
         Some(Self { header, description, counters })
     }
@@ -124,7 +139,12 @@ mod tests {
     use super::*;
 
     fn sample() -> Vec<u8> {
-        let header = Header { description_size: 5, counter_count: 3, build_id: vec![7; 20] };
+        let header = Header {
+            description_size: 5,
+            counter_count: 3,
+            build_id: vec![7; 20],
+            fingerprint: fingerprint(b"about"),
+        };
         let mut bytes = header.encode();
         bytes.extend_from_slice(b"about");
         bytes.resize(header.counters_offset() as usize, 0);
@@ -142,6 +162,20 @@ mod tests {
         assert_eq!(file.description, b"about");
         assert_eq!(file.counters().collect::<Vec<_>>(), [1, 2, u64::MAX]);
         assert_eq!(file.header.build_id, [7; 20]);
+    }
+
+    /// The published test vectors of FNV-1a.
+    #[test]
+    fn the_fingerprint_is_fnv_1a() {
+        assert_eq!(fingerprint(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fingerprint(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn a_damaged_description_is_an_error() {
+        let mut bytes = sample();
+        bytes[HEADER_SIZE as usize] ^= 1;
+        assert!(CounterFile::parse(&bytes).is_err());
     }
 
     #[test]

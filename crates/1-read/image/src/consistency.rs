@@ -11,7 +11,9 @@ use afterlink_core::Result;
 pub(crate) fn check(image: &Image<'_>) -> Result<()> {
     for section in image.sections.as_slice() {
         if section.is_loaded() && section.size > 0 && has_bytes(section) && !is_mapped(image, section) {
-            return Err(damaged("the section's address and its place in the file do not agree").at(section.name));
+            return Err(
+                damaged("the section's address and its place in the file do not agree").at(section.name)
+            );
         }
     }
     relocations(image)

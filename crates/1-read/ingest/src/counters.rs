@@ -1,34 +1,28 @@
 //! Counter files of instrumented programs to [`Profile`].
 //!
-//! The envelope is read here. What the description in it says (which counter stands for which block or branch, and
-//! how the rest follows from the counted ones) is decided by the instrumenter, and its reader belongs in this file.
+//! What was not counted is worked out of what was ([`solve`]), and then each branch, fall-through and call that ran
+//! becomes a record as BOLT's instrumentation writes it ([`records`]). The program itself is not needed.
 
+mod records;
+mod solve;
+
+use afterlink_core::Result;
+use afterlink_core::counter_description::Description;
 use afterlink_core::counter_file::CounterFile;
-use afterlink_core::{Error, Result};
-use afterlink_profile::Profile;
+use afterlink_profile::{Kind, Profile, ProfileBuilder};
 
 /// Reads a counter file.
 ///
 /// # Errors
-/// The file is damaged; or it is whole, which is not supported yet.
+/// The file is damaged, or of another version.
 pub fn read(bytes: &[u8]) -> Result<Profile> {
     let file = CounterFile::parse(bytes)?;
-    Err(Error::new(format!("counter files ({} counters here) are not supported yet", file.counters().len()))
-        .next("give BOLT's fdata text"))
+    let description = Description::decode(file.description)?;
+    let counters: Vec<u64> = file.counters().collect();
+    let mut builder = ProfileBuilder::new(Kind::Branches);
+    records::add(&description, &solve::flows(&description, &counters)?, &mut builder)?;
+    Ok(builder.finish())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use afterlink_core::counter_file::Header;
-
-    #[test]
-    fn a_whole_file_and_a_damaged_one_are_told_apart() {
-        let header = Header { description_size: 0, counter_count: 3, build_id: vec![1; 20] };
-        let mut bytes = header.encode();
-        bytes.resize(header.file_size() as usize, 0);
-        assert!(read(&bytes).unwrap_err().to_string().contains("(3 counters here) are not supported yet"));
-        bytes.truncate(100);
-        assert!(!read(&bytes).unwrap_err().to_string().contains("not supported yet"));
-    }
-}
+mod tests;

@@ -8,7 +8,12 @@ use afterlink_core::{IdVec, InputAddr, Refusal};
 use afterlink_program::{Block, BlockId, Field, Function, JumpTable, Reference, Target, Terminator};
 
 /// Builds the function that `members` (the entry's piece first) make up.
-pub(crate) fn build<'a>(code: &Code<'_, 'a>, members: &[usize], labels: &Labels, tables: &[Table]) -> Function<'a> {
+pub(crate) fn build<'a>(
+    code: &Code<'_, 'a>,
+    members: &[usize],
+    labels: &Labels,
+    tables: &[Table],
+) -> Function<'a> {
     let entry = &code.pieces[members[0]];
     let mut function = Function {
         name: entry.name,
@@ -28,7 +33,8 @@ pub(crate) fn build<'a>(code: &Code<'_, 'a>, members: &[usize], labels: &Labels,
     let result = Builder { code, labels, function: &mut function, jumps: Vec::new() }.run(members, tables);
     if let Err(reason) = result {
         function.refusal.get_or_insert(reason);
-        // What a half-built function knows of its fields is still needed to patch it where it stands.
+        // It was not built to its end, but every field of it must be known to patch it where it stands.
+        function.terminator_references = members.iter().flat_map(|&m| fields(code, m)).collect();
         if function.references.is_empty() && function.terminator_references.is_empty() {
             function.blocks = IdVec::new();
         }
@@ -202,18 +208,7 @@ impl Builder<'_, '_, '_> {
 
     /// Notes a position-dependent field; false if what it names would be out of reach of moved code.
     fn reference(&mut self, base: InputAddr, event: &Event, in_terminator: bool) -> bool {
-        let form = match event.kind {
-            EventKind::Memory | EventKind::Lea => Field::Relative32 { end: event.len - event.field },
-            EventKind::Call | EventKind::Transaction => Field::Relative32 { end: 4 },
-            EventKind::Absolute32 => Field::Absolute32,
-            EventKind::Absolute64 => Field::Absolute64,
-            EventKind::Jump | EventKind::Branch(_) | EventKind::ShortBranch => {
-                if event.len - event.field == 1 { Field::Relative8 } else { Field::Relative32 { end: 4 } }
-            }
-            _ => return true,
-        };
-        let field = base + u64::from(event.offset) + u64::from(event.field);
-        let reference = Reference { field, target: event.target, form };
+        let Some(reference) = field(base, event) else { return true };
         if in_terminator && event.is_direct_jump() && event.kind != EventKind::Transaction {
             self.function.terminator_references.push(reference);
         } else {
@@ -274,6 +269,29 @@ impl Builder<'_, '_, '_> {
             };
         }
     }
+}
+
+/// Every position-dependent field of a piece.
+fn fields(code: &Code, piece: usize) -> impl Iterator<Item = Reference> {
+    let base = code.pieces[piece].range.start;
+    code.scans[piece].events.iter().filter_map(move |event| field(base, event))
+}
+
+/// The position-dependent field of an instruction in the piece that starts at `base`.
+fn field(base: InputAddr, event: &Event) -> Option<Reference> {
+    let form =
+        match event.kind {
+            EventKind::Memory | EventKind::Lea => Field::Relative32 { end: event.len - event.field },
+            EventKind::Call | EventKind::Transaction => Field::Relative32 { end: 4 },
+            EventKind::Absolute32 => Field::Absolute32,
+            EventKind::Absolute64 => Field::Absolute64,
+            EventKind::Jump | EventKind::Branch(_) | EventKind::ShortBranch => {
+                if event.len - event.field == 1 { Field::Relative8 } else { Field::Relative32 { end: 4 } }
+            }
+            _ => return None,
+        };
+    let field = base + u64::from(event.offset) + u64::from(event.field);
+    Some(Reference { field, target: event.target, form })
 }
 
 /// The events before the padding at the end of a block, and where that padding starts. Where control runs

@@ -4,7 +4,7 @@
 
 use crate::code::{Code, takes_address};
 use crate::jump_tables::Table;
-use crate::relocations::references_in_code;
+use crate::relocations::{CodeReference, references_in_code};
 use crate::scan::{Event, EventKind};
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::elf;
@@ -117,9 +117,8 @@ fn outside_reference(code: &Code, piece: usize, event: &Event) -> Option<Outside
 
 /// Refuses pieces whose bytes some instruction reads or writes.
 fn refuse_readers(code: &mut Code) {
-    let read = code.collect_events(|_, e| {
-        if e.kind == EventKind::Memory { code.piece_at(e.target) } else { None }
-    });
+    let read =
+        code.collect_events(|_, e| if e.kind == EventKind::Memory { code.piece_at(e.target) } else { None });
     for piece in read {
         code.refuse(piece, Refusal::DataInCode);
     }
@@ -170,7 +169,9 @@ fn is_only_passed_on(code: &Code, piece: usize, event: &Event) -> bool {
     let mut factory = InstructionInfoFactory::new();
     let mut at = event.end() as usize;
     for _ in 0..WINDOW {
-        let Some(inst) = bytes.get(at..).and_then(|b| full(b, (start + at as u64).get())) else { return true };
+        let Some(inst) = bytes.get(at..).and_then(|b| full(b, (start + at as u64).get())) else {
+            return true;
+        };
         let in_address =
             [inst.memory_base(), inst.memory_index()].iter().any(|r| r.full_register() == register);
         let uses = factory.info(&inst).used_registers();
@@ -201,17 +202,27 @@ fn passes_on(mnemonic: Mnemonic) -> bool {
 }
 
 /// Code outside the trusted pieces is known by its relocations only. What it names inside a function must
-/// stay where it is; what starts a function is led on by the jump that is left there.
+/// stay where it is.
 fn refuse_entered_by_unknown_code(code: &mut Code) {
-    let image = code.image;
-    let targets: Vec<InputAddr> = {
-        let code = &*code;
-        let unknown = |a: InputAddr| code.piece_at(a).is_none_or(|p| !code.is_trusted(p));
-        references_in_code(image, unknown).map(|r| r.target).collect()
-    };
+    let targets: Vec<InputAddr> = references_of_unknown_code(code).map(|r| r.target).collect();
     for target in targets {
         if let Some(piece) = code.piece_at(target).filter(|_| !code.is_entry(target)) {
             code.refuse(piece, Refusal::EnteredInside);
         }
     }
+}
+
+fn references_of_unknown_code<'c>(code: &'c Code<'_, '_>) -> impl Iterator<Item = CodeReference> + 'c {
+    let unknown = |a: InputAddr| code.piece_at(a).is_none_or(|p| !code.is_trusted(p));
+    references_in_code(code.image, unknown)
+}
+
+/// Where code outside the trusted pieces names functions. What bytes and relocation agree on can follow a
+/// function that moves; anything else is led on by the jump that is left at the old entry.
+pub(crate) fn pointers_of_unknown_code(code: &Code) -> Vec<DataPointer> {
+    let references = references_of_unknown_code(code).filter(|r| r.is_confirmed && code.is_entry(r.target));
+    let pointer = |r: CodeReference| {
+        Some(DataPointer { field: code.image.file_offset(r.field)?, form: r.form, target: r.target })
+    };
+    references.filter_map(pointer).collect()
 }

@@ -35,6 +35,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     let mut pointers = pointers::find(&mut code, &evidence, &is_code);
     let tables = jump_tables::claim(&mut code, &evidence.relative, &mut pointers);
     let labels = labels::find(&mut code, &pointers, &tables);
+    pointers.extend(labels::pointers_of_unknown_code(&code));
     let families = families::group(&code, &tables);
     let mut functions: Vec<Function> =
         families.par_iter().map(|members| blocks::build(&code, members, &labels, &tables)).collect();
@@ -68,7 +69,8 @@ fn scan_all<'i, 'a>(
 }
 
 fn extents(functions: &[Function]) -> Vec<(Range, FuncId)> {
-    let ranges = functions.iter().enumerate().flat_map(|(i, f)| f.ranges.iter().map(move |r| (*r, FuncId(i as u32))));
+    let ranges =
+        functions.iter().enumerate().flat_map(|(i, f)| f.ranges.iter().map(move |r| (*r, FuncId(i as u32))));
     let mut extents: Vec<(Range, FuncId)> = ranges.collect();
     extents.sort_by_key(|(range, _)| range.start);
     extents

@@ -6,6 +6,7 @@
 
 use afterlink_core::InputAddr;
 use afterlink_image::{Image, Relocation, SectionId, elf};
+use afterlink_program::PointerForm;
 
 /// A field of an instruction that may hold an absolute code address.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +27,14 @@ pub(crate) struct RelativeField {
     pub named: InputAddr,
 }
 
-/// A place in code that names another place in code, as the compiler saw it.
+/// A field of code that names another place in code, as the compiler saw it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CodeReference {
+    pub field: InputAddr,
     pub target: InputAddr,
+    pub form: PointerForm,
+    /// The linked bytes say the same: the linker put the target there and nothing else.
+    pub is_confirmed: bool,
 }
 
 /// Everything taken from the kept relocations, each list by ascending address.
@@ -72,21 +77,30 @@ pub(crate) fn gather(image: &Image, is_code: &dyn Fn(InputAddr) -> bool) -> Evid
     evidence
 }
 
-/// The code that undecodable code names, by its relocations alone.
+/// The code that code in `within` names, by its relocations alone.
 pub(crate) fn references_in_code<'i>(
     image: &'i Image<'_>,
     within: impl Fn(InputAddr) -> bool + 'i,
 ) -> impl Iterator<Item = CodeReference> + 'i {
     let code = image.kept_relocations().filter(|(id, _)| image.sections[*id].is_code());
-    code.flat_map(|(_, relocations)| relocations.iter()).filter(move |r| within(r.address)).filter_map(|r| {
-        let named = named(image, &r)?;
-        let target = match r.kind {
-            k if k == elf::R_X86_64_PC32.0 || k == elf::R_X86_64_PLT32.0 => named + 4,
-            k if k == elf::R_X86_64_64.0 || k == elf::R_X86_64_32.0 || k == elf::R_X86_64_32S.0 => named,
-            _ => return None,
-        };
-        Some(CodeReference { target })
-    })
+    code.flat_map(|(_, relocations)| relocations.iter())
+        .filter(move |r| within(r.address))
+        .filter_map(|r| code_reference(image, &r))
+}
+
+fn code_reference(image: &Image, r: &Relocation) -> Option<CodeReference> {
+    let named = named(image, r)?;
+    let (target, form) = match elf::RelocationType(r.kind) {
+        elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => (named + 4, PointerForm::Relative32(r.address + 4)),
+        elf::R_X86_64_64 => (named, PointerForm::Word64),
+        elf::R_X86_64_32 | elf::R_X86_64_32S => (named, PointerForm::Word32),
+        _ => return None,
+    };
+    let stored = match form {
+        PointerForm::Word64 | PointerForm::Word32 => read(image, r.address, form == PointerForm::Word64)?,
+        PointerForm::Relative32(base) => base + read_i32(image, r.address)? as u64,
+    };
+    Some(CodeReference { field: r.address, target, form, is_confirmed: stored == target })
 }
 
 /// Symbol plus addend.
@@ -166,8 +180,7 @@ fn data_fields(
             }
         } else if r.kind == elf::R_X86_64_PC32.0 || r.kind == elf::R_X86_64_PLT32.0 {
             let Some(named_at) = named(image, &r) else { continue };
-            let Some(bytes) = image.bytes_at(r.address, 4) else { continue };
-            let value = i32::from_le_bytes(bytes.try_into().expect("four bytes"));
+            let Some(value) = read_i32(image, r.address).map(|v| v as i32) else { continue };
             // Table entries name code plus their distance from the table's start, which may lie behind all code.
             if names_code(image, &r) || is_code(r.address + i64::from(value) as u64) {
                 evidence.relative.push(RelativeField { address: r.address, value, named: named_at });
@@ -186,3 +199,8 @@ fn read(image: &Image, address: InputAddr, wide: bool) -> Option<InputAddr> {
     Some(InputAddr(u64::from(u32::from_le_bytes(bytes.try_into().expect("four bytes")))))
 }
 
+/// Four bytes, with their sign.
+fn read_i32(image: &Image, address: InputAddr) -> Option<i64> {
+    let bytes = image.bytes_at(address, 4)?;
+    Some(i64::from(i32::from_le_bytes(bytes.try_into().expect("four bytes"))))
+}

@@ -174,7 +174,8 @@ fn function_weights(
     }
     let mut summed_calls: Vec<CallWeight> = Vec::new();
     for (_, call) in calls {
-        let same = |l: &&mut CallWeight| (l.block, l.offset, l.callee) == (call.block, call.offset, call.callee);
+        let same =
+            |l: &&mut CallWeight| (l.block, l.offset, l.callee) == (call.block, call.offset, call.callee);
         match summed_calls.last_mut().filter(same) {
             Some(last) => last.count = last.count.saturating_add(call.count),
             None => summed_calls.push(*call),
@@ -184,4 +185,3 @@ fn function_weights(
     repair::complete(function, &mut weights);
     weights
 }
-

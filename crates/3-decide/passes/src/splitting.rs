@@ -31,7 +31,7 @@ pub(crate) fn split(
     orders: Vec<Vec<BlockId>>,
     options: &LayoutOptions,
 ) -> Vec<Parts> {
-    let warm_limit = warm_limit(program, weights, moved);
+    let warm_limit = warm_limit(program, weights, moved, options.hot_share);
     let parts = moved.iter().zip(orders).map(|(&function, order)| {
         let weights = weights.functions.get(function).filter(|w| w.is_hot());
         match (options.split, weights) {
@@ -45,8 +45,7 @@ pub(crate) fn split(
 }
 
 /// The count up to which executed blocks are warm: those above make up nearly all of what runs.
-fn warm_limit(program: &Program, weights: &Weights, moved: &[FuncId]) -> u64 {
-    let hot_share: f64 = std::env::var("AL_WARM").ok().and_then(|v| v.parse().ok()).unwrap_or(1.0);
+fn warm_limit(program: &Program, weights: &Weights, moved: &[FuncId], hot_share: f64) -> u64 {
     let (mut counts, mut sizes) = (Vec::new(), Vec::new());
     for &id in moved {
         let Some(weights) = weights.functions.get(id) else { continue };

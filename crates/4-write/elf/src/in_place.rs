@@ -15,8 +15,14 @@ pub(crate) fn patch(
     layout: &FileLayout,
     map: &IndexMap,
 ) -> Result<()> {
-    symbols::patch_dynamic(file, plan, layout, map)?;
-    for (tag, value) in displaced_entries(plan.image, layout).chain(plan.dynamic.iter().copied()) {
+    match &layout.growth {
+        None => symbols::patch_dynamic(file, plan, layout, map)?,
+        Some(growth) => growth.renumber_relocations(plan.image, file),
+    }
+    // A table that grows may also have given way; its last place counts.
+    let grown = layout.grown.iter().map(|table| (table.tag, table.output.get()));
+    let values = displaced_entries(plan.image, layout).chain(grown).chain(plan.dynamic.iter().copied());
+    for (tag, value) in values {
         let entry = plan.image.dynamic.entries.iter().find(|entry| entry.tag == tag);
         let start = entry.map(|entry| entry.offset.get() as usize + 8);
         let place = start.and_then(|start| file.get_mut(start..start + 8)).ok_or_else(|| {

@@ -1,9 +1,10 @@
 //! Where things stand: the first free address, the counters, and the new segment in file and memory.
 
 use crate::displaced::{Displaced, Room};
+use crate::dynamic_tables::{GrownTable, Growth};
 use crate::{OutputPlan, PAGE};
 use afterlink_core::{Error, OutputAddr, Result};
-use afterlink_image::{Image, elf};
+use afterlink_image::{Image, Section, SectionId, elf};
 
 /// First address at which new loaded sections may stand: page-aligned, behind everything loaded and behind
 /// `counter_bytes` of zero memory for counters (0 for none).
@@ -58,21 +59,29 @@ pub(crate) struct FileLayout {
     pub kept_end: u64,
     pub segment: Option<NewSegment>,
     pub displaced: Option<Displaced>,
+    /// Rows to be added to the dynamic symbol table, and the tables that grow by them, by address.
+    pub growth: Option<Growth>,
+    pub grown: Vec<GrownTable>,
 }
 
 impl FileLayout {
     pub fn new(plan: &OutputPlan<'_>, room: &Room) -> Result<Self> {
         let kept_end = loaded_file_end(plan.image).max(room.table_end);
+        let growth = Growth::new(plan.image, plan.added_dynamic_symbols.iter().map(|s| s.of).collect())?;
         let (Some(first), Some(last)) = (plan.sections.first(), plan.sections.last()) else {
-            return match room.vacated {
-                None => Ok(Self { kept_end, segment: None, displaced: None }),
-                Some(_) => Err(Error::new("a frame header is to be added, but no section to hold it")),
-            };
+            if room.vacated.is_some() || growth.is_some() {
+                return Err(Error::new("a frame header or symbol is to be added, but no section to hold it"));
+            }
+            return Ok(Self { kept_end, segment: None, displaced: None, growth, grown: Vec::new() });
         };
         let mut end = last.address + last.bytes.len() as u64;
         let displaced = room.vacated.as_ref().map(|vacated| vacated.place(end));
         if let Some(d) = &displaced {
             end = d.output + d.size();
+        }
+        let mut grown = Vec::new();
+        if let Some(growth) = &growth {
+            (grown, end) = growth.place(plan.image, end);
         }
         let address = first.address.get();
         let segment = NewSegment {
@@ -83,7 +92,7 @@ impl FileLayout {
         if segment.size == 0 {
             return Err(Error::new("the new sections are empty").at(&first.name));
         }
-        Ok(Self { kept_end, segment: Some(segment), displaced })
+        Ok(Self { kept_end, segment: Some(segment), displaced, growth, grown })
     }
 
     /// The file offset of an address in the new segment.
@@ -93,8 +102,22 @@ impl FileLayout {
         (distance <= segment.size).then(|| segment.offset + distance)
     }
 
-    /// Cuts `file` behind the kept bytes and appends the new segment.
-    pub fn append_segment(&self, file: &mut Vec<u8>, plan: &OutputPlan<'_>) {
+    /// How far a loaded section of the input moves, for wrapping addition; `None` if it stays.
+    pub fn distance(&self, id: SectionId, section: &Section<'_>) -> Option<u64> {
+        if let Some(table) = self.grown.iter().find(|table| table.section == id) {
+            return Some(table.output.get().wrapping_sub(section.address.get()));
+        }
+        self.displaced.as_ref().filter(|d| d.holds(section)).map(Displaced::distance)
+    }
+
+    /// Whether the section grew and its old bytes are still at their place.
+    pub fn leaves_copy(&self, id: SectionId, section: &Section<'_>) -> bool {
+        let gave_way = self.displaced.as_ref().is_some_and(|d| d.holds(section));
+        !gave_way && self.grown.iter().any(|table| table.section == id)
+    }
+
+    /// Cuts `file` behind the kept bytes and appends the new segment; `grown` are the bytes of the tables that grow.
+    pub fn append_segment(&self, file: &mut Vec<u8>, plan: &OutputPlan<'_>, grown: &[Vec<u8>]) {
         file.resize(self.kept_end as usize, 0);
         let Some(segment) = self.segment else { return };
         for section in &plan.sections {
@@ -106,6 +129,10 @@ impl FileLayout {
             file.resize((segment.offset + (d.output.get() - segment.address)) as usize, 0);
             let start = d.offset.get() as usize;
             file.extend_from_within(start..start + d.size() as usize);
+        }
+        for (table, bytes) in self.grown.iter().zip(grown) {
+            file.resize((segment.offset + (table.output.get() - segment.address)) as usize, 0);
+            file.extend_from_slice(bytes);
         }
     }
 }

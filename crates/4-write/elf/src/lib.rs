@@ -7,7 +7,7 @@
 //! ```text
 //! ELF header, program headers (grown in place)  ┐
 //! the input's loaded bytes, at the same offsets ┘ file offsets and addresses as in the input
-//! page-aligned: the new segment, R+X            new sections, then the sections that gave way
+//! page-aligned: the new segment, R+X            new sections, the sections that gave way, dynamic tables that grew
 //! sections that are not loaded                  the input's, then new ones
 //! .symtab, .strtab, .shstrtab, section headers
 //! ```
@@ -18,6 +18,7 @@
 //! move into the new segment.
 
 mod displaced;
+mod dynamic_tables;
 mod in_place;
 mod layout;
 mod plan;
@@ -26,9 +27,11 @@ mod segments;
 mod symbols;
 
 pub use displaced::{Displaced, displaced};
+pub use dynamic_tables::dynamic_symbols_can_grow;
 pub use layout::{counter_address, free_address};
 pub use plan::{
-    FrameHeader, LooseSection, NewSection, NewSymbol, OutputPlan, SectionRef, SymbolChange, SymbolMove,
+    FrameHeader, LooseSection, NewDynamicSymbol, NewSection, NewSymbol, OutputPlan, SectionRef, SymbolChange,
+    SymbolMove,
 };
 
 use afterlink_core::Result;
@@ -47,7 +50,7 @@ pub(crate) const LE: object::LittleEndian = object::LittleEndian;
 ///
 /// # Errors
 /// If the plan contradicts itself or the image (overlapping or misplaced sections, unknown rows, a build-id of
-/// another length), or the program header table cannot grow.
+/// another length), or the program header table or the dynamic symbol table cannot grow.
 pub fn write(mut plan: OutputPlan<'_>) -> Result<Vec<u8>> {
     plan.check()?;
     let room = displaced::make_room(plan.image, plan.needs())?;
@@ -57,7 +60,8 @@ pub fn write(mut plan: OutputPlan<'_>) -> Result<Vec<u8>> {
     let symbols = symbols::symbol_table(&plan, &layout, sections.index_map())?;
     let mut file = std::mem::take(&mut plan.contents);
     in_place::patch(&mut file, &plan, &layout, sections.index_map())?;
-    layout.append_segment(&mut file, &plan);
+    let grown = symbols::grown_tables(&plan, &layout, sections.index_map())?;
+    layout.append_segment(&mut file, &plan, &grown);
     // Only now: what stood in the way of the longer table has been copied.
     in_place::write_program_headers(&mut file, plan.image, &headers);
     sections.append_loose(&mut file, &plan);

@@ -67,6 +67,15 @@ pub struct NewSymbol {
     pub after: Option<u32>,
 }
 
+/// A row to be added to `.dynsym`: a second symbol of the same name, for a part of a function that stands elsewhere.
+/// Searches by name go on finding the first one; `dladdr` finds the part's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewDynamicSymbol {
+    /// The row of the input that it repeats, a symbol that the program exports.
+    pub of: u32,
+    pub place: SymbolMove,
+}
+
 /// Where `PT_GNU_EH_FRAME` leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
@@ -98,6 +107,8 @@ pub struct OutputPlan<'a> {
     pub dynamic_symbols: Vec<(u32, SymbolMove)>,
     /// Symbols to be added to `.symtab`.
     pub added_symbols: Vec<NewSymbol>,
+    /// Symbols to be added to `.dynsym`, if [`dynamic_symbols_can_grow`](crate::dynamic_symbols_can_grow).
+    pub added_dynamic_symbols: Vec<NewDynamicSymbol>,
     /// New values for entries of the dynamic section, by `DT_*`.
     pub dynamic: Vec<(i64, u64)>,
     /// As long as the input's.
@@ -124,6 +135,7 @@ impl<'a> OutputPlan<'a> {
             symbols: Vec::new(),
             dynamic_symbols: Vec::new(),
             added_symbols: Vec::new(),
+            added_dynamic_symbols: Vec::new(),
             dynamic: Vec::new(),
             build_id: None,
         }

@@ -1,7 +1,7 @@
 //! The output's section headers, and the sections that are not loaded.
 //!
 //! Order: the input's loaded sections as they were, the counters, the new segment's sections with those that gave
-//! way behind them, the input's sections that are not loaded, new ones of that kind, and the tables of symbols and
+//! way or grew behind them, the input's sections that are not loaded, new ones of that kind, and the tables of symbols and
 //! names. patchelf needs this order by address: it looks for what stands behind the program headers from the
 //! first section on, and stops at the first that stands further away. Relocations that the linker kept are dropped: they describe code that has moved.
 
@@ -101,10 +101,13 @@ impl SectionTable {
     }
 
     fn add_loaded(&mut self, plan: &OutputPlan<'_>, layout: &FileLayout) {
-        let gave_way = |s: &Section<'_>| layout.displaced.as_ref().is_some_and(|d| d.holds(s));
         let loaded = || plan.image.sections.iter().filter(|(_, s)| s.is_loaded());
-        for (id, _) in loaded().filter(|(_, s)| !gave_way(s)) {
-            self.add_input(plan, id);
+        for (id, section) in loaded() {
+            if layout.distance(id, section).is_none() {
+                self.add_input(plan, id);
+            } else if layout.leaves_copy(id, section) {
+                self.add_left(section);
+            }
         }
         self.add_counters(plan);
         self.map.new = self.rows.len() as u16;
@@ -116,15 +119,29 @@ impl SectionTable {
             new.sh_offset.set(LE, layout.segment_offset(section.address).unwrap_or(0));
             self.push(&section.name, new);
         }
-        for (id, section) in loaded().filter(|(_, s)| gave_way(s)) {
+        let moved =
+            loaded().filter_map(|(id, s)| Some((id, s.address.get().wrapping_add(layout.distance(id, s)?))));
+        let mut moved: Vec<(SectionId, u64)> = moved.collect();
+        moved.sort_by_key(|(_, address)| *address);
+        for (id, address) in moved {
             let row = self.add_input(plan, id);
-            let distance = layout.displaced.as_ref().map_or(0, |d| d.distance());
-            let address = section.address.get().wrapping_add(distance);
             let header = &mut self.rows[row].1;
             header.sh_addr.set(LE, address);
-            // Invariant: the displaced piece lies in the new segment.
+            // Invariant: what moves lies in the new segment.
             header.sh_offset.set(LE, layout.segment_offset(OutputAddr(address)).unwrap_or(0));
+            if let Some(table) = layout.grown.iter().find(|table| table.section == id) {
+                header.sh_size.set(LE, table.size);
+            }
         }
+    }
+
+    /// The old place of a table that grew. Without a header it would look free: patchelf would put the dynamic section
+    /// of a program at fixed addresses there, which has to be writable.
+    fn add_left(&mut self, section: &Section<'_>) {
+        let (address, size) = (section.address.get(), section.size);
+        let mut left = header(elf::SHT_PROGBITS.0, elf::SHF_ALLOC.0, address, size, section.alignment);
+        left.sh_offset.set(LE, section.offset.get());
+        self.push(&format!("{}.input", section.name), left);
     }
 
     fn add_counters(&mut self, plan: &OutputPlan<'_>) {

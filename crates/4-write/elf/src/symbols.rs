@@ -1,9 +1,10 @@
 //! `.symtab` is built anew, row by row in its old order, local symbols first; rows of `.dynsym` are patched
-//! where they stand, because its hash tables go by row number.
+//! where they stand, because its hash tables go by row number. If rows are added there, all these tables are
+//! written again elsewhere.
 
 use crate::layout::FileLayout;
 use crate::sections::IndexMap;
-use crate::{LE, NewSymbol, OutputPlan, SymbolChange, SymbolMove};
+use crate::{LE, NewDynamicSymbol, NewSymbol, OutputPlan, SymbolChange, SymbolMove};
 use afterlink_core::{Error, Result};
 use afterlink_image::{Image, Section, SectionId, elf};
 use object::{LittleEndian, U16, U32, U64};
@@ -75,17 +76,51 @@ pub(crate) fn patch_dynamic(
     let start = section.offset.get() as usize;
     let bytes = file.get_mut(start..start + section.size as usize);
     let bytes = bytes.ok_or_else(|| Error::new("the table is not loaded").at(section.name))?;
-    let count = bytes.len() / size_of::<Row>();
-    check_dynamic(plan, count)?;
-    // Invariant: as many rows as fit.
-    let Ok((rows, _)) = object::pod::slice_from_bytes_mut::<Row>(bytes, count) else { return Ok(()) };
-    for row in rows.iter_mut() {
+    let patched = dynamic_rows(plan, layout, map)?;
+    let patched = object::pod::bytes_of_slice(&patched);
+    bytes[..patched.len()].copy_from_slice(patched);
+    Ok(())
+}
+
+/// The input's rows of `.dynsym`, patched.
+fn dynamic_rows(plan: &OutputPlan<'_>, layout: &FileLayout, map: &IndexMap) -> Result<Vec<Row>> {
+    let image = plan.image;
+    let input = image.dynamic_symbols.section.map_or(&[][..], |id| rows(image.section_bytes(id)));
+    check_dynamic(plan, input.len())?;
+    let mut rows = input.to_vec();
+    for row in &mut rows {
         follow(row, image, layout, map);
     }
     for (index, to) in &plan.dynamic_symbols {
         place(&mut rows[*index as usize], *to, map)?;
     }
-    Ok(())
+    Ok(rows)
+}
+
+/// The bytes of the dynamic tables that grow, in the layout's order.
+pub(crate) fn grown_tables(
+    plan: &OutputPlan<'_>,
+    layout: &FileLayout,
+    map: &IndexMap,
+) -> Result<Vec<Vec<u8>>> {
+    let Some(growth) = &layout.growth else { return Ok(Vec::new()) };
+    let rows = dynamic_rows(plan, layout, map)?;
+    let added = plan.added_dynamic_symbols.iter().map(|symbol| Ok((symbol.of, repeat(symbol, &rows, map)?)));
+    let added = added.collect::<Result<Vec<_>>>()?;
+    let bytes = layout.grown.iter().map(|table| match elf::DynamicTag(table.tag) {
+        elf::DT_SYMTAB => growth.symbols(&rows, &added),
+        _ => growth.table(plan.image, table),
+    });
+    Ok(bytes.collect())
+}
+
+fn repeat(symbol: &NewDynamicSymbol, rows: &[Row], map: &IndexMap) -> Result<Row> {
+    // Invariant: `Growth::new` has checked the row.
+    let mut row = rows[symbol.of as usize];
+    // Not an indirect function: what stands there is a part of its resolver.
+    row.st_info = elf::SymbolInfo::new(row.st_bind(), elf::STT_FUNC);
+    place(&mut row, symbol.place, map)?;
+    Ok(row)
 }
 
 fn check_dynamic(plan: &OutputPlan<'_>, count: usize) -> Result<()> {
@@ -133,10 +168,11 @@ fn follow(row: &mut Row, image: &Image<'_>, layout: &FileLayout, map: &IndexMap)
     // Not every symbol lies in its section: GNU ld gives `__ehdr_start` the number of the first section.
     let value = row.st_value.get(LE);
     let follows = |s: &Section<'_>| value >= s.address.get() && value <= s.end().get();
-    if let Some(d) = &layout.displaced
-        && image.sections.get(SectionId(u32::from(old))).is_some_and(|s| d.holds(s) && follows(s))
+    let id = SectionId(u32::from(old));
+    if let Some(section) = image.sections.get(id).filter(|s| s.is_loaded() && follows(s))
+        && let Some(distance) = layout.distance(id, section)
     {
-        row.st_value.set(LE, value.wrapping_add(d.distance()));
+        row.st_value.set(LE, value.wrapping_add(distance));
     }
     true
 }

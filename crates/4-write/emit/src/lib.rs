@@ -7,6 +7,7 @@
 mod addresses;
 mod counters;
 mod encode;
+mod exported;
 mod note;
 mod patch;
 mod shape;
@@ -17,11 +18,11 @@ use addresses::Addresses;
 use afterlink_core::{AddressMap, Error, InputAddr, OutputAddr, Result, address_map};
 use afterlink_elf::{FrameHeader, LooseSection, NewSection, OutputPlan};
 use afterlink_image::{Image, NOTE_SECTION, elf};
-use afterlink_program::{Field, Part, Placement, PointerForm, Program};
+use afterlink_instrument::{Runtime, StartupPlaces};
+use afterlink_program::{Field, Fragment, Part, Placement, PointerForm, Program};
 use encode::{Encoder, counters_of_function};
 use rayon::prelude::*;
 use shape::Shape;
-
 
 /// What else decides the output.
 #[derive(Clone, Debug, Default)]
@@ -34,33 +35,6 @@ pub struct EmitOptions {
     pub runtime: Option<Runtime>,
 }
 
-/// The parts of an instrumented program that are not its own code.
-#[derive(Clone, Debug)]
-pub struct Runtime {
-    /// Zero memory to reserve, in whole pages; the counters' file is mapped over it.
-    pub memory: u64,
-    /// Where in that memory counter 0 stands.
-    pub counters_offset: u64,
-    /// Read-only bytes that the start-up code copies into a fresh counter file.
-    pub description: Vec<u8>,
-    /// Makes the start-up code.
-    pub startup: fn(&StartupPlaces) -> Vec<u8>,
-}
-
-/// Addresses that the start-up code needs.
-#[derive(Clone, Copy, Debug)]
-pub struct StartupPlaces {
-    /// Where the code itself will stand.
-    pub code: OutputAddr,
-    /// Where the program's own code starts.
-    pub entry: OutputAddr,
-    /// The memory to map the counter file over.
-    pub memory: OutputAddr,
-    pub memory_size: u64,
-    pub description: OutputAddr,
-    pub description_size: u64,
-}
-
 /// An output file, with what a report wants to know of it.
 pub struct Emitted {
     pub bytes: Vec<u8>,
@@ -70,19 +44,30 @@ pub struct Emitted {
     pub cold_bytes: u64,
 }
 
+/// Bytes that each fragment of `placement` will take. They do not depend on where anything stands.
+pub fn fragment_sizes(program: &Program, placement: &Placement) -> Vec<u64> {
+    settle_all(program, placement).iter().map(Shape::size).collect()
+}
+
+fn settle_all(program: &Program, placement: &Placement) -> Vec<Shape> {
+    let settle = |fragment: &Fragment| {
+        let counters = counters_of_function(&placement.counters, fragment.function);
+        shape::settle(&program.functions[fragment.function], fragment, counters)
+    };
+    placement.fragments.par_iter().map(settle).collect()
+}
+
 /// Writes the program in the order that `placement` gives.
 ///
 /// # Errors
 /// If the file has no room for what must be added, or the new code would be out of reach of the old.
-pub fn emit(image: &Image, program: &Program, placement: &Placement, options: &EmitOptions) -> Result<Emitted> {
-    let shapes: Vec<Shape> = placement
-        .fragments
-        .par_iter()
-        .map(|fragment| {
-            let counters = counters_of_function(&placement.counters, fragment.function);
-            shape::settle(&program.functions[fragment.function], fragment, counters)
-        })
-        .collect();
+pub fn emit(
+    image: &Image,
+    program: &Program,
+    placement: &Placement,
+    options: &EmitOptions,
+) -> Result<Emitted> {
+    let shapes = settle_all(program, placement);
     let memory = options.runtime.as_ref().map_or(0, |r| r.memory);
     let start = afterlink_elf::free_address(image, memory)?;
     let addresses = Addresses::assign(program, placement, &shapes, start);
@@ -107,6 +92,7 @@ pub fn emit(image: &Image, program: &Program, placement: &Placement, options: &E
     plan.symbols = symbols.changes();
     plan.dynamic_symbols = symbols.dynamic_changes();
     plan.added_symbols = symbols.added();
+    plan.added_dynamic_symbols = symbols.dynamic_added();
     let map = addresses.map(&shapes);
     let text = format!("{}input-build-id={}\n", options.note, note::hex(image.build_id));
     let note = note::note(&text);
@@ -135,8 +121,10 @@ fn check_reach(image: &Image, program: &Program, addresses: &Addresses) -> Resul
             .next("move less with --scope hot"));
     }
     if end.get() >= REACH && has_short_address_of_moved_code(program, addresses) {
-        return Err(Error::new(format!("code would stand at {end:#x}, but four-byte addresses reach up to 2 GiB"))
-            .next("link the program at a lower address, or as position-independent (-pie)"));
+        return Err(Error::new(format!(
+            "code would stand at {end:#x}, but four-byte addresses reach up to 2 GiB"
+        ))
+        .next("link the program at a lower address, or as position-independent (-pie)"));
     }
     Ok(())
 }
@@ -167,7 +155,12 @@ fn end_of(sections: &[NewSection]) -> OutputAddr {
 }
 
 /// Adds start-up code and description; returns the new entry.
-fn add_runtime(runtime: &Runtime, memory: OutputAddr, entry: OutputAddr, sections: &mut Vec<NewSection>) -> OutputAddr {
+fn add_runtime(
+    runtime: &Runtime,
+    memory: OutputAddr,
+    entry: OutputAddr,
+    sections: &mut Vec<NewSection>,
+) -> OutputAddr {
     let description_at = end_of(sections).align_up(16);
     sections.push(NewSection {
         name: ".afterlink.description".into(),
@@ -178,21 +171,14 @@ fn add_runtime(runtime: &Runtime, memory: OutputAddr, entry: OutputAddr, section
         bytes: runtime.description.clone(),
     });
     let code = end_of(sections).align_up(16);
-    let places = StartupPlaces {
-        code,
-        entry,
-        memory,
-        memory_size: runtime.memory,
-        description: description_at,
-        description_size: runtime.description.len() as u64,
-    };
+    let places = StartupPlaces { code, entry, memory, description: description_at };
     sections.push(NewSection {
         name: ".text.afterlink".into(),
         kind: elf::SHT_PROGBITS.0,
         flags: elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0,
         alignment: 16,
         address: code,
-        bytes: (runtime.startup)(&places),
+        bytes: runtime.startup_code(&places),
     });
     code
 }
@@ -210,8 +196,7 @@ fn add_frames(
         return Ok(());
     }
     let frames = unwind::write(program, placement, shapes, addresses, end_of(sections))?;
-    plan.frame_header =
-        Some(FrameHeader { address: frames.header_at, size: frames.header.len() as u64 });
+    plan.frame_header = Some(FrameHeader { address: frames.header_at, size: frames.header.len() as u64 });
     let new = [
         (".eh_frame_hdr", frames.header_at, frames.header, 4),
         (".eh_frame", frames.frames_at, frames.frames, 8),

@@ -9,7 +9,13 @@ use afterlink_isa::x86_64::{ENDBR64, JUMP_LONG, TRAP, decode, write_jump};
 use afterlink_program::{Field, Function, PointerForm, Program};
 
 /// Patches `contents`, a copy of the input file.
-pub(crate) fn patch(image: &Image, program: &Program, addresses: &Addresses, trap_old_code: bool, contents: &mut [u8]) {
+pub(crate) fn patch(
+    image: &Image,
+    program: &Program,
+    addresses: &Addresses,
+    trap_old_code: bool,
+    contents: &mut [u8],
+) {
     pointers(program, addresses, contents);
     for (id, function) in program.functions.iter() {
         if addresses.is_moved(id) {
@@ -70,14 +76,14 @@ fn old_code(
     }
     // Invariant: block 0 is the entry; labels and inner symbols are blocks too, but only the entry is public.
     let entry = function.entry();
-    let room = room_at(image, program, entry);
     let Some(at) = input_offset(image, entry) else { return };
     let target = addresses.target(entry);
     let mut stub = Vec::new();
-    let is_marked = image.bytes_at(entry, ENDBR64.len()) == Some(&ENDBR64[..]);
-    if is_marked && room >= ENDBR64.len() as u64 + JUMP_LONG {
+    // An indirect call that finds no mark where one stood would fault: the mark stays in any case.
+    if image.bytes_at(entry, ENDBR64.len()) == Some(&ENDBR64[..]) {
         stub.extend_from_slice(&ENDBR64);
     }
+    let room = room_at(image, program, entry, stub.len() as u64 + JUMP_LONG);
     let end = OutputAddr(entry.get()) + stub.len() as u64 + JUMP_LONG;
     write_jump(&mut stub, false, displacement(target, end));
     if stub.len() as u64 <= room {
@@ -89,13 +95,14 @@ fn old_code(
     }
 }
 
-/// Bytes from `entry` on that a jump may overwrite: the function's own and the padding behind it.
-fn room_at(image: &Image, program: &Program, entry: InputAddr) -> u64 {
+/// Bytes from `entry` on that a stub may overwrite: the function's own and, as far as it is `wanted`, the padding
+/// behind it.
+fn room_at(image: &Image, program: &Program, entry: InputAddr, wanted: u64) -> u64 {
     let next = program.extents.partition_point(|(range, _)| range.start <= entry);
     let own = program.extents[next - 1].0;
-    let limit = program.extents.get(next).map_or(own.end() + JUMP_LONG, |(range, _)| range.start);
+    let limit = program.extents.get(next).map_or(own.end() + wanted, |(range, _)| range.start);
     let mut end = own.end();
-    while end < limit && end.since(entry) < JUMP_LONG {
+    while end < limit && end.since(entry) < wanted {
         let Some(bytes) = image.bytes_at(end, 1) else { break };
         let rest = image.bytes_at(end, limit.since(end).min(15) as usize).unwrap_or(bytes);
         match decode(rest).filter(|inst| inst.nop || rest[0] == TRAP) {

@@ -1,9 +1,10 @@
 //! What becomes of the symbols.
 
 use crate::addresses::Addresses;
+use crate::exported::Exported;
 use crate::shape::Shape;
 use afterlink_core::{InputAddr, OutputAddr};
-use afterlink_elf::{NewSymbol, SectionRef, SymbolChange, SymbolMove};
+use afterlink_elf::{NewDynamicSymbol, NewSymbol, SectionRef, SymbolChange, SymbolMove};
 use afterlink_image::{Image, Symbol, elf};
 use afterlink_program::{BlockId, Fragment, FuncId, Part, Placement, Program};
 
@@ -39,7 +40,7 @@ impl Symbols<'_, '_, '_> {
         moves.collect()
     }
 
-    /// A local symbol for each fragment without the function's entry: `name.cold`, `name.hot`, numbered from
+    /// A local symbol for each fragment without the function's entry: `name.cold`, `name.warm`, numbered from
     /// the second of a kind on.
     pub fn added(&self) -> Vec<NewSymbol> {
         let rows = self.first_rows();
@@ -52,7 +53,7 @@ impl Symbols<'_, '_, '_> {
             }
             let count = &mut seen[fragment.function.0 as usize][fragment.part as usize];
             *count += 1;
-            let kind = if fragment.part == Part::Hot { "hot" } else { "cold" };
+            let kind = if fragment.part == Part::Hot { "warm" } else { "cold" };
             let number = if *count > 1 { format!(".{}", *count - 1) } else { String::new() };
             added.push(NewSymbol {
                 name: format!("{}.{kind}{number}", function.name),
@@ -63,6 +64,22 @@ impl Symbols<'_, '_, '_> {
             });
         }
         added
+    }
+
+    /// A dynamic symbol for each fragment without its function's entry, by the name that `dladdr` gave its code.
+    /// Code that had no name gets none.
+    pub fn dynamic_added(&self) -> Vec<NewDynamicSymbol> {
+        let exported = Exported::read(self.image);
+        let fragments = self.placement.fragments.iter().enumerate();
+        let parts = fragments.filter(|(_, f)| !exported.is_empty() && !starts_function(f));
+        let named = parts.filter_map(|(i, fragment)| {
+            let function = &self.program.functions[fragment.function];
+            let inputs = fragment.blocks.iter().filter(|b| b.0 < function.input_blocks);
+            let of =
+                inputs.map(|b| function.blocks[*b].input).find_map(|at| exported.name_at(at, function))?;
+            Some(NewDynamicSymbol { of, place: self.place(i) })
+        });
+        named.collect()
     }
 
     /// For each function, the fragment that starts with its entry.
@@ -90,7 +107,11 @@ impl Symbols<'_, '_, '_> {
     fn follows_code(&self, symbol: &Symbol) -> bool {
         let kind = symbol.is_function() || symbol.kind == elf::STT_NOTYPE.0;
         kind && symbol.is_defined()
-            && self.image.sections.get(afterlink_image::SectionId(u32::from(symbol.section))).is_some_and(|s| s.is_code())
+            && self
+                .image
+                .sections
+                .get(afterlink_image::SectionId(u32::from(symbol.section)))
+                .is_some_and(|s| s.is_code())
     }
 
     fn change(&self, symbol: &Symbol, primary: &[u32]) -> Option<SymbolChange> {

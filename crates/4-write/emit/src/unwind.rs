@@ -1,12 +1,15 @@
 //! The new `.eh_frame` and its search table: all functions, moved or not.
 
 use crate::addresses::Addresses;
+use crate::counters::counter_size;
 use crate::encode::counters_of_function;
 use crate::shape::{Shape, counters_of};
-use crate::counters::counter_size;
 use afterlink_core::{IdVec, OutputAddr, Result};
-use afterlink_frames::{CieId, FdeBody, FdeId, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size, write_eh_frame, write_eh_frame_hdr};
-use afterlink_program::{Counter, Fragment, Placement, Program};
+use afterlink_frames::{
+    CieId, FdeBody, FdeId, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size, write_eh_frame,
+    write_eh_frame_hdr,
+};
+use afterlink_program::{Block, Counter, Fragment, Function, Placement, Program, Target, Terminator};
 use rayon::prelude::*;
 
 /// The two sections.
@@ -101,50 +104,115 @@ fn personality_target(personality: &afterlink_frames::Personality, addresses: &A
     addresses.translate(address).unwrap_or(OutputAddr(address.get()))
 }
 
-/// The runs of a fragment: consecutive blocks under the same entry become one.
-fn runs(program: &Program, fragment: &Fragment, shape: &Shape, address: OutputAddr, counters: &[Counter]) -> Vec<Run> {
+/// The runs of a fragment: consecutive code under entries of the same kind becomes one.
+fn runs(
+    program: &Program,
+    fragment: &Fragment,
+    shape: &Shape,
+    address: OutputAddr,
+    counters: &[Counter],
+) -> Vec<Run> {
     let function = &program.functions[fragment.function];
-    let mut runs: Vec<Run> = Vec::new();
-    let mut open: Option<(FdeId, RowId)> = None;
+    let mut runs = Runs { program, address, runs: Vec::new(), open: None };
     for (i, &id) in fragment.blocks.iter().enumerate() {
         let block = &function.blocks[id];
         let (start, end) = (shape.offsets[i], shape.offsets[i + 1]);
         if start == end {
             continue;
         }
-        let Some((span, first)) = function.unwind_row_at(block.input) else {
-            open = None;
-            continue;
-        };
-        let cie = program.frames.fdes[span.fde].cie;
-        if open.is_none_or(|(fde, _)| program.frames.fdes[fde].cie != cie) {
-            runs.push(Run { fde: span.fde, start: address + u64::from(start), size: 0, rows: Vec::new() });
-            open = None;
-        }
-        let run = runs.last_mut().expect("one was just opened");
-        let base = run.start.since(address) as u32;
-        let mut last = open.map(|(_, row)| row);
-        let mut change = |at: u32, row: RowId| {
-            if last != Some(row) {
-                run.rows.push((at - base, row));
-                last = Some(row);
-            }
-        };
-        change(start, first);
         let here = counters_of(counters, id);
-        let from = block.input.since(span.range.start) as u32;
-        let changes = span.rows.partition_point(|(at, _)| *at <= from);
         // A change at the end of the body holds for the jumps behind it, if there are any.
         let written: u32 = here.iter().map(|c| counter_size(c.form)).sum();
         let has_ending = end - start > block.body + written;
-        let last_change = from + block.body + u32::from(has_ending);
-        for &(at, row) in span.rows[changes..].iter().take_while(|(at, _)| *at < last_change) {
-            let inserted: u32 =
-                here.iter().filter(|c| c.offset < at - from).map(|c| counter_size(c.form)).sum();
-            change(start + (at - from) + inserted, row);
+        for (at, found) in rows_of_block(program, function, block, has_ending) {
+            let inserted: u32 = here.iter().filter(|c| c.offset < at).map(|c| counter_size(c.form)).sum();
+            runs.change(start + at + inserted, found);
         }
-        run.size = u64::from(end - base);
-        open = last.map(|row| (span.fde, row));
+        runs.extend_to(end);
     }
-    runs
+    runs.runs
+}
+
+/// The rows of a block by bytes from its start, and what holds for jumps that are written behind its body. `None`: no
+/// entry covers the code, as the assembler's author wanted (where a child process runs on another stack).
+fn rows_of_block(
+    program: &Program,
+    function: &Function,
+    block: &Block,
+    has_ending: bool,
+) -> Vec<(u32, Option<(FdeId, RowId)>)> {
+    let mut rows = Vec::new();
+    let mut at = 0;
+    while at < block.body {
+        let here = block.input + u64::from(at);
+        let rest = block.body - at;
+        let Some((span, first)) = function.unwind_row_at(here) else {
+            rows.push((at, None));
+            let next = function.unwind.iter().map(|s| s.range.start).filter(|&s| s > here).min();
+            at += next.map_or(rest, |next| next.since(here).min(u64::from(rest)) as u32);
+            continue;
+        };
+        rows.push((at, Some((span.fde, first))));
+        let from = here.since(span.range.start) as u32;
+        let end = (span.range.size as u32).min(from + rest);
+        let later = span.rows.iter().filter(|(offset, _)| *offset > from && *offset < end);
+        rows.extend(later.map(|&(offset, row)| (at + (offset - from), Some((span.fde, row)))));
+        at += end - from;
+    }
+    if has_ending {
+        rows.extend(row_of_ending(program, function, block).map(|row| (block.body, row)));
+    }
+    rows
+}
+
+/// A branch has its own row; a jump that is added to where code simply went on has the row of what follows. Behind
+/// a function's last byte, where nothing follows, the last row goes on: `None`.
+fn row_of_ending(program: &Program, function: &Function, block: &Block) -> Option<Option<(FdeId, RowId)>> {
+    let behind = block.input + u64::from(block.size);
+    let goes_on = match block.terminator {
+        Terminator::FallThrough(_) => true,
+        Terminator::Jump(Target::Code(to)) => to == behind,
+        _ => false,
+    };
+    let ending = if goes_on { behind } else { block.input + u64::from(block.body) };
+    let row = |f: &Function| f.unwind_row_at(ending).map(|(span, row)| (span.fde, row));
+    if function.ranges.iter().any(|r| r.contains(ending)) {
+        return Some(row(function));
+    }
+    let next = program.function_at(ending).filter(|_| goes_on)?;
+    row(&program.functions[next]).map(Some)
+}
+
+/// Runs as they grow. Offsets count from the fragment's start.
+struct Runs<'p, 'a> {
+    program: &'p Program<'a>,
+    address: OutputAddr,
+    runs: Vec<Run>,
+    /// Entry and row that hold at the last run's end, if it may still grow.
+    open: Option<(FdeId, RowId)>,
+}
+
+impl Runs<'_, '_> {
+    /// From `at` on, another row holds.
+    fn change(&mut self, at: u32, found: Option<(FdeId, RowId)>) {
+        self.extend_to(at);
+        if let Some((fde, row)) = found {
+            let cie = |id: FdeId| self.program.frames.fdes[id].cie;
+            if self.open.is_none_or(|(open, _)| cie(open) != cie(fde)) {
+                let start = self.address + u64::from(at);
+                self.runs.push(Run { fde, start, size: 0, rows: vec![(0, row)] });
+            } else if self.open.is_none_or(|(_, open)| open != row) {
+                let run = self.runs.last_mut().expect("one is open");
+                run.rows.push((at - run.start.since(self.address) as u32, row));
+            }
+        }
+        self.open = found;
+    }
+
+    fn extend_to(&mut self, end: u32) {
+        if self.open.is_some() {
+            let run = self.runs.last_mut().expect("one is open");
+            run.size = u64::from(end) - run.start.since(self.address);
+        }
+    }
 }

@@ -305,7 +305,7 @@ impl Walk<'_, '_, '_> {
             let inst = x86_64::decode(self.bytes());
             let allowed = inst.filter(|i| match i.flow {
                 Flow::Jump(_) => jumps,
-                Flow::Stop => i.len == 1,
+                Flow::Stop => self.bytes().first() == Some(&x86_64::TRAP),
                 _ => i.nop,
             });
             let Some(inst) = allowed else {

@@ -53,7 +53,7 @@ impl Inst {
 
     /// Padding that a linker or assembler puts between code.
     pub fn is_padding(&self) -> bool {
-        self.is_nop() || (self.kind == Kind::Stop && self.len == 1)
+        self.flags & (NOP | FILLER) != 0
     }
 
     pub fn has_rip(&self) -> bool {
@@ -111,6 +111,7 @@ impl Inst {
 
 const SHORT: u8 = 8;
 const PREFIX: u8 = 16;
+const FILLER: u8 = 32;
 
 /// `lock`.
 const LOCK: u8 = 0xf0;
@@ -303,6 +304,9 @@ fn inst(bytes: &[u8], offset: u32) -> Option<Inst> {
     let mut inst = Inst { offset, displacement: 0, len: decoded.len, kind: Kind::Next, extra: 0, flags: 0 };
     if decoded.nop {
         inst.flags |= NOP;
+    }
+    if bytes.first() == Some(&x86_64::TRAP) {
+        inst.flags |= FILLER;
     }
     if let Some(rip) = decoded.rip {
         inst.flags |= RIP | if rip.address_only { ADDRESS_ONLY } else { 0 };

@@ -131,3 +131,61 @@ impl Counters {
         (inside && (target - self.start).is_multiple_of(8)).then_some(target)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COUNTERS: Counters = Counters { start: 0x10000, end: 0x10020 };
+    const AT: u64 = 0x5000;
+
+    /// A displacement that makes the seven-byte instruction at `offset` name `counter`.
+    fn to(counter: u64, offset: u64) -> [u8; 4] {
+        ((counter as i64 - (AT + offset + 7) as i64) as i32).to_le_bytes()
+    }
+
+    fn inc(counter: u64) -> Vec<u8> {
+        [&[0x48, 0xff, 0x05][..], &to(counter, 0)].concat()
+    }
+
+    /// `mov counter,%rcx; lea 1(%rcx),%rcx; mov %rcx,counter`.
+    fn load(loaded: u64, stored: u64, offset: u64) -> Vec<u8> {
+        let (from, into) = (to(loaded, offset), to(stored, offset + 11));
+        [&[0x48, 0x8b, 0x0d][..], &from, &[0x48, 0x8d, 0x49, 1, 0x48, 0x89, 0x0d], &into].concat()
+    }
+
+    fn spill(pop: u8) -> Vec<u8> {
+        [&STEP_DOWN[..], &[0x51], &load(0x10008, 0x10008, 6), &[pop], &STEP_UP].concat()
+    }
+
+    #[test]
+    fn the_three_forms_are_known() {
+        let flags = Some(Counter { len: 7, effect: Effect::Flags });
+        assert_eq!(COUNTERS.parse(&inc(0x10018), AT), flags);
+        let register = Some(Counter { len: 18, effect: Effect::Register(1) });
+        assert_eq!(COUNTERS.parse(&load(0x10000, 0x10000, 0), AT), register);
+        let nothing = Some(Counter { len: 33, effect: Effect::Nothing(1) });
+        assert_eq!(COUNTERS.parse(&spill(0x59), AT), nothing);
+    }
+
+    #[test]
+    fn what_is_no_counter_is_refused() {
+        for outside in [0xfff8, 0x10020, 0x10004, 0x1001c] {
+            assert_eq!(COUNTERS.parse(&inc(outside), AT), None, "{outside:#x}");
+        }
+        assert_eq!(COUNTERS.parse(&load(0x10000, 0x10008, 0), AT), None, "another counter is written");
+        assert_eq!(COUNTERS.parse(&spill(0x5a), AT), None, "another register is restored");
+        for cut in 0..33 {
+            assert_eq!(COUNTERS.parse(&spill(0x59)[..cut], AT), None);
+        }
+    }
+
+    #[test]
+    fn counters_in_a_row_are_measured_together() {
+        let mut code = inc(0x10000);
+        code.extend_from_slice(&[0x48, 0xff, 0x05]);
+        code.extend_from_slice(&to(0x10008, 7));
+        code.push(0xc3);
+        assert_eq!(COUNTERS.len_at(&code, 0, AT), 14);
+    }
+}

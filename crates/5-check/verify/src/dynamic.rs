@@ -2,6 +2,7 @@
 //! moved code follow it; everything else stays.
 
 use crate::check::Check;
+use crate::dynamic_tables::Repeats;
 use crate::expected::{Expected, Layout};
 use crate::places::Place;
 use crate::verdict::{Finding, FindingKind};
@@ -49,21 +50,12 @@ pub(crate) fn symbols_range(check: &Check, layout: &Layout) -> Option<(u64, u64)
     Some((start, start + section.size))
 }
 
-/// Row for row the same symbols with corresponding values.
-pub(crate) fn check_symbols(check: &Check) -> Vec<Finding> {
-    let (input, output) = (&check.input.dynamic_symbols, &check.output.dynamic_symbols);
-    if input.len() != output.len() {
-        let what = format!("{} dynamic symbols became {}", input.len(), output.len());
-        return vec![Finding::new(FindingKind::DynamicSymbol, what)];
-    }
-    let faults = input.iter().zip(output.iter()).filter_map(|(old, new)| {
-        let fault = fault(check, &old, &new)?;
-        let what = format!("dynamic symbol {}: {fault}", old.name);
-        Some(
-            Finding::new(FindingKind::DynamicSymbol, what).input(old.address.get()).output(new.address.get()),
-        )
-    });
-    faults.take(64).collect()
+/// Row for row the same symbols with corresponding values, and behind a row its repeats for fragments.
+pub(crate) fn check_symbols(check: &Check) -> (Vec<Finding>, Repeats) {
+    let mut findings = Vec::new();
+    let repeats = Repeats::read(check, |old, new| fault(check, old, new), &mut findings);
+    findings.truncate(64);
+    (findings, repeats)
 }
 
 fn fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<String> {

@@ -13,6 +13,18 @@ pub(crate) struct Function {
     pub has_symbol: bool,
 }
 
+impl Function {
+    /// A part of a function that gcc split off; it is not counted for itself.
+    pub fn is_fragment(&self) -> bool {
+        self.whole().len() < self.name.len()
+    }
+
+    /// The name of the function that it is, or is a part of.
+    pub fn whole(&self) -> &str {
+        self.name.find(".cold").map_or(&self.name, |end| &self.name[..end])
+    }
+}
+
 /// Functions by ascending start; no two start at the same place.
 #[derive(Default)]
 pub(crate) struct Functions {

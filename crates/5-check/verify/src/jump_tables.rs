@@ -73,23 +73,21 @@ fn expect_word(check: &Check, layout: &Layout, bases: &[u64], word: Field) -> Op
     let offset = layout.offset(word.address)?;
     let old = word_at(check.input.bytes, offset, word.size)?;
     let new = word_at(check.output.bytes, offset, word.size)?;
-    let mut first = None;
-    for base in candidates(bases, word) {
+    let mut rights = candidates(bases, word).filter_map(|base| {
         let target = base.wrapping_add(old as u64);
         let right = match check.place(target) {
             Place::Moved(place) => place.wrapping_sub(base) as i64,
             Place::Same if check.code.index_at(target).is_some() => old,
-            _ => continue,
+            _ => return None,
         };
-        if word.size == 4 && i32::try_from(right).is_err() {
-            continue;
-        }
-        if right == new {
-            first = Some(right);
-            break;
-        }
-        first.get_or_insert(right);
+        (word.size == 8 || i32::try_from(right).is_ok()).then_some(right)
+    });
+    let first = rights.next()?;
+    // Where code names a place inside the table, a farther base is the right one.
+    let farther = rights.find(|&right| right == new && right != old);
+    let right = farther.unwrap_or(first);
+    if right == old {
+        return None;
     }
-    let right = first.filter(|&right| right != old)?;
     Some(Expected::number(offset, word.size, right as u64, FindingKind::JumpTable))
 }

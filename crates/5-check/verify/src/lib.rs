@@ -13,6 +13,7 @@ mod code;
 mod counters;
 mod disassembly;
 mod dynamic;
+mod dynamic_tables;
 mod expected;
 mod flow;
 mod functions;
@@ -65,7 +66,7 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
     let (found, matching) = sections::check(input, output);
     findings.extend(found);
     let (old_rows, new_rows) = rayon::join(|| read_unwinding(input), || read_unwinding(output));
-    let rows = Unwinding {
+    let mut rows = Unwinding {
         input: old_rows.unwrap_or_default(),
         output: new_rows.unwrap_or_else(|fault| {
             findings.push(Finding::new(FindingKind::Unwind, fault));
@@ -79,6 +80,10 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
     let places = Places::read(input, output, &code, &functions, matching.displaced, &mut findings);
     let check = Check { input, output, code, functions, references, places };
     let layout = Layout::of(input);
+    rows.input.lead_personalities(|address| match check.place(address) {
+        Place::Moved(place) => place,
+        _ => address,
+    });
     let (moved, rest) = rayon::join(
         || blocks::check(&check, &layout),
         || {
@@ -103,21 +108,27 @@ fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     let mut findings = demands.findings;
     findings.extend(pointers::expect(check, layout, &mut expected));
     findings.extend(dynamic::expect(check, &mut expected));
+    let (faults, repeats) = dynamic::check_symbols(check);
+    dynamic_tables::expect(check, &repeats, &mut expected);
     expected.extend(jump_tables::expect(check, layout));
     let expected = expected::in_order(expected);
 
     let (old_code, stubs) = old_code::check(check, layout, &demands.stubs);
+    // Tables that grew are still there as they were.
+    let left_behind = dynamic_tables::left_ranges(check);
     let displaced = check.places.displaced.iter().map(|d| (d.start, d.end));
+    let displaced = displaced.filter(|range| !left_behind.contains(range));
     let left = check.places.moved.iter().chain(&stubs).copied().chain(displaced);
     let mut apart: Vec<(u64, u64)> =
         left.filter_map(|(start, end)| layout.offset(start).map(|at| (at, at + (end - start)))).collect();
     apart.extend(segments::judged_ranges(check.input, check.output, layout));
-    apart.extend(dynamic::symbols_range(check, layout));
+    apart.extend(dynamic::symbols_range(check, layout).filter(|_| left_behind.is_empty()));
     apart.sort_unstable();
 
     findings.extend(loaded::check(check, layout, &expected, &apart));
     findings.extend(old_code);
-    findings.extend(dynamic::check_symbols(check));
+    findings.extend(faults);
+    findings.extend(dynamic_tables::check(check, &repeats));
     findings.extend(symbols::check(check));
     findings.extend(check_entry(check));
     findings
@@ -141,10 +152,10 @@ fn check_entry(check: &Check) -> Option<Finding> {
 /// Names the functions of findings, counts, and shows the code of those that are listed.
 fn judge(check: &Check, mut findings: Vec<Finding>, options: &Options) -> Verdict {
     let functions = &check.functions;
-    let mut faulty: FxHashSet<usize> = FxHashSet::default();
+    let mut faulty: FxHashSet<&str> = FxHashSet::default();
     for finding in &mut findings {
         if let Some(index) = finding.input.and_then(|address| functions.at(address.get())) {
-            faulty.insert(index);
+            faulty.insert(functions.rows[index].whole());
             finding.function.clone_from(&functions.rows[index].name);
         } else if let Some(address) = finding.input
             && let Some(section) = check.input.section_at(address)
@@ -159,8 +170,12 @@ fn judge(check: &Check, mut findings: Vec<Finding>, options: &Options) -> Verdic
         finding.output_code = finding.output.map_or(Vec::new(), |a| disassembly::at(check.output, a.get()));
     }
     Verdict {
-        functions_total: functions.rows.len(),
-        functions_proven: functions.rows.len() - faulty.len(),
+        functions_total: functions.rows.iter().filter(|f| !f.is_fragment()).count(),
+        functions_proven: functions
+            .rows
+            .iter()
+            .filter(|f| !f.is_fragment() && !faulty.contains(f.whole()))
+            .count(),
         functions_moved: check.places.functions.len(),
         instructions_moved: check.places.instructions_moved(),
         findings,

@@ -209,3 +209,6 @@ fn bit(register: Register) -> Option<Set> {
     let full = register.full_register();
     (Register::RAX <= full && full <= Register::R15).then(|| 1 << (full as u32 - Register::RAX as u32))
 }
+
+#[cfg(test)]
+mod tests;

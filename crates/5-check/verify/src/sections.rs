@@ -13,17 +13,21 @@ const INPUT_SUFFIX: &str = ".input";
 /// Sections with a successor.
 const SUPERSEDED: [&str; 2] = [".eh_frame", ".eh_frame_hdr"];
 
-/// Sections that an output may have in addition.
-const ADDED: [&str; 9] = [
-    ".text.hot",
-    ".text.cold",
-    ".text.afterlink",
-    ".eh_frame",
-    ".eh_frame_hdr",
-    ".afterlink.map",
-    ".afterlink.counters",
-    ".afterlink.description",
-    NOTE_SECTION,
+const LOADED: u64 = elf::SHF_ALLOC.0;
+const CODE: u64 = elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0;
+const COUNTED: u64 = elf::SHF_ALLOC.0 | elf::SHF_WRITE.0;
+
+/// Sections that an output may have in addition: name, types and flags.
+const ADDED: [(&str, &[elf::SectionType], u64); 9] = [
+    (".text.hot", &[elf::SHT_PROGBITS], CODE),
+    (".text.cold", &[elf::SHT_PROGBITS], CODE),
+    (".text.afterlink", &[elf::SHT_PROGBITS], CODE),
+    (".eh_frame", &[elf::SHT_PROGBITS, elf::SHT_X86_64_UNWIND], LOADED),
+    (".eh_frame_hdr", &[elf::SHT_PROGBITS, elf::SHT_X86_64_UNWIND], LOADED),
+    (".afterlink.map", &[elf::SHT_PROGBITS], 0),
+    (".afterlink.counters", &[elf::SHT_NOBITS], COUNTED),
+    (".afterlink.description", &[elf::SHT_PROGBITS], LOADED),
+    (NOTE_SECTION, &[elf::SHT_NOTE], 0),
 ];
 
 fn finding(what: String) -> Finding {
@@ -87,8 +91,21 @@ fn match_sections(input: &Image, output: &Image, findings: &mut Vec<Finding>) ->
     }
     let mut alone: Vec<SectionId> = by_name.into_values().flatten().collect();
     alone.sort_unstable();
-    for id in alone.into_iter().filter(|id| !ADDED.contains(&output.sections[*id].name)) {
-        findings.push(finding(format!("section {} was added", output.sections[id].name)));
+    alone.extend(output.sections.iter().filter(|(_, s)| superseded(output, s)).map(|(id, _)| id));
+    for id in alone {
+        let section = &output.sections[id];
+        let known = |(name, kinds, flags): &(&str, &[elf::SectionType], u64)| {
+            let plain = (section.link, section.info, section.entry_size) == (0, 0, 0);
+            let kind = kinds.iter().any(|k| k.0 == section.kind);
+            *name == section.name && kind && *flags == section.flags && plain
+        };
+        if crate::dynamic_tables::left_behind(input, output, section).is_some() {
+            continue;
+        }
+        if !ADDED.iter().any(known) || (!section.is_loaded() && section.address.get() != 0) {
+            findings
+                .push(finding(format!("section {} was added", section.name)).output(section.address.get()));
+        }
     }
     Matching { to_output, displaced: Vec::new() }
 }
@@ -110,7 +127,10 @@ fn fault(
         return Some("type, flags, entry size or alignment changed".to_owned());
     }
     let mapped = |index: u32| matching.to_output.get(index as usize).copied().flatten().map_or(0, |id| id.0);
-    if mapped(old.link) != new.link {
+    // Loaded relocations that name no symbol (a static program's) need not be linked with the unloaded symbols.
+    let needs_no_link =
+        old.is_loaded() && input.symbols.section == Some(SectionId(old.link)) && new.link == 0;
+    if mapped(old.link) != new.link && !needs_no_link {
         return Some("is linked with another section".to_owned());
     }
     let info_is_section = old.kind == elf::SHT_RELA.0 || old.flags & elf::SHF_INFO_LINK.0 != 0;
@@ -119,10 +139,15 @@ fn fault(
         return Some("its header's information changed".to_owned());
     }
     if is_table {
-        return None;
+        return (new.address != old.address).then(|| "stands elsewhere".to_owned());
     }
-    if old.size != new.size {
-        return Some(format!("has {} bytes, not {}", new.size, old.size));
+    let growth = crate::dynamic_tables::growth(input, output, old_id);
+    if new.size != old.size + growth {
+        return Some(format!("has {} bytes, not {}", new.size, old.size + growth));
+    }
+    if growth > 0 {
+        // Its contents are judged by `dynamic_tables`.
+        return (new.address < input.loaded_end()).then(|| "grew where it was".to_owned());
     }
     let (a, b) = (input.section_bytes(old_id), output.section_bytes(new_id));
     if old.address != new.address || (old.is_loaded() && old.offset != new.offset) {

@@ -181,6 +181,9 @@ fn describing_fault(input: &Image, output: &Image, old: &Segment, new: &Segment)
     if old.flags != new.flags || old.alignment != new.alignment {
         return Some("a program header's flags or alignment changed");
     }
+    if old.file_size == old.memory_size && new.file_size != new.memory_size {
+        return Some("a program header's sizes in file and memory differ");
+    }
     let contents = |image: &Image<'_>, s: &Segment| -> Option<Vec<u8>> {
         let start = usize::try_from(s.offset.get()).ok()?;
         image.bytes.get(start..start.checked_add(usize::try_from(s.file_size).ok()?)?).map(<[u8]>::to_vec)

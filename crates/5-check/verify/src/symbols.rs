@@ -13,6 +13,7 @@ const ENOUGH: usize = 64;
 
 /// What stands in the name of a fragment that gcc or afterlink split off.
 const COLD: &str = ".cold";
+const WARM: &str = ".warm";
 
 /// A symbol with the value that it is to have in the output.
 struct Row<'a> {
@@ -49,6 +50,7 @@ fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
 /// Walks both tables side by side.
 fn join(check: &Check, input: &[Row], output: &[Row]) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let cold = ColdNames::of(check);
     let (mut i, mut o) = (0, 0);
     while (i < input.len() || o < output.len()) && findings.len() < ENOUGH {
         let order = match (input.get(i), output.get(o)) {
@@ -66,7 +68,7 @@ fn join(check: &Check, input: &[Row], output: &[Row]) -> Vec<Finding> {
             }
             Ordering::Greater => {
                 let row = &output[o];
-                (!may_come(check, &row.symbol))
+                (!cold.holds(check, &row.symbol))
                     .then(|| format!("added symbol {} at {:#x}", row.symbol.name, row.value))
             }
         };
@@ -80,6 +82,7 @@ fn join(check: &Check, input: &[Row], output: &[Row]) -> Vec<Finding> {
         i += usize::from(order != Ordering::Greater);
         o += usize::from(order != Ordering::Less);
     }
+    findings.extend(cold.missing(check));
     findings
 }
 
@@ -111,8 +114,7 @@ pub(crate) fn value_fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<S
         }
         return (!same_section(check, old, new)).then(|| "is in another section".to_owned());
     }
-    let inside = check.output.sections.as_slice().get(usize::from(new.section));
-    if inside.is_none_or(|s| !s.is_code() || value < s.address.get() || value >= s.end().get()) {
+    if !names_its_section(check, new) {
         return Some("names a section that it does not lie in".to_owned());
     }
     let Some((start, end)) = check.places.fragment_at(value) else {
@@ -126,6 +128,12 @@ pub(crate) fn value_fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<S
     wrong_size.then(|| format!("has size {}, its fragment {}", new.size, end - start))
 }
 
+/// Whether the output's symbol lies in the section of code that it names.
+fn names_its_section(check: &Check, symbol: &Symbol) -> bool {
+    let section = check.output.sections.as_slice().get(usize::from(symbol.section));
+    section.is_some_and(|s| s.is_code() && symbol.address >= s.address && symbol.address < s.end())
+}
+
 fn same_section(check: &Check, old: &Symbol, new: &Symbol) -> bool {
     if !old.is_defined() || !new.is_defined() {
         return old.section == new.section;
@@ -137,6 +145,14 @@ fn same_section(check: &Check, old: &Symbol, new: &Symbol) -> bool {
     old.is_some() && old == name(check.output.sections.as_slice(), new.section)
 }
 
+/// The function's name in the name of one of its fragments: `name.cold`, `name.warm`, and from the second of a kind
+/// on with a number.
+fn fragment_parent(name: &str) -> Option<&str> {
+    let unnumbered = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let plain = unnumbered.strip_suffix('.').filter(|_| unnumbered.len() < name.len()).unwrap_or(name);
+    plain.strip_suffix(COLD).or_else(|| plain.strip_suffix(WARM))
+}
+
 /// A fragment that its function took in loses its own name.
 fn may_go(check: &Check, symbol: &Symbol) -> bool {
     let value = symbol.address.get();
@@ -146,13 +162,58 @@ fn may_go(check: &Check, symbol: &Symbol) -> bool {
         && !check.places.functions.iter().any(|f| f.entry == value)
 }
 
-/// A fragment of a split function gets a name.
-fn may_come(check: &Check, symbol: &Symbol) -> bool {
-    let value = symbol.address.get();
-    symbol.kind == elf::STT_FUNC.0
-        && symbol.is_local()
-        && symbol.name.ends_with(COLD)
-        && check.places.fragments.binary_search(&(value, value.wrapping_add(symbol.size))).is_ok()
+/// The names that split functions give their further fragments.
+struct ColdNames<'a> {
+    /// Entry of a function and start and size of one of its fragments but the first, by start.
+    fragments: Vec<(u64, u64, u64)>,
+    /// Address and name of the input's symbols of code, ascending.
+    names: Vec<(u64, &'a str)>,
+}
+
+impl<'a> ColdNames<'a> {
+    fn of(check: &Check<'_, 'a>) -> Self {
+        let functions = check.places.functions.iter();
+        let mut fragments: Vec<(u64, u64, u64)> = functions
+            .flat_map(|f| f.fragments.iter().skip(1).map(|&(start, end)| (start, end - start, f.entry)))
+            .collect();
+        fragments.sort_unstable();
+        let symbols = check.input.symbols.iter().filter(|s| s.is_defined() && !s.name.is_empty());
+        let mut names: Vec<(u64, &str)> = symbols.map(|s| (s.address.get(), s.name)).collect();
+        names.sort_unstable();
+        Self { fragments, names }
+    }
+
+    /// Whether the symbol is the name of such a fragment.
+    fn holds(&self, check: &Check, symbol: &Symbol) -> bool {
+        let value = symbol.address.get();
+        let index = self.fragments.partition_point(|f| (f.0, f.1) < (value, symbol.size));
+        let Some(&(start, size, entry)) = self.fragments.get(index) else { return false };
+        let named =
+            fragment_parent(symbol.name).is_some_and(|n| self.names.binary_search(&(entry, n)).is_ok());
+        let fits = (start, size) == (value, symbol.size)
+            && symbol.kind == elf::STT_FUNC.0
+            && symbol.is_local()
+            && names_its_section(check, symbol);
+        named && fits
+    }
+
+    /// Fragments without a name, unless their function has none.
+    fn missing(&self, check: &Check) -> Vec<Finding> {
+        let functions = check.output.symbols.iter().filter(Symbol::is_function);
+        let mut found: Vec<u64> = functions.map(|s| s.address.get()).collect();
+        found.sort_unstable();
+        let named = |entry: u64| {
+            self.names.get(self.names.partition_point(|n| n.0 < entry)).is_some_and(|n| n.0 == entry)
+        };
+        let missing =
+            self.fragments.iter().filter(|f| f.1 > 0 && found.binary_search(&f.0).is_err() && named(f.2));
+        let finding = |f: &(u64, u64, u64)| {
+            Finding::new(FindingKind::Symbol, "a fragment of a split function has no name")
+                .input(f.2)
+                .output(f.0)
+        };
+        missing.take(ENOUGH).map(finding).collect()
+    }
 }
 
 /// Symbols of sections stand for their section's start.

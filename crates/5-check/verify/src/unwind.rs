@@ -6,7 +6,7 @@ use crate::places::{Block, MovedFunction, Shape};
 use crate::unwind_rows::UnwindRows;
 use crate::verdict::{Finding, FindingKind};
 use afterlink_image::{Image, elf};
-use afterlink_isa::{Flow, x86_64};
+use afterlink_isa::x86_64;
 use gimli::{BaseAddresses, EhFrameHdr, LittleEndian};
 use rayon::prelude::*;
 
@@ -102,7 +102,7 @@ impl Compare<'_, '_, '_> {
             self.range(input, output, size)?;
             (input, output) = (input + size, output + size);
         }
-        self.tail([input, block.input_end()], output, block.output_end())
+        self.tail(block, shape.ends, input, output)
     }
 
     /// Instruction bytes that stand in both files have the same rows all along.
@@ -138,8 +138,16 @@ impl Compare<'_, '_, '_> {
 
     /// The branch of a block and what was added behind it have the row of the input's branch, or of what
     /// follows it. Padding may have any.
-    fn tail(&mut self, inputs: [u64; 2], mut output: u64, end: u64) -> Result<(), Box<Finding>> {
-        let allowed = inputs.map(|input| self.rows.input.at(&mut self.hint_input, input).0);
+    fn tail(&mut self, block: &Block, ends: bool, branch: u64, mut output: u64) -> Result<(), Box<Finding>> {
+        let last = block.input_end().saturating_sub(1);
+        if !ends && self.rows.input.entry_at(last) != self.rows.input.entry_at(block.input_end()) {
+            // Control leaves what the entry covers; it does not say how things stand behind its last instruction.
+            return Ok(());
+        }
+        let own = self.rows.input.at(&mut self.hint_input, branch).0;
+        let behind = self.rows.input.at(&mut self.hint_input, block.input_end()).0;
+        // Without a branch the padding in front of what follows may have either row.
+        let (mut allowed, end) = ([own, if ends { own } else { behind }], block.output_end());
         while output < end {
             let (row, row_end) = self.rows.output.at(&mut self.hint_output, output);
             let fits = allowed.contains(&row);
@@ -150,10 +158,14 @@ impl Compare<'_, '_, '_> {
             let inst = x86_64::decode(&bytes[..bytes.len().min((end - output) as usize)]);
             // `blocks` has a finding for what is no instruction.
             let Some(inst) = inst else { return Ok(()) };
-            if !fits && !inst.nop && inst.flow != Flow::Stop {
-                return Err(finding(inputs[0], output));
+            let next = output + u64::from(inst.len);
+            let padding = inst.nop || bytes.first() == Some(&x86_64::TRAP);
+            if !padding && (!fits || row_end < next) {
+                return Err(finding(branch, output));
             }
-            output += u64::from(inst.len);
+            output = next;
+            // Only what was added behind the branch may have the row of what follows.
+            allowed[1] = behind.or(own);
         }
         Ok(())
     }

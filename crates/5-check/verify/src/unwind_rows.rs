@@ -95,6 +95,28 @@ impl UnwindRows {
         all
     }
 
+    /// Replaces the address of each personality routine that rows name directly.
+    pub fn lead_personalities(&mut self, place: impl Fn(u64) -> u64) {
+        for span in &self.spans {
+            let Some([tag, address @ ..]) =
+                self.strings.get_mut(span.row.0 as usize..).and_then(|s| s.get_mut(..9))
+            else {
+                continue;
+            };
+            if *tag == DIRECT {
+                let old = u64::from_le_bytes((&*address).try_into().unwrap_or_default());
+                address.copy_from_slice(&place(old).to_le_bytes());
+            }
+        }
+    }
+
+    /// Start of the entry that covers `address`.
+    pub fn entry_at(&self, address: u64) -> Option<u64> {
+        let index = self.entries.partition_point(|e| e.start <= address).checked_sub(1)?;
+        let entry = &self.entries[index];
+        (address < entry.end).then_some(entry.start)
+    }
+
     /// The row of a span, as bytes that compare.
     pub fn string(&self, span: &Span) -> &[u8] {
         &self.strings[span.row.0 as usize..][..span.row.1 as usize]
@@ -254,12 +276,15 @@ fn limit(size: usize) -> usize {
     (size + 4096) * 512
 }
 
-/// What an entry says about all of its rows.
+/// Marks a pointer that is the address itself.
+const DIRECT: u8 = 1;
+
+/// What an entry says about all of its rows; first its personality routine.
 fn write_entry(out: &mut Vec<u8>, entry: &Entry) {
     let mut pointer = |pointer: Option<Pointer>| {
         let (tag, address) = match pointer {
             None => (0, 0),
-            Some(Pointer::Direct(address)) => (1, address),
+            Some(Pointer::Direct(address)) => (DIRECT, address),
             Some(Pointer::Indirect(address)) => (2, address),
         };
         out.push(tag);

@@ -114,7 +114,7 @@ impl fmt::Display for Finding {
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Verdict {
-    /// Functions of the input, by symbols and unwind entries.
+    /// Functions of the input, by symbols and unwind entries; split-off fragments count with their function.
     pub functions_total: usize,
     /// Functions without a finding.
     pub functions_proven: usize,

@@ -1,5 +1,5 @@
-//! Ctrl-C and termination. Work in progress leaves nothing behind: an unfinished output has no name yet, a scratch
-//! folder is removed and the command that runs in it is ended.
+//! Ctrl-C and termination. Work in progress leaves nothing behind: an unfinished output has no name yet, a
+//! workload's processes are ended, scratch files are removed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -10,7 +10,8 @@ static HANDLED: AtomicBool = AtomicBool::new(false);
 static STOP: AtomicBool = AtomicBool::new(false);
 /// The process group of a running workload; 0 if there is none.
 static GROUP: AtomicU32 = AtomicU32::new(0);
-static SCRATCH: Mutex<Option<PathBuf>> = Mutex::new(None);
+/// Files and folders of ours that must not outlive the process.
+static SCRATCH: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Ends the process at once on a signal, unless a command has said that it looks at [`stopped`].
 pub fn install() {
@@ -19,8 +20,8 @@ pub fn install() {
             return;
         }
         end_group(GROUP.load(Ordering::SeqCst));
-        if let Some(folder) = SCRATCH.lock().ok().and_then(|mut f| f.take()) {
-            let _ = std::fs::remove_dir_all(folder);
+        for path in SCRATCH.lock().map(|mut s| std::mem::take(&mut *s)).unwrap_or_default() {
+            let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
         }
         std::process::exit(130);
     };
@@ -28,15 +29,25 @@ pub fn install() {
     let _ = ctrlc::set_handler(handler);
 }
 
+/// From now on the first signal only sets [`stopped`]; a second one still ends the process.
+pub fn handle() {
+    HANDLED.store(true, Ordering::SeqCst);
+}
+
+/// Whether a signal came since [`handle`].
+pub fn stopped() -> &'static AtomicBool {
+    &STOP
+}
+
 /// Notes the process group to end when this process is interrupted; 0 for none.
 pub fn set_group(group: u32) {
     GROUP.store(group, Ordering::SeqCst);
 }
 
-/// Notes the folder to remove when this process is interrupted.
-pub fn set_scratch(folder: Option<&Path>) {
-    if let Ok(mut scratch) = SCRATCH.lock() {
-        *scratch = folder.map(Path::to_owned);
+/// Notes a file or folder to remove when this process is interrupted.
+pub fn remove_on_signal(path: &Path) {
+    if let Ok(mut paths) = SCRATCH.lock() {
+        paths.push(path.to_owned());
     }
 }
 

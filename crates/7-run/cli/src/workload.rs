@@ -54,7 +54,8 @@ impl Workload {
         // A group of its own, so that all of it can be ended.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         let failed = |e: std::io::Error| {
-            Error::new(format!("the command {} cannot be run: {e}", words[0].display())).next("check its path")
+            Error::new(format!("the command {} cannot be run: {e}", words[0].display()))
+                .next("check its path")
         };
         let mut child = command.spawn().map_err(failed)?;
         interrupt::set_group(child.id());
@@ -127,7 +128,8 @@ mod tests {
     #[test]
     fn a_command_that_is_not_there() {
         assert!(Workload::new(Vec::new()).is_err());
-        let error = Workload::new(vec!["/no/such/command".into()]).unwrap().run(Path::new("x"), None).unwrap_err();
+        let error =
+            Workload::new(vec!["/no/such/command".into()]).unwrap().run(Path::new("x"), None).unwrap_err();
         assert!(error.to_string().contains("/no/such/command"), "{error}");
     }
 }

@@ -116,8 +116,11 @@ pub fn bisect(
     let whole = bisection.rewrite(&options)?;
     let moved = moved_functions(&whole)?;
     if bisection.runs_well(&whole)? {
-        return Err(Error::new(format!("the command passes with the optimized program ({} functions moved)", moved.len()))
-            .next("give the options with which it fails, or --runs N if it fails only sometimes"));
+        return Err(Error::new(format!(
+            "the command passes with the optimized program ({} functions moved)",
+            moved.len()
+        ))
+        .next("give the options with which it fails, or --runs N if it fails only sometimes"));
     }
     let found = minimize(&moved, &mut |subset| {
         progress.step(&format!("moving {} of {} functions", subset.len(), moved.len()));
@@ -126,8 +129,10 @@ pub fn bisect(
     let culprits = match found {
         Found::Culprits(culprits) => culprits,
         Found::Unsteady => {
-            return Err(Error::new("the command does not fail reliably: the same functions made it fail and pass")
-                .next("give --runs N: a program counts as failing if one of N runs fails"));
+            return Err(Error::new(
+                "the command does not fail reliably: the same functions made it fail and pass",
+            )
+            .next("give --runs N: a program counts as failing if one of N runs fails"));
         }
     };
     let found = name_all(input, &culprits)?;
@@ -191,7 +196,9 @@ fn moved_functions(output: &[u8]) -> Result<Vec<InputAddr>> {
     let mut moved: Vec<InputAddr> = map.functions.iter().map(|f| f.entry).collect();
     moved.sort_unstable();
     if moved.is_empty() {
-        return Err(Error::new("no function of the program is moved").next("give a profile of it, or --scope all"));
+        return Err(
+            Error::new("no function of the program is moved").next("give a profile of it, or --scope all")
+        );
     }
     Ok(moved)
 }

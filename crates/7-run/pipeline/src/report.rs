@@ -60,7 +60,8 @@ pub(crate) fn refusals(program: &Program, weights: &Weights) -> Vec<RefusalCount
     let mut by_reason: std::collections::BTreeMap<Refusal, Vec<RefusedFunction>> = Default::default();
     for (id, reason) in program.refusals() {
         let function = &program.functions[id];
-        let executed_blocks = weights.functions.get(id).map_or(0, |w| w.blocks.iter().sum::<u64>().max(w.entries));
+        let executed_blocks =
+            weights.functions.get(id).map_or(0, |w| w.blocks.iter().sum::<u64>().max(w.entries));
         let name = if function.name.is_empty() { "(no symbol)".into() } else { function.name.to_owned() };
         by_reason.entry(reason).or_default().push(RefusedFunction {
             name,

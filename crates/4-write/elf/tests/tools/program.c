@@ -1,5 +1,7 @@
 /* Calls answer(), which the tests lead to new code, and uses what a wrongly laid out file would break: the
    heap, zero-initialised and relocated data, unwinding, thread-local data and the dynamic linker. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,25 @@ __attribute__((noinline)) int frames(void) {
     return n;
 }
 
+#ifdef EXPORTED
+/* Whether answer() is found by its name, and its name from where its code stands now. */
+static int is_named(void) {
+    unsigned char *at = (unsigned char *)answer;
+    int distance;
+    Dl_info info;
+    memcpy(&distance, at + 1, 4);
+    if (*at == 0xe9)
+        at += 5 + distance;
+    return dladdr(at, &info) && info.dli_sname && strcmp(info.dli_sname, "answer") == 0 &&
+           dlsym(RTLD_DEFAULT, "answer") == (void *)answer && dlsym(RTLD_DEFAULT, "seven") == (void *)&seven;
+}
+#else
+#define is_named() 1
+#endif
+
 int main(int argc, char **argv) {
+    if (!is_named())
+        return 4;
     char *small = malloc(100), *large = malloc(300000);
     memset(small, 1, 100);
     memset(large, 2, 300000);

@@ -23,6 +23,14 @@ const KINDS: &[(&str, &[&str], bool)] = &[
     ("old-layout", &["-fno-pie", "-no-pie", "-Wl,-z,noseparate-code"], true),
     ("relr", &["-fPIE", "-pie", "-Wl,-z,pack-relative-relocs"], true),
     ("no-notes", &["-fPIE", "-pie", "-Wl,--build-id=none", "-nostartfiles", "-DOWN_START"], true),
+    ("exported", &["-fPIE", "-pie", "-rdynamic", "-DEXPORTED"], true),
+    ("exported-both", &["-fno-pie", "-no-pie", "-rdynamic", "-DEXPORTED", "-Wl,--hash-style=both"], true),
+    ("exported-sysv", &["-fPIE", "-pie", "-rdynamic", "-DEXPORTED", "-Wl,--hash-style=sysv"], true),
+    (
+        "exported-no-notes",
+        &["-fPIE", "-pie", "-rdynamic", "-DEXPORTED", "-Wl,--build-id=none", "-nostartfiles", "-DOWN_START"],
+        true,
+    ),
     ("large-pages", &["-fPIE", "-pie", "-Wl,-z,max-page-size=0x200000"], true),
 ];
 

@@ -1,8 +1,8 @@
 //! The smallest useful rewriting: a new function in `.text.hot`, and a jump to it at the start of `answer`.
 
 use afterlink_elf::{
-    FrameHeader, LooseSection, NewSection, NewSymbol, OutputPlan, SectionRef, SymbolChange, SymbolMove,
-    counter_address, free_address,
+    FrameHeader, LooseSection, NewDynamicSymbol, NewSection, NewSymbol, OutputPlan, SectionRef, SymbolChange,
+    SymbolMove, counter_address, free_address,
 };
 use afterlink_image::{Image, Symbol, elf};
 
@@ -108,6 +108,10 @@ pub const ADDED: [&str; 4] = ["answer.cold", "last.local", "new.global", "first.
 
 fn change_symbols(plan: &mut OutputPlan<'_>, answer: &Symbol<'_>, place: SymbolMove) {
     plan.symbols.push((answer.index, SymbolChange::Move(place)));
+    // The dynamic symbol stays, as if only a part of the function had moved, which has its name too.
+    if let Some(exported) = plan.image.dynamic_symbols.iter().find(|s| s.name == "answer") {
+        plan.added_dynamic_symbols.push(NewDynamicSymbol { of: exported.index, place });
+    }
     let step = plan.image.symbols.iter().find(|s| s.name == "step").map(|s| s.index);
     for (name, binding, after) in [
         ("answer.cold", elf::STB_LOCAL, step),

@@ -4,7 +4,10 @@ use crate::programs::{gnu_cases, lld_cases, run};
 use crate::rewrite::{ADDED, COUNTER_BYTES, Counting, plan_new_code};
 use crate::rewritten;
 use afterlink_core::OutputAddr;
-use afterlink_elf::{COUNTERS_SECTION, OutputPlan, SymbolChange, counter_address, displaced};
+use afterlink_elf::{
+    COUNTERS_SECTION, NewDynamicSymbol, OutputPlan, SectionRef, SymbolChange, SymbolMove, counter_address,
+    displaced,
+};
 use afterlink_image::{Image, Section, SymbolTable, elf, notes};
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,6 +24,15 @@ fn for_each_output(check: impl Fn(&str, &Image<'_>, &Image<'_>)) {
     }
 }
 
+/// Whether rows were added to the dynamic symbol table.
+fn grew(input: &Image<'_>, output: &Image<'_>) -> bool {
+    input.dynamic_symbols.len() != output.dynamic_symbols.len()
+}
+
+/// Tables that go by the number of a dynamic symbol.
+const NUMBERED: [elf::SectionType; 4] =
+    [elf::SHT_DYNSYM, elf::SHT_GNU_HASH, elf::SHT_HASH, elf::SHT_GNU_VERSYM];
+
 #[test]
 fn loaded_bytes_stay_but_for_patches() {
     for_each_output(|name, input, output| {
@@ -30,7 +42,11 @@ fn loaded_bytes_stay_but_for_patches() {
             input.sections.iter().filter(|(_, s)| s.is_loaded() && s.size > 0 && s.kind != elf::SHT_NOBITS.0)
         {
             let kind = elf::SectionType(section.kind);
-            if matches!(kind, elf::SHT_DYNSYM | elf::SHT_DYNAMIC) || section.offset.get() < table {
+            let renumbered = grew(input, output) && kind == elf::SHT_RELA;
+            if matches!(kind, elf::SHT_DYNSYM | elf::SHT_DYNAMIC)
+                || renumbered
+                || section.offset.get() < table
+            {
                 continue;
             }
             let mut expected = input.bytes_at(section.address, section.size as usize).unwrap().to_vec();
@@ -91,9 +107,10 @@ fn sections_survive_wherever_they_stand() {
         let debug = |s: &Section<'_>| s.name.starts_with(".debug") || s.name == ".comment";
         assert!(kept(input, debug).len() > 4);
         assert_eq!(kept(input, debug), kept(output, debug), "{name}");
-        let moved = |s: &Section<'_>| {
-            [".interp", ".note.ABI-tag", ".note.gnu.property", ".gnu.hash", ".dynstr"].contains(&s.name)
-        };
+        let moved =
+            |s: &Section<'_>| [".interp", ".note.ABI-tag", ".note.gnu.property", ".dynstr"].contains(&s.name);
+        let hash = |s: &Section<'_>| s.name == ".gnu.hash";
+        assert!(grew(input, output) || kept(input, hash) == kept(output, hash), "{name}");
         assert_eq!(kept(input, moved), kept(output, moved), "{name}");
         assert!(!output.sections.iter().any(|(_, s)| s.kind == elf::SHT_RELA.0 && !s.is_loaded()), "{name}");
         let id: Vec<u8> = input.build_id.iter().map(|b| b ^ 0xff).collect();
@@ -120,6 +137,10 @@ fn check_displaced(name: &str, input: &Image<'_>, output: &Image<'_>) {
         let expected = place.map_or(old.address.get(), |place| place.get());
         moved += usize::from(place.is_some());
         let id = output.section_named(&old.name.replace(".eh_frame_hdr", ".eh_frame_hdr.input")).unwrap();
+        if grew(input, output) && NUMBERED.iter().any(|kind| kind.0 == old.kind) {
+            assert!(output.sections[id].address.get() >= header.end().get(), "{name}: {}", old.name);
+            continue;
+        }
         assert_eq!(output.sections[id].address.get(), expected, "{name}: {}", old.name);
     }
     assert!(moved > 0, "{name}: something has to give way in these programs");
@@ -244,5 +265,51 @@ fn contradictory_plans_are_refused() {
     for (words, change) in cases {
         let error = refused(change);
         assert!(error.contains(words), "{error} instead of {words}");
+    }
+}
+
+#[test]
+fn added_dynamic_symbols_shift_the_rows_behind_them_and_what_names_these() {
+    let mut grown = 0;
+    for_each_output(|name, input, output| {
+        let exported = input.dynamic_symbols.iter().find(|s| s.name == "answer");
+        assert_eq!(grew(input, output), exported.is_some(), "{name}");
+        let Some(answer) = exported else { return };
+        let row = |old: u32| old + u32::from(old > answer.index);
+        for old in input.dynamic_symbols.iter() {
+            let new = output.dynamic_symbols.get(row(old.index)).unwrap();
+            let facts = |s: &afterlink_image::Symbol<'_>| (s.size, s.kind, s.binding, s.visibility);
+            assert_eq!((old.name, facts(&old)), (new.name, facts(&new)), "{name}");
+        }
+        let added = output.dynamic_symbols.get(row(answer.index) + 1).unwrap();
+        let hot = &output.sections[output.section_named(".text.hot").unwrap()];
+        assert_eq!((added.name, added.address, added.size), ("answer", hot.address, hot.size), "{name}");
+        let names = |image: &Image<'_>| -> Vec<String> {
+            let relocations = image.dynamic.relocations.iter();
+            relocations.map(|r| image.dynamic_symbols.get(r.symbol).unwrap().name.to_owned()).collect()
+        };
+        assert!(names(input).len() > 5);
+        assert_eq!(names(input), names(output), "{name}");
+    });
+    for case in gnu_cases().iter().chain(lld_cases()) {
+        grown += usize::from(case.name.contains("exported"));
+    }
+    assert_eq!(grown, 8);
+}
+
+#[test]
+fn only_symbols_that_are_found_by_name_can_be_repeated() {
+    for (case, row) in
+        [("gcc-exported", 0), ("gcc-exported", 1), ("gcc-exported", 100_000), ("gcc-static", 1)]
+    {
+        let case = gnu_cases().iter().find(|c| c.name == case).unwrap();
+        let bytes = fs::read(&case.program).unwrap();
+        let image = Image::parse(&bytes).unwrap();
+        let mut plan = plan_new_code(&image, Counting::No);
+        let (address, section) = (plan.sections[0].address, SectionRef::New(0));
+        plan.added_dynamic_symbols
+            .push(NewDynamicSymbol { of: row, place: SymbolMove { address, size: 1, section } });
+        let error = afterlink_elf::write(plan).expect_err("no such symbol").to_string();
+        assert!(error.contains(".dynsym"), "{error}");
     }
 }

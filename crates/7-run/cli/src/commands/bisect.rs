@@ -55,8 +55,9 @@ impl Bisect {
         let scratch = Scratch::new(&self.binary)?;
         let mut runner = Runner { workload, scratch, runs: self.runs, limit };
         let progress = Terminal::new(self.json);
-        let culprits = bisect(&input, &profiles, &options, &mut |program: &[u8]| runner.passes(program), &progress)
-            .map_err(|e| e.in_file(self.binary.display()));
+        let culprits =
+            bisect(&input, &profiles, &options, &mut |program: &[u8]| runner.passes(program), &progress)
+                .map_err(|e| e.in_file(self.binary.display()));
         progress.done();
         commands::print(&culprits?, self.json)?;
         Ok(ExitCode::SUCCESS)
@@ -100,7 +101,7 @@ impl Scratch {
             Error::new(format!("a folder for the programs under test cannot be made: {e}"))
                 .next("set TMPDIR to a directory that you may write to")
         })?;
-        interrupt::set_scratch(Some(folder.path()));
+        interrupt::remove_on_signal(folder.path());
         let program = folder.path().join(binary.file_name().unwrap_or(binary.as_os_str()));
         let mode = std::fs::metadata(binary).map_or(0o755, |m| m.permissions().mode() & 0o777);
         Ok(Self { folder, program, mode: mode | 0o500 })
@@ -114,13 +115,13 @@ impl Scratch {
             .and_then(|()| std::fs::set_permissions(&new, std::fs::Permissions::from_mode(self.mode)))
             .and_then(|()| std::fs::rename(&new, &self.program))
             .map_err(|e| {
-                Error::new(format!("cannot be written: {e}")).in_file(self.program.display()).next("free some space")
+                Error::new(format!("cannot be written: {e}"))
+                    .in_file(self.program.display())
+                    .next("free some space")
             })
     }
 }
 
 impl Drop for Scratch {
-    fn drop(&mut self) {
-        interrupt::set_scratch(None);
-    }
+    fn drop(&mut self) {}
 }

@@ -92,10 +92,7 @@ impl LayoutArgs {
             .num_threads(self.threads)
             .build_global()
             .map_err(|e| Error::new(format!("cannot start {} threads: {e}", self.threads)))?;
-        let skip_functions = self.skip_functions.as_deref().map(Regex::new).transpose().map_err(|e| {
-            let what = e.to_string().lines().last().unwrap_or_default().to_owned();
-            Error::new(what).at("--skip-functions").next("give a regular expression")
-        })?;
+        let skip_functions = skip_functions(self.skip_functions.as_deref())?;
         Ok(OptimizeOptions {
             layout: LayoutOptions {
                 scope: self.scope.into(),
@@ -126,4 +123,12 @@ impl LayoutArgs {
             self.seed
         )
     }
+}
+
+/// The expression of `--skip-functions`.
+pub fn skip_functions(expression: Option<&str>) -> Result<Option<Regex>> {
+    expression.map(Regex::new).transpose().map_err(|e| {
+        let what = e.to_string().lines().last().unwrap_or_default().to_owned();
+        Error::new(what).at("--skip-functions").next("give a regular expression")
+    })
 }

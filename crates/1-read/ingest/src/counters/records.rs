@@ -1,0 +1,146 @@
+//! Flows to the records that BOLT's instrumentation writes.
+//!
+//! | what ran | from | to |
+//! |---|---|---|
+//! | a jump or branch | the instruction | the target |
+//! | a fall-through | the block's last instruction | the next block |
+//! | a direct call or tail call | the instruction | the callee's start |
+//! | a function, called from elsewhere | `[unknown]` | its start |
+//!
+//! Who calls through a pointer is not counted. Where several indirect jumps share their targets, each gets its share
+//! of a target's executions by how often it ran itself.
+
+use afterlink_core::Result;
+use afterlink_core::counter_description::{Block, Description, EdgeKind, Function};
+use afterlink_profile::{BranchRecord, Location, LocationKind, NameId, ProfileBuilder};
+
+/// Adds the records of all functions.
+pub(super) fn add(description: &Description, flows: &[Vec<u64>], builder: &mut ProfileBuilder) -> Result<()> {
+    let names: Vec<NameId> = description.names.iter().map(|n| builder.intern(n)).collect::<Result<_>>()?;
+    let unknown = Location::new(LocationKind::Foreign, builder.intern(b"[unknown]")?, 0);
+    let mut records = Records { names: &names, builder, called: vec![0; names.len()] };
+    let mut entries = Vec::with_capacity(flows.len());
+    for (function, flows) in description.functions.iter().zip(flows) {
+        let counts = Counts::new(function, flows);
+        records.function(function, &counts);
+        entries.push(counts.entered.first().copied().unwrap_or(0));
+    }
+    let called = std::mem::take(&mut records.called);
+    for (function, entries) in description.functions.iter().zip(entries) {
+        if let Some(&name) = function.fragments.first() {
+            let count = entries.saturating_sub(called[name as usize]);
+            records.add(unknown, records.start_of(name), count);
+        }
+    }
+    Ok(())
+}
+
+/// The flows of a function by what they are.
+struct Counts {
+    /// By block.
+    entered: Vec<u64>,
+    executed: Vec<u64>,
+    /// What left the function at the block's end.
+    left: Vec<u64>,
+    /// By block and successor.
+    flows: Vec<Vec<u64>>,
+}
+
+impl Counts {
+    fn new(function: &Function, flows: &[u64]) -> Self {
+        let zeroes = || vec![0; function.blocks.len()];
+        let (mut entered, mut executed, mut left) = (zeroes(), zeroes(), zeroes());
+        let mut onward: Vec<Vec<u64>> = function.blocks.iter().map(|b| vec![0; b.successors.len()]).collect();
+        for (edge, &flow) in function.edges().iter().zip(flows) {
+            match edge.kind {
+                EdgeKind::Entered(block) => entered[block as usize] = flow,
+                EdgeKind::Executed(block) => executed[block as usize] = flow,
+                EdgeKind::Tail(_) => {}
+                EdgeKind::Leaves(block) => left[block as usize] = flow,
+                EdgeKind::Flow(block, i) => onward[block as usize][i as usize] = flow,
+            }
+        }
+        for (i, block) in function.blocks.iter().enumerate().filter(|(_, b)| b.may_stop && b.leaves) {
+            debug_assert_eq!(block.successors.len(), onward[i].len());
+            left[i] = onward[i].iter().fold(executed[i], |rest, &flow| rest.saturating_sub(flow));
+        }
+        Self { entered, executed, left, flows: onward }
+    }
+}
+
+struct Records<'a> {
+    names: &'a [NameId],
+    builder: &'a mut ProfileBuilder,
+    /// Direct calls of each name.
+    called: Vec<u64>,
+}
+
+impl Records<'_> {
+    fn add(&mut self, from: Location, to: Location, count: u64) {
+        if count > 0 {
+            self.builder.add_branch(BranchRecord { from, to, mispredicts: 0, count });
+        }
+    }
+
+    fn start_of(&self, name: u32) -> Location {
+        Location::new(LocationKind::Symbol, self.names[name as usize], 0)
+    }
+
+    fn place(&self, function: &Function, block: &Block, offset: u32) -> Location {
+        let name = function.fragments[block.fragment as usize];
+        Location::new(LocationKind::Symbol, self.names[name as usize], block.offset.saturating_add(offset))
+    }
+
+    fn function(&mut self, function: &Function, counts: &Counts) {
+        for (i, block) in function.blocks.iter().enumerate() {
+            let last = self.place(function, block, block.last);
+            for (successor, &flow) in block.successors.iter().zip(&counts.flows[i]) {
+                let to = self.place(function, &function.blocks[successor.block as usize], 0);
+                self.add(last, to, flow);
+            }
+            for call in &block.calls {
+                self.call(self.place(function, block, call.offset), call.callee, counts.executed[i]);
+            }
+            if let Some(callee) = block.exit {
+                self.call(last, callee, counts.left[i]);
+            }
+        }
+        self.indirect_jumps(function, counts);
+    }
+
+    fn call(&mut self, from: Location, callee: u32, count: u64) {
+        let called = &mut self.called[callee as usize];
+        *called = called.saturating_add(count);
+        self.add(from, self.start_of(callee), count);
+    }
+
+    /// Shares out what arrived at each target among the jumps that may lead there.
+    fn indirect_jumps(&mut self, function: &Function, counts: &Counts) {
+        let mut jumps: Vec<Vec<(&Block, u128)>> = vec![Vec::new(); function.target_sets.len()];
+        for (block, &left) in function.blocks.iter().zip(&counts.left) {
+            if let Some(set) = block.targets
+                && left > 0
+            {
+                jumps[set as usize].push((block, u128::from(left)));
+            }
+        }
+        // By target, all that left through a set that holds it.
+        let mut totals = vec![0u128; function.blocks.len()];
+        for (targets, jumps) in function.target_sets.iter().zip(&jumps) {
+            let total: u128 = jumps.iter().map(|(_, left)| left).sum();
+            targets.iter().for_each(|&target| totals[target as usize] += total);
+        }
+        for (targets, jumps) in function.target_sets.iter().zip(&jumps) {
+            for &target in targets {
+                let arrived = u128::from(counts.entered[target as usize]);
+                let to = self.place(function, &function.blocks[target as usize], 0);
+                for (block, left) in jumps {
+                    // Rounded; no more than `arrived`, as `left` is a part of the total.
+                    let total = totals[target as usize];
+                    let share = (arrived * left * 2 + total) / (total * 2);
+                    self.add(self.place(function, block, block.last), to, share as u64);
+                }
+            }
+        }
+    }
+}

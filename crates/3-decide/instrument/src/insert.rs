@@ -1,0 +1,118 @@
+//! Puts planned counters into a function: counters in blocks, blocks on edges, and the order of all blocks.
+
+use crate::plan::{CounterPlace, FunctionPlan, falls_into};
+use afterlink_core::index::Id;
+use afterlink_program::{Block, BlockId, Counter, Fragment, FuncId, Function, Part, Target, Terminator};
+
+/// Alignment of functions.
+const ALIGNMENT: u32 = 16;
+
+/// A function's blocks in the order in which they will be written: those of its first range, those of the others.
+pub(crate) struct Order {
+    parts: [Vec<BlockId>; 2],
+}
+
+impl Order {
+    /// The input's.
+    pub fn of_input(function: &Function) -> Self {
+        let mut parts = [Vec::new(), Vec::new()];
+        for (id, block) in function.blocks.iter() {
+            parts[usize::from(!function.ranges[0].contains(block.input))].push(id);
+        }
+        Self { parts }
+    }
+
+    /// The fragments to write, without the empty ones.
+    pub fn into_fragments(self, function: FuncId) -> [Option<Fragment>; 2] {
+        let [hot, cold] = self.parts;
+        let fragment = |part, blocks: Vec<BlockId>, alignment| {
+            (!blocks.is_empty()).then_some(Fragment { function, part, blocks, alignment, padding: 0 })
+        };
+        [fragment(Part::Hot, hot, ALIGNMENT), fragment(Part::Cold, cold, 1)]
+    }
+
+    /// Puts an added block where it costs least: behind a block that falls into it; before its target, if nothing
+    /// falls into that one; else behind everything.
+    fn insert(&mut self, function: &Function, added: BlockId, from: BlockId, to: BlockId, falls: bool) {
+        let find = |parts: &[Vec<BlockId>; 2], block: BlockId| {
+            let part = usize::from(!parts[0].contains(&block));
+            let at = parts[part].iter().position(|&b| b == block);
+            // Invariant: every block of the function stands in one of its parts.
+            (part, at.expect("the block has a place"))
+        };
+        if falls {
+            let (part, at) = find(&self.parts, from);
+            self.parts[part].insert(at + 1, added);
+            return;
+        }
+        let (part, at) = find(&self.parts, to);
+        let free = |before: BlockId| {
+            let terminator = function.blocks[before].terminator;
+            matches!(terminator, Terminator::Jump(_) | Terminator::Indirect { .. } | Terminator::Stop)
+        };
+        if at > 0 && free(self.parts[part][at - 1]) {
+            self.parts[part].insert(at, added);
+        } else {
+            let (part, _) = find(&self.parts, from);
+            self.parts[part].push(added);
+        }
+    }
+}
+
+/// Carries out a plan; the counters are numbered from `first_index` on. Gives them in order of place.
+pub(crate) fn insert(
+    function: &mut Function,
+    id: FuncId,
+    plan: &FunctionPlan,
+    first_index: u32,
+    order: &mut Order,
+) -> Vec<Counter> {
+    let mut counters = Vec::with_capacity(plan.counters.len());
+    for (index, place) in (first_index..).zip(&plan.counters) {
+        let (block, offset) = match *place {
+            CounterPlace::Block(block, site) => (block, site.offset),
+            CounterPlace::Between { from, to, .. } => {
+                let falls = falls_into(function, from, to);
+                let added = add_between(function, from, to);
+                order.insert(function, added, from, to, falls);
+                (added, 0)
+            }
+        };
+        counters.push(Counter { function: id, block, offset, index, form: place.form() });
+    }
+    counters.sort_by_key(|c| (c.block.index(), c.offset));
+    counters
+}
+
+/// Adds an empty block between two, and leads the first one's terminator to it.
+fn add_between(function: &mut Function, from: BlockId, to: BlockId) -> BlockId {
+    let falls = falls_into(function, from, to);
+    // Where it falls through, the block is written behind `from`; then it must not look like one that
+    // nothing falls out of.
+    let terminator = if falls { Terminator::FallThrough(to) } else { Terminator::Jump(Target::Block(to)) };
+    let input = function.blocks[to].input;
+    let added = function.blocks.push(Block {
+        input,
+        size: 0,
+        body: 0,
+        first_reference: 0,
+        end_reference: 0,
+        terminator,
+    });
+    match &mut function.blocks[from].terminator {
+        Terminator::FallThrough(next) => *next = added,
+        Terminator::Jump(target) => *target = Target::Block(added),
+        Terminator::Branch { taken, next, .. } | Terminator::ShortBranch { taken, next, .. } => {
+            // Both ways may lead to the same block.
+            if *taken == Target::Block(to) {
+                *taken = Target::Block(added);
+            }
+            if *next == to {
+                *next = added;
+            }
+        }
+        // Invariant: only direct edges are split.
+        Terminator::Indirect { .. } | Terminator::Stop => unreachable!("the edge is direct"),
+    }
+    added
+}

@@ -1,0 +1,99 @@
+//! Which registers and flags are still needed where: a backward data-flow analysis over a function's blocks.
+//!
+//! A counter may overwrite only what the function itself overwrites before anything reads it, so that nobody can tell.
+//! Registers therefore all count as needed at returns, calls and jumps out of the function. The flags do not: no calling
+//! convention passes them. Hand-written code may do so in spite of that; a function that has no unwind entry,
+//! or after a call of which some caller looks at the flags, [passes flags](Convention) too. (The carry flag, by
+//! which such code mostly returns its result, is never changed anyway.)
+
+use crate::scan::{FLAGS, Places, REGISTERS, Scan};
+use afterlink_core::index::Id;
+use afterlink_program::{BlockId, Function, Target, Terminator};
+
+/// What passes between a function and others besides registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Convention {
+    /// Nothing.
+    Regular,
+    /// Perhaps flags.
+    PassesFlags,
+}
+
+/// What is needed at the start of each block.
+pub(crate) struct Liveness {
+    at_start: Vec<Places>,
+    convention: Convention,
+}
+
+impl Liveness {
+    pub fn new(function: &Function, scan: &Scan, convention: Convention) -> Self {
+        let mut liveness = Self { at_start: vec![0; function.blocks.len()], convention };
+        // Sets only grow, and there are 21 members, so this ends; backwards it mostly ends after three rounds.
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for block in function.blocks.ids().rev() {
+                let needed = liveness.before_steps(function, scan, block, |_, _| {});
+                if liveness.at_start[block.index()] != needed {
+                    liveness.at_start[block.index()] = needed;
+                    changed = true;
+                }
+            }
+        }
+        liveness
+    }
+
+    /// What is needed at the start of a block.
+    pub fn at_start(&self, block: BlockId) -> Places {
+        self.at_start[block.index()]
+    }
+
+    /// Calls `visit` with the number of each step of a block and what is needed right before it, from the last to
+    /// the first; the end of the body counts as a step. Gives what is needed at the block's start.
+    pub fn before_steps(
+        &self,
+        function: &Function,
+        scan: &Scan,
+        block: BlockId,
+        mut visit: impl FnMut(usize, Places),
+    ) -> Places {
+        let mut needed = self.at_end(function, block);
+        let steps = scan.steps(block);
+        visit(steps.len(), needed);
+        for (i, step) in steps.iter().enumerate().rev() {
+            let overwritten = match self.convention {
+                Convention::PassesFlags if step.kind.is_call() => 0,
+                _ => step.writes,
+            };
+            needed = needed & !overwritten | step.reads;
+            visit(i, needed);
+        }
+        needed
+    }
+
+    /// What is needed at the end of a block's body.
+    fn at_end(&self, function: &Function, block: BlockId) -> Places {
+        let outside = match self.convention {
+            Convention::Regular => REGISTERS,
+            Convention::PassesFlags => REGISTERS | FLAGS,
+        };
+        let of = |target: Target| match target {
+            Target::Block(id) => self.at_start(id),
+            Target::Code(_) => outside,
+        };
+        let mut inside = 0;
+        function.for_each_successor(block, |id| inside |= self.at_start(id));
+        match function.blocks[block].terminator {
+            Terminator::FallThrough(_) | Terminator::Indirect { table: Some(_) } => inside,
+            Terminator::Jump(target) => of(target),
+            Terminator::Branch { taken, next, .. } => FLAGS | of(taken) | self.at_start(next),
+            // `jrcxz` and `loop` look at rcx, `loope` at the flags.
+            Terminator::ShortBranch { taken, next, .. } => FLAGS | 1 << 1 | of(taken) | self.at_start(next),
+            Terminator::Indirect { table: None } => inside | outside,
+            Terminator::Stop => outside,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

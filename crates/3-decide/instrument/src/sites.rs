@@ -1,0 +1,90 @@
+//! Where in a block a counter may stand, and in which form it is cheapest there.
+
+use crate::liveness::Liveness;
+use crate::scan::{FLAGS, Places, Scan, StepKind};
+use afterlink_program::{BlockId, CounterForm, Function, Terminator};
+
+/// A place for a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Site {
+    /// Bytes from the block's start.
+    pub offset: u32,
+    pub form: CounterForm,
+}
+
+/// The best places of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockSites {
+    /// Before its first call that may not come back; anywhere if it has none.
+    pub start: Site,
+    /// Behind its last such call.
+    pub end: Option<Site>,
+}
+
+/// Finds the best places of a block; `stops` says which steps are calls that may not come back.
+pub(crate) fn of_block(
+    function: &Function,
+    scan: &Scan,
+    liveness: &Liveness,
+    block: BlockId,
+    stops: impl Fn(StepKind) -> bool,
+) -> BlockSites {
+    let steps = scan.steps(block);
+    let own = &function.blocks[block];
+    let mut needed = vec![0; steps.len() + 1];
+    liveness.before_steps(function, scan, block, |i, places| needed[i] = places);
+    let ends_in_body = matches!(own.terminator, Terminator::Indirect { .. } | Terminator::Stop);
+    let allowed = |i: usize| {
+        let before = i.checked_sub(1).map(|i| steps[i].kind);
+        let here = steps.get(i).map(|s| s.kind);
+        here != Some(StepKind::Landing)
+            && before != Some(StepKind::TlsAddress)
+            && !(ends_in_body && i == steps.len() && i > 0)
+    };
+    let offset = |i: usize| steps.get(i).map_or(own.body, |s| s.at);
+    let best = |range: std::ops::Range<usize>| {
+        let points = || range.clone().filter(|&i| allowed(i));
+        let free = points().find(|&i| needed[i] & FLAGS == 0);
+        if let Some(i) = free {
+            return Some(Site { offset: offset(i), form: CounterForm::Increment });
+        }
+        let with_register = points().find_map(|i| Some((i, unneeded_register(needed[i])?)));
+        if let Some((i, register)) = with_register {
+            return Some(Site { offset: offset(i), form: CounterForm::Register(register) });
+        }
+        points().next().map(|i| Site { offset: offset(i), form: CounterForm::Spill })
+    };
+    let first_stop = steps.iter().position(|s| stops(s.kind));
+    let last_stop = steps.iter().rposition(|s| stops(s.kind));
+    // Invariant: before the first call there is always a place, as a landing mark is not a call.
+    let start =
+        best(0..first_stop.map_or(steps.len(), |i| i) + 1).expect("a block has a place for a counter");
+    let end = last_stop.and_then(|i| best(i + 1..steps.len() + 1));
+    BlockSites { start, end }
+}
+
+/// The cheapest form where `needed` must be kept.
+pub(crate) fn form(needed: Places) -> CounterForm {
+    if needed & FLAGS == 0 {
+        return CounterForm::Increment;
+    }
+    unneeded_register(needed).map_or(CounterForm::Spill, CounterForm::Register)
+}
+
+fn unneeded_register(needed: Places) -> Option<u8> {
+    /// The stack pointer, and r12, which cannot be a base without a further byte.
+    const UNUSABLE: [u8; 2] = [4, 12];
+    (0..16).find(|&r| needed & 1 << r == 0 && !UNUSABLE.contains(&r))
+}
+
+/// What a form costs, in increments.
+pub(crate) fn cost(form: CounterForm) -> f64 {
+    match form {
+        CounterForm::Increment => 1.0,
+        CounterForm::Register(_) => 1.3,
+        CounterForm::Spill => 3.0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,492 @@
+//! The ways in which a good output is broken. Each gets a random meaningful place of its kind and returns the
+//! broken file, or `None` if the program has no such place.
+
+use crate::sites::{MovedInst, Sites};
+use afterlink_image::elf;
+use afterlink_isa::Flow;
+use rand::prelude::*;
+use rand_chacha::ChaCha8Rng;
+
+type Mutant = Option<(Vec<u8>, String)>;
+pub type Mutate = fn(&Sites, &mut ChaCha8Rng) -> Mutant;
+
+/// Every kind with its name.
+pub const KINDS: [(&str, Mutate); 40] = [
+    ("branch to another block", branch_target),
+    ("branch targets swapped", swapped_targets),
+    ("branch one byte off", branch_off_by_one),
+    ("call to another function", call_target),
+    ("condition inverted", condition_inverted),
+    ("another condition", other_condition),
+    ("fall-through: jump removed", jump_removed),
+    ("fall-through: branch removed", branch_removed),
+    ("displacement one off", displacement_off),
+    ("byte of a moved instruction", moved_byte),
+    ("byte of cold code", cold_byte),
+    ("instruction replaced by nops", instruction_removed),
+    ("instructions swapped", instructions_swapped),
+    ("byte of kept code", kept_byte),
+    ("reference from kept code", kept_reference),
+    ("byte of old code", old_byte),
+    ("entry stub leads elsewhere", stub_target),
+    ("entry stub missing", stub_missing),
+    ("jump-table entries swapped", table_swapped),
+    ("jump-table entry one off", table_off),
+    ("jump-table entry not updated", table_stale),
+    ("data byte", data_byte),
+    ("relocation addend", addend),
+    ("relocation addend not updated", addend_stale),
+    ("relocation place or kind", relocation_row),
+    ("relative word (RELR) or pointer", pointer_word),
+    ("init or fini array", init_array),
+    ("symbol value", symbol_value),
+    ("symbol size", symbol_size),
+    ("symbol binding, kind or section", symbol_other),
+    ("dynamic symbol", dynamic_symbol),
+    ("dynamic section", dynamic_section),
+    ("entry point", entry_point),
+    ("unwind byte", unwind_byte),
+    ("unwind row lost or shifted", unwind_row),
+    ("unwind entry's range", unwind_range),
+    ("search table of unwind entries", search_table),
+    ("program header", program_header),
+    ("section header", section_header),
+    ("address map", address_map),
+];
+
+fn write(sites: &Sites, offset: usize, new: &[u8], what: String) -> Mutant {
+    let mut bytes = sites.bytes.to_vec();
+    bytes.get_mut(offset..offset + new.len())?.copy_from_slice(new);
+    (bytes != sites.bytes).then_some((bytes, format!("{what} at file offset {offset:#x}")))
+}
+
+fn write_number(sites: &Sites, offset: usize, size: usize, value: i64, what: &str) -> Mutant {
+    let was = sites.word(offset, size);
+    write(sites, offset, &value.to_le_bytes()[..size], format!("{what}: {was:#x} to {value:#x}"))
+}
+
+/// Another value for the byte at `offset`.
+fn flip(sites: &Sites, rng: &mut ChaCha8Rng, offset: usize, what: &str) -> Mutant {
+    let was = sites.bytes[offset];
+    let new = was ^ rng.random_range(1..=255u8);
+    write(sites, offset, &[new], format!("{what}: {was:#x} to {new:#x}"))
+}
+
+fn byte_of(sites: &Sites, rng: &mut ChaCha8Rng, section: &str) -> Option<usize> {
+    let (offset, size) = sites.section(section)?;
+    (size > 0).then(|| offset + rng.random_range(0..size))
+}
+
+/// Writes a branch's displacement so that it leads to `target`, if that can be written.
+fn lead(sites: &Sites, branch: &MovedInst, target: u64, what: &str) -> Mutant {
+    let (field, size) = branch.branch_field()?;
+    let displacement = target.wrapping_sub(branch.end()) as i64;
+    let fits =
+        if size == 1 { i8::try_from(displacement).is_ok() } else { i32::try_from(displacement).is_ok() };
+    if fits { write_number(sites, field, size, displacement, what) } else { None }
+}
+
+fn target(branch: &MovedInst) -> u64 {
+    branch.end().wrapping_add(branch.inst.flow.displacement().unwrap_or(0) as u64)
+}
+
+fn is_jump(inst: &MovedInst) -> bool {
+    matches!(inst.inst.flow, Flow::Jump(_) | Flow::Branch(..) | Flow::ShortBranch(_))
+}
+
+fn branch_target(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let branch = sites.inst(rng, is_jump)?;
+    let target = *sites.blocks[branch.function].choose(rng)?;
+    lead(sites, &branch, target, "branch target")
+}
+
+fn swapped_targets(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let a = sites.inst(rng, is_jump)?;
+    let b = sites.inst(rng, |i| is_jump(i) && i.function == a.function && target(i) != target(&a))?;
+    let (first, _) = lead(sites, &a, target(&b), "swapped target")?;
+    let (field, size) = b.branch_field()?;
+    let displacement = target(&a).wrapping_sub(b.end()) as i64;
+    let mut bytes = first;
+    if size == 1 && i8::try_from(displacement).is_err() {
+        return None;
+    }
+    bytes[field..field + size].copy_from_slice(&displacement.to_le_bytes()[..size]);
+    Some((bytes, format!("targets of {:#x} and {:#x} swapped", a.address, b.address)))
+}
+
+fn branch_off_by_one(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let branch = sites.inst(rng, |i| i.inst.flow.displacement().is_some())?;
+    let step = if rng.random() { 1 } else { u64::MAX };
+    lead(sites, &branch, target(&branch).wrapping_add(step), "branch one off")
+}
+
+fn call_target(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let call = sites.inst(rng, |i| matches!(i.inst.flow, Flow::Call(_)))?;
+    let function = sites.map.functions.choose(rng)?;
+    lead(sites, &call, function.fragments[0].output.get(), "call target")
+}
+
+fn with_condition(sites: &Sites, rng: &mut ChaCha8Rng, change: u8) -> Mutant {
+    let branch = sites.inst(rng, |i| matches!(i.inst.flow, Flow::Branch(..)))?;
+    let (field, size) = branch.branch_field()?;
+    // The byte before the displacement holds the condition in both forms.
+    let at = field - 1;
+    debug_assert!(size == 1 || sites.bytes[at - 1] == 0x0f);
+    write(sites, at, &[sites.bytes[at] ^ change], format!("condition of {:#x}", branch.address))
+}
+
+fn condition_inverted(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    with_condition(sites, rng, 1)
+}
+
+fn other_condition(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let change = rng.random_range(1..8u8) << 1;
+    with_condition(sites, rng, change)
+}
+
+fn nops(sites: &Sites, inst: &MovedInst, what: &str) -> Mutant {
+    let text = format!("{what} of {:#x}", inst.address);
+    write(sites, inst.offset, &vec![0x90; usize::from(inst.inst.len)], text)
+}
+
+fn jump_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    nops(sites, &sites.inst(rng, |i| matches!(i.inst.flow, Flow::Jump(_)))?, "jump removed")
+}
+
+fn branch_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    nops(sites, &sites.inst(rng, |i| matches!(i.inst.flow, Flow::Branch(..)))?, "branch removed")
+}
+
+fn displacement_off(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let inst = sites.inst(rng, |i| i.inst.rip.is_some())?;
+    let rip = inst.inst.rip?;
+    let step = *[-8, -1, 1, 4, 16].choose(rng)?;
+    write_number(sites, inst.offset + usize::from(rip.field), 4, rip.displacement + step, "displacement")
+}
+
+fn byte_in(sites: &Sites, rng: &mut ChaCha8Rng, inst: MovedInst) -> Mutant {
+    let at = inst.offset + rng.random_range(0..usize::from(inst.inst.len));
+    flip(sites, rng, at, &format!("byte of {:#x}", inst.address))
+}
+
+fn moved_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let inst = sites.inst(rng, |i| !i.is_nop())?;
+    byte_in(sites, rng, inst)
+}
+
+fn cold_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let inst = sites.inst(rng, |i| i.cold && !i.is_nop())?;
+    byte_in(sites, rng, inst)
+}
+
+fn instruction_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    nops(sites, &sites.inst(rng, |i| i.inst.flow == Flow::Next && !i.is_nop())?, "instruction removed")
+}
+
+fn instructions_swapped(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let plain = |i: &MovedInst| i.inst.flow == Flow::Next && !i.is_nop() && i.inst.rip.is_none();
+    let first = sites.inst(rng, |i| plain(i) && !i.last_of_block)?;
+    let second = sites.insts.iter().find(|i| i.address == first.end() && plain(i))?;
+    let (a, b) = (usize::from(first.inst.len), usize::from(second.inst.len));
+    let mut swapped = sites.bytes[second.offset..second.offset + b].to_vec();
+    swapped.extend_from_slice(&sites.bytes[first.offset..first.offset + a]);
+    write(sites, first.offset, &swapped, format!("{:#x} swapped with the next", first.address))
+}
+
+/// A byte of an input section of code that did not move.
+fn kept_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let name = *[".plt", ".init", ".fini", ".text", ".plt.got", ".plt.sec"].choose(rng)?;
+    let at = byte_of(sites, rng, name)?;
+    let address = address_of(sites, at)?;
+    if sites.input.bytes[at] == 0xcc || is_left(sites, address) {
+        return None;
+    }
+    flip(sites, rng, at, name)
+}
+
+fn address_of(sites: &Sites, offset: usize) -> Option<u64> {
+    let offset = offset as u64;
+    let loads = sites.output.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0);
+    let found = loads.into_iter().find(|s| offset >= s.offset.get() && offset - s.offset.get() < s.file_size);
+    found.map(|s| s.address.get() + (offset - s.offset.get()))
+}
+
+/// Whether code moved away from the address of the input.
+fn is_left(sites: &Sites, address: u64) -> bool {
+    let blocks = sites.map.functions.iter().flat_map(|f| &f.fragments).flat_map(|f| &f.blocks);
+    let mut ranges = blocks.filter_map(|b| b.input.map(|a| (a.get(), a.get() + u64::from(b.input_size))));
+    ranges.any(|(start, end)| address >= start && address < end)
+}
+
+/// Bytes that differ between the files in code that did not move.
+fn kept_reference(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let (start, size) = sites.section(".text")?;
+    let changed = (start..start + size).filter(|&at| sites.bytes[at] != sites.input.bytes[at]);
+    let kept: Vec<usize> =
+        changed.filter(|&at| address_of(sites, at).is_some_and(|a| !is_left(sites, a))).collect();
+    let at = *kept.choose(rng)?;
+    write(sites, at, &[sites.input.bytes[at]], "reference not updated".to_owned())
+}
+
+fn old_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let (start, size) = sites.section(".text")?;
+    let at = start + rng.random_range(0..size);
+    is_left(sites, address_of(sites, at)?).then_some(())?;
+    let mutant = flip(sites, rng, at, "old code")?;
+    // A trap is as good as what stood there.
+    (mutant.0[at] != 0xcc).then_some(mutant)
+}
+
+fn stub(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<usize> {
+    let entry = sites.offset(sites.map.functions.choose(rng)?.entry.get())?;
+    let stub = if sites.bytes[entry] == 0xf3 { entry + 4 } else { entry };
+    (sites.bytes[stub] == 0xe9 && sites.bytes[stub..stub + 5] != sites.input.bytes[stub..stub + 5])
+        .then_some(stub)
+}
+
+fn stub_target(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let stub = stub(sites, rng)?;
+    let step = *[-16, -1, 1, 5, 64].choose(rng)?;
+    write_number(sites, stub + 1, 4, sites.word(stub + 1, 4) + step, "stub")
+}
+
+fn stub_missing(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let stub = stub(sites, rng)?;
+    write(sites, stub, &sites.input.bytes[stub..stub + 5], "stub missing".to_owned())
+}
+
+fn table_swapped(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let index = rng.random_range(0..sites.table_words.len().checked_sub(1)?);
+    let (a, b) = (sites.table_words[index], sites.table_words[index + 1]);
+    let mut bytes = sites.bytes.to_vec();
+    let word = bytes[a..a + 4].to_vec();
+    bytes.copy_within(b..b + 4, a);
+    bytes[b..b + 4].copy_from_slice(&word);
+    (bytes != sites.bytes).then_some((bytes, format!("table words {a:#x} and {b:#x} swapped")))
+}
+
+fn table_off(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let at = *sites.table_words.choose(rng)?;
+    let step = *[-4, -1, 1, 2].choose(rng)?;
+    write_number(sites, at, 4, sites.word(at, 4) + step, "table word")
+}
+
+fn table_stale(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let at = *sites.table_words.choose(rng)?;
+    write(sites, at, &sites.input.bytes[at..at + 4], "table word not updated".to_owned())
+}
+
+fn data_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let name = *[
+        ".rodata",
+        ".data",
+        ".dynstr",
+        ".gnu.hash",
+        ".gnu.version",
+        ".data.rel.ro",
+        ".got.plt",
+        ".eh_frame.input",
+    ]
+    .choose(rng)?;
+    let at = byte_of(sites, rng, name)?;
+    let address = address_of(sites, at)?;
+    // A word that a start-up relocation overwrites may hold anything that either file has.
+    let filled = sites
+        .output
+        .dynamic
+        .relocations
+        .iter()
+        .any(|r| r.row.is_some() && address >= r.address.get() && address - r.address.get() < 8);
+    if filled { None } else { flip(sites, rng, at, name) }
+}
+
+/// File offset of a random dynamic relocation that fits.
+fn relocation(sites: &Sites, rng: &mut ChaCha8Rng, fits: impl Fn(u64) -> bool) -> Option<usize> {
+    let rows = sites.output.dynamic.relocations.iter();
+    let rows: Vec<usize> =
+        rows.filter(|r| fits(r.addend as u64)).filter_map(|r| r.row).map(|o| o.get() as usize).collect();
+    rows.choose(rng).copied()
+}
+
+fn addend(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let row = relocation(sites, rng, |_| true)?;
+    let step = *[-16, -1, 1, 8].choose(rng)?;
+    write_number(sites, row + 16, 8, sites.word(row + 16, 8) + step, "addend")
+}
+
+fn addend_stale(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let row = relocation(sites, rng, |addend| sites.is_moved(addend))?;
+    write(sites, row + 16, &sites.input.bytes[row + 16..row + 24], "addend not updated".to_owned())
+}
+
+fn relocation_row(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let row = relocation(sites, rng, |_| true)?;
+    let at = row + *[0, 1, 8, 12].choose(rng)?;
+    flip(sites, rng, at, "relocation")
+}
+
+fn pointer_word(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let mut words: Vec<usize> = Vec::new();
+    for name in [".data", ".data.rel.ro", ".rodata", ".init_array", ".fini_array"] {
+        let Some((start, size)) = sites.section(name) else { continue };
+        let aligned = (start..(start + size).saturating_sub(7)).step_by(8);
+        words.extend(aligned.filter(|&at| sites.is_moved(sites.word(at, 8) as u64)));
+    }
+    let at = *words.choose(rng)?;
+    let address = address_of(sites, at)?;
+    if sites.output.dynamic.relocations.iter().any(|r| r.row.is_some() && r.address.get() == address) {
+        return None;
+    }
+    let stale = rng.random::<bool>();
+    let old = &sites.input.bytes[at..at + 8];
+    if stale {
+        write(sites, at, old, "pointer not updated".to_owned())
+    } else {
+        flip(sites, rng, at, "pointer")
+    }
+}
+
+fn init_array(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let name = *[".init_array", ".fini_array"].choose(rng)?;
+    let (start, _) = sites.section(name)?;
+    let address = address_of(sites, start)?;
+    let found = sites.output.dynamic.relocations.iter().find(|r| r.address.get() == address);
+    let other = sites.map.functions.choose(rng)?.fragments[0].output.get() as i64;
+    match found.and_then(|r| r.row) {
+        Some(row) => write_number(sites, row.get() as usize + 16, 8, other, name),
+        None => write_number(sites, start, 8, other, name),
+    }
+}
+
+fn symbol_value(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let row = sites.symbol(rng, false, |s| s.is_defined() && s.kind != elf::STT_SECTION.0)?;
+    let step = *[-16, -1, 1, 32].choose(rng)?;
+    write_number(sites, row + 8, 8, sites.word(row + 8, 8) + step, "symbol value")
+}
+
+fn symbol_size(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let row = sites.symbol(rng, false, |s| s.is_function() && s.size > 0)?;
+    let step = *[-1, 1, 16].choose(rng)?;
+    write_number(sites, row + 16, 8, sites.word(row + 16, 8) + step, "symbol size")
+}
+
+fn symbol_other(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let row = sites.symbol(rng, false, |s| s.is_defined() && s.kind != elf::STT_SECTION.0)?;
+    // Name, kind and binding, section.
+    let at = row + *[0, 4, 6].choose(rng)?;
+    flip(sites, rng, at, "symbol")
+}
+
+fn dynamic_symbol(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let row = sites.symbol(rng, true, |s| s.index > 0)?;
+    let at = row + rng.random_range(0..24);
+    // Nobody reads the upper bits of `st_other`.
+    if at == row + 5 { None } else { flip(sites, rng, at, "dynamic symbol") }
+}
+
+fn dynamic_section(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let entry = sites.output.dynamic.entries.choose(rng)?;
+    let at = entry.offset.get() as usize + *[0, 8].choose(rng)?;
+    flip(sites, rng, at, "dynamic section")
+}
+
+fn entry_point(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let other = sites.map.functions.choose(rng)?.fragments[0].output.get() as i64;
+    let step = rng.random_range(0..3);
+    write_number(sites, 24, 8, if step == 0 { other } else { sites.word(24, 8) + step }, "entry point")
+}
+
+/// The unwind entries of the output: offset and whole size of each record with its identifier.
+fn unwind_records(sites: &Sites) -> Vec<(usize, usize, u32)> {
+    let Some((start, size)) = sites.section(".eh_frame") else { return Vec::new() };
+    let mut records = Vec::new();
+    let mut at = start;
+    while at + 8 <= start + size {
+        let length = sites.word(at, 4) as u32 as usize;
+        if length == 0 {
+            break;
+        }
+        records.push((at, length + 4, sites.word(at + 4, 4) as u32));
+        at += length + 4;
+    }
+    records
+}
+
+fn unwind_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let &(at, size, _) = unwind_records(sites).choose(rng)?;
+    // Behind the last instruction only padding stands, where other nops would be as good.
+    let used = (at..at + size).rev().find(|&i| sites.bytes[i] != 0)? - at + 1;
+    let at = at + rng.random_range(0..used);
+    flip(sites, rng, at, "unwind byte")
+}
+
+/// Offsets of `DW_CFA_advance_loc` in the entries of functions: bytes 0x41 to 0x7f in their instructions,
+/// found by walking the few instructions that compilers use.
+fn advances(sites: &Sites) -> Vec<usize> {
+    let mut found = Vec::new();
+    for (at, size, id) in unwind_records(sites) {
+        if id == 0 {
+            continue;
+        }
+        // Length, identifier, start, size, and an augmentation length of zero.
+        let (mut at, end) = (at + 17, at + size);
+        while at < end {
+            at += match sites.bytes[at] {
+                0x40..=0x7f => {
+                    found.push(at);
+                    1
+                }
+                0x80..=0xbf | 0x02 | 0x0d | 0x0e | 0x2e => 2,
+                0x0c | 0x03 => 3,
+                0x04 => 5,
+                0x00 | 0x0a | 0x0b | 0xc0..=0xff => 1,
+                _ => break,
+            };
+        }
+    }
+    found
+}
+
+fn unwind_row(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let at = *advances(sites).choose(rng)?;
+    let byte = sites.bytes[at];
+    let shifted = if rng.random() { byte.wrapping_add(1) } else { byte.wrapping_sub(1) };
+    if !(0x40..0x80).contains(&shifted) || rng.random_range(0..3) == 0 {
+        write(sites, at, &[0], "unwind row lost".to_owned())
+    } else {
+        write(sites, at, &[shifted], "unwind row shifted".to_owned())
+    }
+}
+
+fn unwind_range(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let entries: Vec<_> = unwind_records(sites).into_iter().filter(|r| r.2 != 0).collect();
+    let field = entries.choose(rng)?.0 + *[8, 12].choose(rng)?;
+    let step = *[-1, 1, 16].choose(rng)?;
+    write_number(sites, field, 4, sites.word(field, 4) + step, "unwind entry")
+}
+
+fn search_table(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let (start, size) = sites.section(".eh_frame_hdr")?;
+    let at = start + rng.random_range(0..size);
+    flip(sites, rng, at, "search table")
+}
+
+fn program_header(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let index = rng.random_range(0..sites.output.segments.len());
+    // Kind, flags, offset, address, sizes, alignment; nobody reads the physical address.
+    let field = *[0, 4, 8, 9, 16, 17, 32, 33, 40, 41, 48].choose(rng)?;
+    flip(sites, rng, 64 + index * 56 + field, "program header")
+}
+
+fn section_header(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let index = rng.random_range(1..sites.output.sections.len());
+    // Name, type, flags, address, offset, size, link, entry size.
+    let field = *[0, 4, 8, 16, 24, 32, 40, 56].choose(rng)?;
+    let table = sites.output.section_headers.get() as usize;
+    flip(sites, rng, table + index * 64 + field, "section header")
+}
+
+fn address_map(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let at = byte_of(sites, rng, afterlink_core::address_map::SECTION)?;
+    flip(sites, rng, at, "address map")
+}

@@ -1,0 +1,162 @@
+//! Meaningful places of a rewritten program: its moved instructions, tables, symbols and headers, each with
+//! the file offset at which it can be broken.
+
+use afterlink_core::address_map::{self, AddressMap};
+use afterlink_image::{Image, SectionId, elf};
+use afterlink_isa::{Flow, Inst, x86_64};
+use rand::prelude::*;
+use rand_chacha::ChaCha8Rng;
+
+/// A moved instruction of the output that control reaches.
+#[derive(Clone, Copy, Debug)]
+pub struct MovedInst {
+    pub offset: usize,
+    pub address: u64,
+    pub inst: Inst,
+    pub function: usize,
+    /// Control goes on to what stands behind it.
+    pub last_of_block: bool,
+    pub cold: bool,
+}
+
+impl MovedInst {
+    pub fn end(&self) -> u64 {
+        self.address + u64::from(self.inst.len)
+    }
+
+    /// File offset and size of a direct branch's displacement.
+    pub fn branch_field(&self) -> Option<(usize, usize)> {
+        let displacement = self.inst.flow.displacement()?;
+        let short = match self.inst.flow {
+            Flow::ShortBranch(_) => true,
+            Flow::Jump(_) | Flow::Branch(..) => self.inst.len == 2,
+            _ => false,
+        };
+        let size = if short { 1 } else { 4 };
+        debug_assert!(!short || i8::try_from(displacement).is_ok());
+        Some((self.offset + usize::from(self.inst.len) - size, size))
+    }
+
+    /// Whether other bytes could be meant here at all.
+    pub fn is_nop(&self) -> bool {
+        self.inst.nop
+    }
+}
+
+/// A rewritten program with its places.
+pub struct Sites<'a> {
+    pub bytes: &'a [u8],
+    pub input: &'a Image<'a>,
+    pub output: Image<'a>,
+    pub map: AddressMap,
+    pub insts: Vec<MovedInst>,
+    /// Starts of moved blocks, by function.
+    pub blocks: Vec<Vec<u64>>,
+    /// Words of relative jump tables: file offsets.
+    pub table_words: Vec<usize>,
+}
+
+impl<'a> Sites<'a> {
+    pub fn find(input: &'a Image<'a>, bytes: &'a [u8]) -> Self {
+        let output = Image::parse(bytes).expect("a good output");
+        let section = output.section_named(address_map::SECTION).expect("a map");
+        let map = AddressMap::decode(output.section_bytes(section)).expect("a good map");
+        let cold = output.section_named(".text.cold").map(|id| output.sections[id].address.get());
+        let mut sites = Self {
+            bytes,
+            input,
+            output,
+            map,
+            insts: Vec::new(),
+            blocks: Vec::new(),
+            table_words: Vec::new(),
+        };
+        for function in 0..sites.map.functions.len() {
+            sites.add_function(function, cold);
+        }
+        sites.table_words = sites.find_table_words();
+        sites
+    }
+
+    fn add_function(&mut self, function: usize, cold: Option<u64>) {
+        let mut starts = Vec::new();
+        for fragment in self.map.functions[function].fragments.clone() {
+            for (i, block) in fragment.blocks.iter().enumerate() {
+                let next = fragment.blocks.get(i + 1).map_or(fragment.size, |b| u64::from(b.output_offset));
+                let mut at = fragment.output.get() + u64::from(block.output_offset);
+                let end = fragment.output.get() + next;
+                if at < end {
+                    starts.push(at);
+                }
+                while at < end {
+                    let offset = self.offset(at).expect("loaded code");
+                    let inst = x86_64::decode(&self.bytes[offset..]).expect("good code");
+                    let last_of_block = at + u64::from(inst.len) >= end;
+                    let cold = cold.is_some_and(|cold| at >= cold);
+                    self.insts.push(MovedInst { offset, address: at, inst, function, last_of_block, cold });
+                    at += u64::from(inst.len);
+                    if !inst.flow.falls_through() {
+                        break;
+                    }
+                }
+            }
+        }
+        self.blocks.push(starts);
+    }
+
+    /// Words for which the linker kept a relative relocation into code.
+    fn find_table_words(&self) -> Vec<usize> {
+        let mut words = Vec::new();
+        for (section, rows) in self.input.kept_relocations() {
+            let section = &self.input.sections[section];
+            if section.is_loaded() && !section.is_code() && section.name != ".eh_frame" {
+                let relative = rows.iter().filter(|r| r.kind == elf::R_X86_64_PC32.0);
+                words.extend(
+                    relative.filter_map(|r| self.input.file_offset(r.address)).map(|o| o.get() as usize),
+                );
+            }
+        }
+        words
+    }
+
+    pub fn offset(&self, address: u64) -> Option<usize> {
+        self.output.file_offset(afterlink_core::InputAddr(address)).map(|o| o.get() as usize)
+    }
+
+    pub fn section(&self, name: &str) -> Option<(usize, usize)> {
+        let section = &self.output.sections[self.output.section_named(name)?];
+        Some((section.offset.get() as usize, section.size as usize))
+    }
+
+    pub fn word(&self, offset: usize, size: usize) -> i64 {
+        let mut bytes = [if self.bytes[offset + size - 1] & 0x80 != 0 { 0xff } else { 0 }; 8];
+        bytes[..size].copy_from_slice(&self.bytes[offset..offset + size]);
+        i64::from_le_bytes(bytes)
+    }
+
+    /// A moved instruction that fits.
+    pub fn inst(&self, rng: &mut ChaCha8Rng, fits: impl Fn(&MovedInst) -> bool) -> Option<MovedInst> {
+        let found: Vec<&MovedInst> = self.insts.iter().filter(|i| fits(i)).collect();
+        found.choose(rng).map(|i| **i)
+    }
+
+    /// File offset of a random row of the symbol table of that section kind, that fits.
+    pub fn symbol(
+        &self,
+        rng: &mut ChaCha8Rng,
+        dynamic: bool,
+        fits: impl Fn(&afterlink_image::Symbol) -> bool,
+    ) -> Option<usize> {
+        let table = if dynamic { &self.output.dynamic_symbols } else { &self.output.symbols };
+        let section: SectionId = table.section?;
+        let found: Vec<u32> = table.iter().filter(|s| fits(s)).map(|s| s.index).collect();
+        let index = *found.choose(rng)?;
+        Some(self.output.sections[section].offset.get() as usize + index as usize * 24)
+    }
+
+    /// Whether an output address lies in moved code.
+    pub fn is_moved(&self, address: u64) -> bool {
+        let fragments = self.map.functions.iter().flat_map(|f| &f.fragments);
+        fragments.into_iter().any(|f| address >= f.output.get() && address - f.output.get() < f.size)
+    }
+}

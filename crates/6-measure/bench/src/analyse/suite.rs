@@ -1,0 +1,119 @@
+//! Several benchmarks of the same two programs: corrected verdicts, and the mean over benchmarks.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Analysis, Change, analyse, procedure_of, to_percent};
+use crate::record::ExperimentRecord;
+use crate::stats::estimate::Estimate;
+use crate::stats::holm::holm;
+use crate::stats::looks::SmallestP;
+use crate::stats::stopping::StopRule;
+use crate::stats::verdict::Outcome;
+
+/// The chance of any wrong claim among all benchmarks.
+const OVERALL: f64 = 0.05;
+
+/// All benchmarks together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SuiteAnalysis {
+    /// Each benchmark with its corrected verdict.
+    pub benchmarks: Vec<Analysis>,
+    /// The p value of each verdict after Holm's correction; 1 where nothing is claimed.
+    pub adjusted_p: Vec<f64>,
+    /// Geometric mean of the changes, as costs (a throughput turned round), with a t interval over the
+    /// benchmarks; from three benchmarks on.
+    pub geometric_mean: Option<Change>,
+    pub outcome: Outcome,
+}
+
+/// Judges several records together. A single one is judged as by [`analyse`].
+pub fn analyse_suite(records: &[ExperimentRecord]) -> SuiteAnalysis {
+    let family = records.len() as u32;
+    let mut benchmarks = Vec::new();
+    let mut claims = Vec::new();
+    let mut boundaries = BTreeMap::new();
+    for record in records {
+        // Each claim is first made as if alone; Holm's correction is the stricter and only one.
+        let mut alone = record.clone();
+        alone.plan.family = 1;
+        let analysis = analyse(&alone);
+        claims.push(if family > 1 { claim_p(&alone, &analysis, &mut boundaries) } else { 0.0 });
+        benchmarks.push(analysis);
+    }
+    let adjusted_p = holm(&claims);
+    for (analysis, p) in benchmarks.iter_mut().zip(&adjusted_p) {
+        let claims = matches!(
+            analysis.verdict.outcome,
+            Outcome::Faster | Outcome::Slower | Outcome::NoDifference | Outcome::Differs
+        );
+        if claims && *p > OVERALL {
+            let before = std::mem::replace(&mut analysis.verdict.headline, "undecided".into());
+            analysis.verdict.outcome = Outcome::Undecided;
+            analysis.verdict.details =
+                vec![format!("alone it would be \"{before}\"; among {family} benchmarks that may be chance")];
+        }
+    }
+    SuiteAnalysis {
+        outcome: overall(&benchmarks),
+        geometric_mean: geometric_mean(&benchmarks),
+        adjusted_p,
+        benchmarks,
+    }
+}
+
+/// The p value of what the benchmark claims, over all looks of its plan.
+fn claim_p(
+    record: &ExperimentRecord,
+    analysis: &Analysis,
+    boundaries: &mut BTreeMap<Vec<u32>, SmallestP>,
+) -> f64 {
+    let decision = &analysis.decision;
+    let nominal = match analysis.verdict.outcome {
+        Outcome::Faster | Outcome::Slower | Outcome::Differs => decision.p,
+        Outcome::NoDifference => 2.0 * decision.equivalence_p,
+        Outcome::Undecided | Outcome::Untrusted => return 1.0,
+    };
+    let procedure = procedure_of(&record.plan);
+    let overall = match procedure.stop {
+        StopRule::Verdict if procedure.looks.schedule.len() > 1 => {
+            let schedule = procedure.looks.schedule;
+            boundaries.entry(schedule).or_insert_with_key(|s| SmallestP::over(s)).overall(nominal)
+        }
+        _ => nominal,
+    };
+    // The margin is tested on each side at this level; only one of the two can be wrong.
+    if analysis.verdict.outcome == Outcome::NoDifference { overall / 2.0 } else { overall }
+}
+
+fn geometric_mean(benchmarks: &[Analysis]) -> Option<Change> {
+    if benchmarks.len() < 3 {
+        return None;
+    }
+    let costs: Vec<f64> =
+        benchmarks
+            .iter()
+            .map(|b| {
+                if b.metric.higher_is_better() { -b.decision.estimate.mean } else { b.decision.estimate.mean }
+            })
+            .collect();
+    let estimate = Estimate::of(&costs);
+    let (wide, narrow) = (estimate.interval(0.05), estimate.interval(0.10));
+    Some(Change {
+        percent: to_percent(estimate.mean),
+        low: to_percent(wide.low),
+        high: to_percent(wide.high),
+        margin_low: to_percent(narrow.low),
+        margin_high: to_percent(narrow.high),
+    })
+}
+
+/// A regression anywhere is a regression; then distrust, then doubt.
+fn overall(benchmarks: &[Analysis]) -> Outcome {
+    let has = |wanted: Outcome| benchmarks.iter().any(|b| b.verdict.outcome == wanted);
+    [Outcome::Slower, Outcome::Untrusted, Outcome::Undecided, Outcome::Differs, Outcome::Faster]
+        .into_iter()
+        .find(|o| has(*o))
+        .unwrap_or(Outcome::NoDifference)
+}

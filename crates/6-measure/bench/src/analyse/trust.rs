@@ -1,0 +1,125 @@
+//! May the numbers be trusted? What the machine did during the blocks, and what was wrong with the runs.
+
+use serde::Serialize;
+
+use crate::record::{BlockRecord, Exclusion, ExperimentRecord, LayoutMode, MachineDelta, Side, StopReason};
+use crate::stats::estimate::{Inner, mean};
+
+/// Share of blocks that may swap, be throttled or get hot before nothing is claimed any more.
+const BAD_BLOCKS: f64 = 0.20;
+/// CPU pressure from which on other jobs disturb the runs.
+const PRESSURE: f64 = 0.05;
+
+/// The machine over the whole experiment; nothing where it does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct MachineSummary {
+    /// Mean share of time in which some task waited for a CPU.
+    pub cpu_pressure: Option<f64>,
+    /// Mean share of CPU time that the hypervisor gave to others.
+    pub steal: Option<f64>,
+    /// Blocks with swap traffic, with quota throttling, with heat throttling.
+    pub swapping_blocks: usize,
+    pub throttled_blocks: usize,
+    pub hot_blocks: usize,
+    /// Mean number of times per second that the kernel took the CPU away from a run.
+    pub involuntary_switches_per_second: f64,
+}
+
+fn timed(record: &ExperimentRecord) -> impl Iterator<Item = &BlockRecord> {
+    record.blocks.iter().filter(|b| b.excluded.is_none())
+}
+
+/// The machine during the blocks that count.
+pub fn summarise(record: &ExperimentRecord) -> MachineSummary {
+    let average = |pick: fn(&MachineDelta) -> Option<f64>| {
+        let known: Vec<f64> = timed(record).filter_map(|b| pick(&b.machine)).collect();
+        (!known.is_empty()).then(|| mean(&known))
+    };
+    let blocks_with = |bad: fn(&MachineDelta) -> bool| timed(record).filter(|b| bad(&b.machine)).count();
+    let runs = timed(record).flat_map(|b| &b.runs);
+    let (switches, seconds) =
+        runs.fold((0, 0.0), |(n, s), r| (n + r.involuntary_switches, s + r.wall_seconds));
+    MachineSummary {
+        cpu_pressure: average(|m| m.cpu_pressure),
+        steal: average(|m| m.steal),
+        swapping_blocks: blocks_with(|m| m.swapped_pages.is_some_and(|n| n > 0)),
+        throttled_blocks: blocks_with(|m| m.throttled_seconds.is_some_and(|s| s > 0.0)),
+        hot_blocks: blocks_with(|m| m.thermal_events.is_some_and(|n| n > 0)),
+        involuntary_switches_per_second: if seconds > 0.0 { switches as f64 / seconds } else { 0.0 },
+    }
+}
+
+/// Reasons for claiming nothing at all.
+pub fn reasons_for_distrust(record: &ExperimentRecord) -> Vec<String> {
+    let mut reasons: Vec<String> = record.machine.hard_failures.clone();
+    let machine = summarise(record);
+    let blocks = timed(record).count();
+    let many = |n: usize| n as f64 > BAD_BLOCKS * blocks as f64;
+    let mut add = |bad: usize, what: &str| {
+        if many(bad) {
+            reasons.push(format!("the machine {what} in {bad} of {blocks} blocks"));
+        }
+    };
+    add(machine.swapping_blocks, "swapped");
+    add(machine.throttled_blocks, "was held back by a CPU quota");
+    add(machine.hot_blocks, "slowed down because of heat");
+    if record.stop == StopReason::TooManyInvalid {
+        reasons.push(format!("too many blocks failed: {}", first_fault(record).unwrap_or_default()));
+    }
+    reasons
+}
+
+fn first_fault(record: &ExperimentRecord) -> Option<String> {
+    record.blocks.iter().find_map(|b| match &b.excluded {
+        Some(Exclusion::Invalid(what)) => Some(what.clone()),
+        _ => None,
+    })
+}
+
+/// What a reader must know although it does not forbid a verdict.
+pub fn warnings(record: &ExperimentRecord) -> Vec<String> {
+    let mut lines = record.machine.warnings.clone();
+    let machine = summarise(record);
+    if let Some(share) = machine.cpu_pressure.filter(|s| *s > PRESSURE) {
+        lines.push(format!("other jobs wanted the CPUs for {:.0} % of the time", 100.0 * share));
+    }
+    lines.extend(fault_line(record));
+    let major: u64 = timed(record).flat_map(|b| &b.runs).map(|r| r.major_faults).sum();
+    if major > 0 {
+        lines.push(format!("{major} page faults of timed runs had to wait for a disk"));
+    }
+    if record.plan.inner == Inner::Min {
+        lines.push(
+            "each layout is judged by its fastest run: rare slowness of the program itself is not seen"
+                .into(),
+        );
+    }
+    if record.plan.layout == LayoutMode::AsIs {
+        lines.push(
+            "one layout of each program: in simulation, such a comparison of two equal builds finds a \
+             \"significant\" difference in 27 to 85 % of cases"
+                .into(),
+        );
+    } else if !record.rehearsal.output_checked {
+        lines.push("the programs' output was not compared".into());
+    }
+    lines
+}
+
+fn fault_line(record: &ExperimentRecord) -> Option<String> {
+    let invalid: Vec<&BlockRecord> =
+        record.blocks.iter().filter(|b| matches!(b.excluded, Some(Exclusion::Invalid(_)))).collect();
+    let first = first_fault(record)?;
+    let failed_on = |side| {
+        let has = |b: &&&BlockRecord| b.runs.iter().any(|r| r.side == side && r.failure.is_some());
+        invalid.iter().filter(has).count()
+    };
+    let only = match (failed_on(Side::A), failed_on(Side::B)) {
+        (n, 0) if n > 1 => ", all of them on A",
+        (0, n) if n > 1 => ", all of them on B",
+        _ => "",
+    };
+    let blocks =
+        if invalid.len() == 1 { "1 block was".to_string() } else { format!("{} blocks were", invalid.len()) };
+    Some(format!("{blocks} dropped{only}; the first because {first}"))
+}

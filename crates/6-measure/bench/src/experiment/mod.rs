@@ -1,0 +1,347 @@
+//! Running an experiment: rehearsal, pilot, blocks of fresh layouts, and the moments to stop.
+//!
+//! ```text
+//! rehearse ─► pilot of 5 blocks ─► choose runs per layout ─► blocks … ─► stop at a look, a limit or Ctrl-C
+//! ```
+//! The result is a record; nothing is judged here except by the stopping rule, which is the same
+//! function of the block differences that the analysis uses.
+
+pub mod block;
+pub mod counters;
+pub mod cpus;
+pub mod layouts;
+pub mod process;
+pub mod progress;
+pub mod rehearsal;
+pub mod visit;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use afterlink_core::{Error, Result};
+use sha1::{Digest, Sha1};
+
+use self::block::{BlockPlan, Files, run_block};
+use self::layouts::{LayoutSource, copy_program};
+use self::progress::{Event, Progress};
+use self::rehearsal::{Rehearsed, rehearse};
+use self::visit::Stage;
+use crate::analyse::{metric_logs, procedure_of};
+use crate::doctor;
+use crate::record::{
+    BlockRecord, CpuPolicy, Exclusion, ExperimentRecord, FORMAT, LayoutMode, MachineRecord, Plan, Program,
+    Runs, StopReason, VERSION, Workload,
+};
+use crate::stats::estimate::{BlockLogs, Estimate};
+use crate::stats::power::{PILOT_BLOCKS, PILOT_RUNS, layouts_to_settle, runs_after_pilot};
+use crate::stats::stopping::{Procedure, StopRule};
+
+/// Fewer layouts than this should not be the price of more runs in each.
+const LAYOUTS_WORTH_HAVING: f64 = 10.0;
+
+/// What to compare and how.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Name of the benchmark.
+    pub name: String,
+    pub label_a: String,
+    pub label_b: String,
+    pub plan: Plan,
+    pub workload: Workload,
+    /// An empty directory of ours for the files under test.
+    pub work_dir: PathBuf,
+    pub machine: MachineRecord,
+    /// The command that repeats the experiment.
+    pub command: Vec<String>,
+}
+
+/// Runs the experiment to its end. `stop` may be set at any time, e.g. by a signal handler; the
+/// record then holds the finished blocks.
+///
+/// # Errors
+/// Nonsense in the plan, a workload that does not work on the shipped programs, a layout that cannot
+/// be written, an interrupt before the first block.
+pub fn run_experiment(
+    setup: &Setup,
+    source: &mut dyn LayoutSource,
+    progress: &mut dyn Progress,
+    stop: &AtomicBool,
+) -> Result<ExperimentRecord> {
+    check(setup, source)?;
+    let files = place_shipped(setup, source)?;
+    let (a, b) =
+        (describe(&setup.label_a, source.shipped().a)?, describe(&setup.label_b, source.shipped().b)?);
+    let stage =
+        Stage { workload: &setup.workload, metrics: &setup.plan.metrics, stop, origin: Instant::now() };
+    let Some(rehearsed) = rehearse(&stage, &setup.plan, &files)? else {
+        return Err(Error::new("interrupted before the first measurement; nothing was learned"));
+    };
+    let summary = rehearsed.summary;
+    progress.event(&Event::Rehearsed {
+        seconds_per_run: summary.seconds,
+        pinned: summary.pinned,
+        output_checked: summary.output_checked,
+    });
+    let settings = doctor::inspect(Path::new("/"));
+    let mut course = Course::new(setup, &stage, &rehearsed);
+    let reason = course.run(source, &files, progress)?;
+    let mut machine = setup.machine.clone();
+    machine.hard_failures.extend(doctor::changed_settings(&settings, &doctor::inspect(Path::new("/"))));
+    Ok(ExperimentRecord {
+        format: FORMAT.into(),
+        version: VERSION,
+        name: setup.name.clone(),
+        command: setup.command.clone(),
+        a,
+        b,
+        plan: setup.plan.clone(),
+        workload: setup.workload.clone(),
+        machine,
+        rehearsal: summary,
+        runs_per_layout: course.runs,
+        blocks: course.blocks,
+        stop: reason,
+        seconds: stage.now(),
+    })
+}
+
+fn check(setup: &Setup, source: &dyn LayoutSource) -> Result<()> {
+    let plan = &setup.plan;
+    let fault = |what: &str, next: &str| Err(Error::new(what.to_string()).next(next.to_string()));
+    if plan.layout != source.mode() {
+        return fault(
+            "the plan and the layout source disagree about the layout mode",
+            "give both the same mode",
+        );
+    }
+    if !(plan.margin > 0.0 && plan.margin < 1.0) {
+        return fault("the margin must lie between 0 and 100 %", "pass e.g. --margin 1%");
+    }
+    if plan.max_layouts < 2 || plan.runs == Runs::Fixed(0) {
+        return fault(
+            "an experiment needs at least two layouts and one run of each",
+            "raise --max-layouts or --runs",
+        );
+    }
+    if plan.calibration && plan.coupled && plan.layout != LayoutMode::AsIs {
+        return fault(
+            "a program against itself needs independent layouts: coupled ones are equal",
+            "set coupled to false for a calibration",
+        );
+    }
+    if plan.metrics.is_empty() {
+        return fault("no metric to judge by", "name one, e.g. wall time");
+    }
+    if let StopRule::Precision(wanted) = plan.stop
+        && (wanted.is_nan() || wanted <= 0.0)
+    {
+        return fault("the wanted precision must be positive", "pass e.g. --precision 0.5%");
+    }
+    plan.metrics.iter().try_for_each(|m| m.check())?;
+    let first = &plan.metrics[0];
+    if let crate::metric::MetricSource::Counter(name) = &first.source
+        && !counters::available(&[name])[0]
+    {
+        return fault(
+            &format!("this machine does not count `{name}`"),
+            "judge by another metric, or measure where the CPU's counters are open to you",
+        );
+    }
+    Ok(())
+}
+
+/// Paths of one length for all four files, and the shipped ones copied to theirs.
+fn place_shipped(setup: &Setup, source: &dyn LayoutSource) -> Result<Files> {
+    let shipped = source.shipped();
+    let name = shipped.a.file_name().unwrap_or("program".as_ref());
+    let path = |dir: &str| -> Result<PathBuf> {
+        let dir = setup.work_dir.join(dir);
+        std::fs::create_dir_all(&dir)
+            .map_err(|e| Error::new(format!("cannot be made: {e}")).in_file(dir.display()))?;
+        Ok(dir.join(name))
+    };
+    let files = Files { a: path("a")?, b: path("b")?, shipped_a: path("x")?, shipped_b: path("y")? };
+    copy_program(shipped.a, &files.shipped_a)?;
+    copy_program(shipped.b, &files.shipped_b)?;
+    Ok(files)
+}
+
+fn describe(label: &str, path: &Path) -> Result<Program> {
+    let bytes = std::fs::read(path)
+        .map_err(|e| Error::new(format!("cannot be read: {e}")).in_file(path.display()))?;
+    let sha1 = Sha1::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+    Ok(Program { label: label.into(), path: path.into(), bytes: bytes.len() as u64, sha1 })
+}
+
+/// The blocks so far, and what was decided on the way.
+struct Course<'a> {
+    setup: &'a Setup,
+    stage: &'a Stage<'a>,
+    rehearsed: &'a Rehearsed,
+    procedure: Procedure,
+    cpus: Vec<u32>,
+    runs: u32,
+    blocks: Vec<BlockRecord>,
+}
+
+impl<'a> Course<'a> {
+    fn new(setup: &'a Setup, stage: &'a Stage<'a>, rehearsed: &'a Rehearsed) -> Self {
+        let cpus = match &setup.plan.cpus {
+            _ if !rehearsed.summary.pinned => Vec::new(),
+            CpuPolicy::Pin(list) if !list.is_empty() => list.clone(),
+            _ => cpus::allowed(),
+        };
+        let runs = match setup.plan.runs {
+            Runs::Auto => PILOT_RUNS,
+            Runs::Fixed(runs) => runs,
+        };
+        Self { setup, stage, rehearsed, procedure: procedure_of(&setup.plan), cpus, runs, blocks: Vec::new() }
+    }
+
+    fn run(
+        &mut self,
+        source: &mut dyn LayoutSource,
+        files: &Files,
+        progress: &mut dyn Progress,
+    ) -> Result<StopReason> {
+        let mut pilot_pending = self.setup.plan.runs == Runs::Auto;
+        loop {
+            if let Some(reason) = self.limit_reached() {
+                return Ok(reason);
+            }
+            let number = self.blocks.len() as u32;
+            let valid = self.logs().len() as u32;
+            let at_most = self.setup.plan.max_layouts;
+            progress.event(&Event::BlockStarted {
+                block: number,
+                valid,
+                at_most,
+                elapsed_seconds: self.stage.now(),
+            });
+            let block = run_block(self.stage, &self.setup.plan, self.block_plan(number), files, source)?;
+            self.blocks.push(block);
+            self.tell(progress);
+            let differences = self.differences();
+            if pilot_pending && differences.len() as u32 == PILOT_BLOCKS {
+                pilot_pending = false;
+                self.end_pilot(progress);
+            } else if !pilot_pending && self.procedure.is_settled(&differences) && self.last_counts() {
+                return Ok(match self.procedure.stop {
+                    StopRule::Precision(_) => StopReason::Precision,
+                    _ => StopReason::Verdict,
+                });
+            }
+        }
+    }
+
+    fn block_plan(&self, number: u32) -> BlockPlan<'a> {
+        let cpu = (!self.cpus.is_empty()).then(|| self.cpus[number as usize % self.cpus.len()]);
+        let shipped_so_far = self.blocks.iter().filter(|b| b.runs.iter().any(|r| r.shipped)).count() as u32;
+        let layouts_vary = self.setup.plan.layout != LayoutMode::AsIs;
+        BlockPlan {
+            block: number,
+            runs: self.runs,
+            with_shipped: layouts_vary && shipped_so_far < self.setup.plan.shipped_runs,
+            cpu,
+            expected_output: self.rehearsed.expected_output.as_deref(),
+        }
+    }
+
+    fn logs(&self) -> Vec<BlockLogs> {
+        metric_logs(&self.blocks, 0)
+    }
+
+    fn differences(&self) -> Vec<f64> {
+        self.logs().iter().map(|b| b.difference(self.setup.plan.inner)).collect()
+    }
+
+    fn last_counts(&self) -> bool {
+        self.blocks.last().is_some_and(|b| b.excluded.is_none())
+    }
+
+    fn limit_reached(&self) -> Option<StopReason> {
+        let plan = &self.setup.plan;
+        if self.stage.stop.load(Ordering::Relaxed) {
+            return Some(StopReason::Interrupted);
+        }
+        let invalid =
+            self.blocks.iter().filter(|b| matches!(b.excluded, Some(Exclusion::Invalid(_)))).count();
+        if invalid >= 3 && invalid * 4 > self.blocks.len() {
+            return Some(StopReason::TooManyInvalid);
+        }
+        if self.logs().len() as u32 >= plan.max_layouts {
+            return Some(StopReason::MaxLayouts);
+        }
+        let elapsed = self.stage.now();
+        let per_block = self.blocks.last().map_or(0.0, |b| elapsed - b.started);
+        match plan.max_seconds {
+            Some(limit) if !self.blocks.is_empty() && elapsed + per_block > limit => {
+                Some(StopReason::MaxTime)
+            }
+            _ => None,
+        }
+    }
+
+    /// Chooses the runs per layout. A pilot with fewer runs than chosen is dropped: its noisier blocks
+    /// would widen every later interval. The choice knows spreads and costs, never the difference.
+    fn end_pilot(&mut self, progress: &mut dyn Progress) {
+        let (layout_cost, pair_cost) = self.costs();
+        let pilot = self.logs();
+        let mut runs = runs_after_pilot(&pilot, self.setup.plan.inner, layout_cost, pair_cost);
+        if let Some(limit) = self.setup.plan.max_seconds {
+            let per_layout = (limit - self.stage.now()) / LAYOUTS_WORTH_HAVING;
+            while runs > 2 && layout_cost + pair_cost * f64::from(runs) > per_layout {
+                runs -= 2;
+            }
+        }
+        if runs > self.runs {
+            let valid = self.blocks.iter_mut().filter(|b| b.excluded.is_none());
+            valid.for_each(|b| b.excluded = Some(Exclusion::Pilot));
+        }
+        self.runs = runs;
+        let spread =
+            Estimate::of(&pilot.iter().map(|b| b.difference(self.setup.plan.inner)).collect::<Vec<_>>());
+        let no_difference = Estimate { mean: 0.0, ..spread };
+        let rule = &self.procedure.rule;
+        let layouts = layouts_to_settle(&no_difference, rule.margin, rule.difference, rule.equivalence);
+        let seconds = layouts.map(|n| f64::from(n) * (layout_cost + pair_cost * f64::from(runs)));
+        progress.event(&Event::Planned { runs_per_layout: runs, layouts, seconds });
+    }
+
+    /// Mean seconds for writing and warming up a pair of layouts, and for one run of each side.
+    fn costs(&self) -> (f64, f64) {
+        let valid: Vec<&BlockRecord> = self.blocks.iter().filter(|b| b.excluded.is_none()).collect();
+        let n = valid.len().max(1) as f64;
+        let layout = valid.iter().map(|b| b.layout_seconds + b.preparation_seconds).sum::<f64>() / n;
+        let runs = valid.iter().flat_map(|b| &b.runs).filter(|r| !r.shipped);
+        let (count, wall) = runs.fold((0u32, 0.0), |(c, w), r| (c + 1, w + r.wall_seconds));
+        (layout, 2.0 * wall / f64::from(count.max(1)))
+    }
+
+    fn tell(&self, progress: &mut dyn Progress) {
+        let Some(last) = self.blocks.last() else { return };
+        let differences = self.differences();
+        match &last.excluded {
+            Some(Exclusion::Invalid(what)) => {
+                let output = last.runs.iter().find_map(|r| r.failure.as_ref()).map(|f| f.output.clone());
+                progress.event(&Event::Invalid {
+                    block: last.block,
+                    what: what.clone(),
+                    output: output.unwrap_or_default(),
+                });
+            }
+            Some(Exclusion::Interrupted | Exclusion::Pilot) => {}
+            None => progress.event(&Event::BlockFinished {
+                block: last.block,
+                valid: differences.len() as u32,
+                at_most: self.setup.plan.max_layouts,
+                elapsed_seconds: self.stage.now(),
+                spread: (differences.len() > 1).then(|| Estimate::of(&differences).sd),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

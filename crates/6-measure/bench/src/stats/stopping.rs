@@ -1,0 +1,96 @@
+//! When an experiment may stop by itself. Three rules: at planned looks with a verdict; when the
+//! interval is narrow enough; or after a fixed number of blocks. The same rule runs while measuring
+//! and while replaying a record, so both end at the same place.
+
+use serde::{Deserialize, Serialize};
+
+use super::estimate::Estimate;
+use super::looks::Looks;
+use super::verdict::{Decision, Rule, claims, decide};
+
+/// What ends the experiment, besides its limits of blocks and time.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopRule {
+    /// A verdict at one of the planned looks.
+    #[default]
+    Verdict,
+    /// The 95 % interval's half-width has reached this ratio (0.005 is 0.5 %). Safe without
+    /// stricter levels, because the spread does not depend on the effect.
+    Precision(f64),
+    /// Only the limits: every planned block is run.
+    Never,
+}
+
+/// Blocks before which the precision rule does not stop.
+const FEWEST_FOR_PRECISION: usize = 10;
+
+/// The complete decision procedure of one benchmark.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Procedure {
+    pub stop: StopRule,
+    pub looks: Looks,
+    pub rule: Rule,
+}
+
+impl Procedure {
+    /// For at most `max_blocks` blocks, with differences below `margin` counting as none, as one of
+    /// `family` benchmarks that share the promise of 5 %.
+    pub fn new(stop: StopRule, max_blocks: u32, margin: f64, family: u32, higher_is_better: bool) -> Self {
+        let looks = match stop {
+            StopRule::Verdict => Looks::up_to(max_blocks, family),
+            StopRule::Precision(_) | StopRule::Never => Looks::new(&[max_blocks.max(2)], family),
+        };
+        let rule =
+            Rule { margin, difference: looks.difference, equivalence: looks.equivalence, higher_is_better };
+        Self { stop, looks, rule }
+    }
+
+    /// The decision on all differences so far. Valid at planned looks, and wherever something that
+    /// does not know the differences (a limit, an interrupt) ends the experiment.
+    pub fn decide(&self, differences: &[f64]) -> Decision {
+        decide(differences, &self.rule)
+    }
+
+    /// Whether the rule ends the experiment after these blocks.
+    pub fn is_settled(&self, differences: &[f64]) -> bool {
+        match self.stop {
+            StopRule::Never => false,
+            StopRule::Verdict => {
+                self.looks.schedule.contains(&(differences.len() as u32)) && claims(differences, &self.rule)
+            }
+            StopRule::Precision(wanted) => {
+                differences.len() >= FEWEST_FOR_PRECISION
+                    && Estimate::of(differences).interval(self.rule.difference).half_width() <= wanted.ln_1p()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::verdict::Outcome;
+    use super::*;
+
+    fn noisy(blocks: usize, centre: f64) -> Vec<f64> {
+        (0..blocks).map(|i| centre + if i % 2 == 0 { 0.002 } else { -0.002 }).collect()
+    }
+
+    #[test]
+    fn verdicts_come_only_at_planned_looks() {
+        let p = Procedure::new(StopRule::Verdict, 60, 0.01, 1, false);
+        let settled: Vec<usize> = (2..=20).filter(|&n| p.is_settled(&noisy(n, 0.05))).collect();
+        assert_eq!(settled, [10, 15, 20]);
+        assert_eq!(p.decide(&noisy(10, 0.05)).outcome, Outcome::Slower);
+    }
+
+    #[test]
+    fn precision_stops_once_the_interval_is_narrow() {
+        let p = Procedure::new(StopRule::Precision(0.005), 60, 0.01, 1, false);
+        assert!(!p.is_settled(&noisy(9, 0.0)) && p.is_settled(&noisy(10, 0.0)));
+        assert_eq!(p.rule.difference, 0.04);
+        let fine = Procedure::new(StopRule::Precision(0.0005), 60, 0.01, 1, false);
+        assert!(!fine.is_settled(&noisy(40, 0.0)));
+        assert!(!Procedure::new(StopRule::Never, 20, 0.01, 1, false).is_settled(&noisy(20, 0.5)));
+    }
+}

@@ -1,0 +1,16 @@
+//! What an experiment shows: text for the terminal, JSON with every run, one self-contained HTML page.
+//! Everything here turns data into text; nothing is printed or written.
+
+pub mod doctor;
+pub mod html;
+pub mod json;
+pub mod numbers;
+pub mod terminal;
+
+pub use doctor::doctor_text;
+pub use html::html_page;
+pub use json::{parse_records, to_json};
+pub use terminal::{compare_text, suite_text};
+
+#[cfg(test)]
+pub(crate) mod sample;

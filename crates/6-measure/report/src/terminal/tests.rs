@@ -1,0 +1,81 @@
+use super::*;
+use crate::sample::sample;
+use afterlink_bench::record::Exclusion;
+use afterlink_bench::{analyse, analyse_suite};
+
+/// The line that begins with this label.
+fn line<'a>(text: &'a str, label: &str) -> &'a str {
+    text.lines().find(|l| l.starts_with(label)).unwrap_or_else(|| panic!("no line `{label}` in\n{text}"))
+}
+
+#[test]
+fn a_layout_accident_reads_as_in_the_manual() {
+    let record = sample(0.0, 30);
+    let text = compare_text(&record, &analyse(&record), false);
+    println!("{text}");
+    assert!(
+        line(&text, "machine").contains("2 CPUs, Test & Co   noise: OK (spin sd 1.0 %), CPU pressure 2 %")
+    );
+    assert!(line(&text, "layouts").contains("30 of 60 (shuffle, coupled, seed 0x5eed) x 2 runs"));
+    assert!(line(&text, "layouts").ends_with("stopped: all layouts done"));
+    assert!(line(&text, "A (main)").contains("as shipped: below every layout (LUCKY, −2"), "{text}");
+    assert!(line(&text, "naive").contains("slower on the two shipped files (Welch p = "));
+    assert!(line(&text, "naive").ends_with("<- what other tools would say"));
+    assert!(line(&text, "compare").contains("95 %   variance of a run: layout "));
+    let verdict = line(&text, "VERDICT");
+    assert!(
+        verdict.contains("no difference larger than 1 % — the 2.")
+            && verdict.ends_with("is a layout accident"),
+        "{verdict}"
+    );
+    assert!(text.contains("smallest difference this experiment could see: 0."));
+    assert!(text.contains("cycles: not counted on this machine"));
+    assert!(line(&text, "repeat").ends_with("--seed 0x5eed -- './run it.sh' {}"));
+}
+
+#[test]
+fn colours_touch_the_verdict_alone() {
+    let record = sample(0.02, 20);
+    let analysis = analyse(&record);
+    let (plain, coloured) = (compare_text(&record, &analysis, false), compare_text(&record, &analysis, true));
+    assert!(!plain.contains('\x1b'));
+    assert_eq!(coloured.replace("\x1b[1;31m", "").replace("\x1b[0m", ""), plain);
+    assert!(line(&plain, "VERDICT").contains("B is slower, by at least 1."), "{plain}");
+}
+
+#[test]
+fn every_outcome_and_an_empty_record_have_a_text() {
+    for (effect, blocks) in [(0.0, 0), (0.0, 1), (0.0, 3), (0.0, 20), (-0.02, 20), (0.02, 20)] {
+        let mut record = sample(effect, blocks);
+        for layout in [LayoutMode::Shuffle, LayoutMode::Jitter, LayoutMode::AsIs] {
+            record.plan.layout = layout;
+            let text = compare_text(&record, &analyse(&record), false);
+            assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+            assert!(text.contains("VERDICT"));
+        }
+    }
+}
+
+#[test]
+fn dropped_blocks_are_told() {
+    let mut record = sample(0.0, 12);
+    record.blocks[3].excluded = Some(Exclusion::Invalid("B ended with exit code 3".into()));
+    let text = compare_text(&record, &analyse(&record), false);
+    assert!(line(&text, "layouts").contains("11 of 60") && line(&text, "layouts").contains("1 dropped"));
+    assert!(line(&text, "warning").contains("B ended with exit code 3"));
+}
+
+#[test]
+fn a_suite_ends_with_a_table() {
+    let mut records = vec![sample(0.0, 20), sample(0.02, 20), sample(-0.02, 20)];
+    for (record, name) in records.iter_mut().zip(["read", "write", "mixed"]) {
+        record.name = name.into();
+        record.plan.family = 3;
+    }
+    let text = suite_text(&records, &analyse_suite(&records), false);
+    assert!(text.contains("== read ==") && text.contains("== all 3 benchmarks"));
+    let table: Vec<&str> = text.lines().rev().take(4).collect();
+    assert!(table[0].starts_with("all ") && table[0].contains("geometric mean"), "{table:?}");
+    assert!(table[2].starts_with("write") && table[2].contains("slower"), "{table:?}");
+    assert_eq!(suite_text(&records[..1], &analyse_suite(&records[..1]), false).matches("VERDICT").count(), 1);
+}

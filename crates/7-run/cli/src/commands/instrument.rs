@@ -1,0 +1,74 @@
+//! `afterlink instrument`.
+
+use crate::commands::layout_options;
+use crate::progress::Terminal;
+use crate::{commands, files};
+use afterlink_core::{Error, Result};
+use afterlink_pipeline::InstrumentOptions;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Adds counters to a program. Run it with a workload, then give the counter file to `optimize`.
+///
+/// Every process of the program counts into the same file, which is complete at any moment: it may be converted while the
+/// program runs, and loses nothing when it is killed. The variable AFTERLINK_COUNTERS names another file when the
+/// program starts; set but empty it turns counting off.
+#[derive(clap::Args)]
+pub struct Instrument {
+    /// The program, as the linker made it (linked with -Wl,--emit-relocs, not stripped).
+    binary: PathBuf,
+    /// Where the new program goes.
+    #[arg(long, short)]
+    output: PathBuf,
+    /// The file to count into; by default OUTPUT.counters.
+    #[arg(long, value_name = "FILE")]
+    counters: Option<PathBuf>,
+    /// Do not count functions whose names match this regular expression.
+    #[arg(long, value_name = "RE")]
+    skip_functions: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Instrument {
+    pub fn run(self) -> Result<ExitCode> {
+        let target = files::Target::check(&self.output, &self.binary)?;
+        let counters = match self.counters {
+            Some(path) => absolute(&path)?,
+            None => {
+                let mut name = absolute(&self.output)?.into_os_string();
+                name.push(".counters");
+                name.into()
+            }
+        };
+        let options = InstrumentOptions {
+            counter_file: counters.into_os_string().into_vec(),
+            skip_functions: layout_options::skip_functions(self.skip_functions.as_deref())?,
+            note: note(),
+        };
+        let input = files::read(&self.binary)?;
+        let progress = Terminal::new(self.json);
+        let instrumented = afterlink_pipeline::instrument(&input, &options, &progress)
+            .map_err(|e| e.in_file(self.binary.display()))?;
+        target.write_program(&instrumented.bytes)?;
+        progress.done();
+        commands::print(&instrumented.report, self.json)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What decided the output, for its note. The counter file's name stands in the program anyway.
+pub fn note() -> String {
+    format!("version={}\ninstrumented=yes\n", env!("CARGO_PKG_VERSION"))
+}
+
+/// The path from the root on, for a program that may run anywhere.
+pub fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|e| {
+        Error::new(format!("the path cannot be completed: {e}"))
+            .in_file(path.display())
+            .next("give it from / on")
+    })
+}

@@ -1,0 +1,93 @@
+//! Program in, the program with counters out.
+
+use crate::Progress;
+use crate::optimize::exclude;
+use crate::report::{RefusalCount, refusals, write_refusals};
+use afterlink_core::Result;
+use afterlink_emit::EmitOptions;
+use afterlink_image::Image;
+use afterlink_instrument::Summary;
+use afterlink_weigh::Weights;
+use regex::Regex;
+use std::fmt;
+use std::time::Instant;
+
+/// What `instrument` is asked to do.
+#[derive(Clone, Debug, Default)]
+pub struct InstrumentOptions {
+    /// Path of the file to count into, as the running program is to open it.
+    pub counter_file: Vec<u8>,
+    /// Functions whose names match stay as they are and are not counted.
+    pub skip_functions: Option<Regex>,
+    /// The options as the user wrote them, for the note in the output.
+    pub note: String,
+}
+
+/// The new program.
+pub struct Instrumented {
+    pub bytes: Vec<u8>,
+    pub report: InstrumentReport,
+}
+
+/// The report of `instrument`.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct InstrumentReport {
+    pub counter_file: String,
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// Functions that were left alone, by reason.
+    pub refused: Vec<RefusalCount>,
+    /// Bytes of the files.
+    pub input_bytes: u64,
+    pub output_bytes: u64,
+    /// Wall time of the job.
+    pub seconds: f64,
+}
+
+/// Adds counters to `input`.
+///
+/// # Errors
+/// If the input cannot be rewritten.
+pub fn instrument(
+    input: &[u8],
+    options: &InstrumentOptions,
+    progress: &dyn Progress,
+) -> Result<Instrumented> {
+    let started = Instant::now();
+    progress.step("recovering the program");
+    let image = Image::parse(input)?;
+    image.require_rewritable()?;
+    let mut program = afterlink_recover::recover(&image)?;
+    exclude(&mut program, options.skip_functions.as_ref());
+    progress.step("placing counters");
+    let added = afterlink_instrument::instrument(&image, &mut program, &options.counter_file)?;
+    progress.step("writing");
+    let emit = EmitOptions { trap_old_code: false, note: options.note.clone(), runtime: Some(added.runtime) };
+    let emitted = afterlink_emit::emit(&image, &program, &added.placement, &emit)?;
+    let report = InstrumentReport {
+        counter_file: String::from_utf8_lossy(&options.counter_file).into_owned(),
+        summary: added.summary,
+        refused: refusals(&program, &Weights::default()),
+        input_bytes: input.len() as u64,
+        output_bytes: emitted.bytes.len() as u64,
+        seconds: started.elapsed().as_secs_f64(),
+    };
+    Ok(Instrumented { bytes: emitted.bytes, report })
+}
+
+impl fmt::Display for InstrumentReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let added = &self.summary;
+        writeln!(f, "functions    {} of {} counted", added.counted_functions, added.functions)?;
+        write_refusals(f, &self.refused)?;
+        writeln!(
+            f,
+            "counters     {} for {} blocks: {} in one instruction, {} through a register, {} through the stack",
+            added.counters, added.blocks, added.increments, added.through_register, added.spilling
+        )?;
+        writeln!(f, "             {} blocks added", added.added_blocks)?;
+        writeln!(f, "counted into {} ({} bytes)", self.counter_file, added.counter_file_bytes)?;
+        writeln!(f, "file         {} bytes, was {}", self.output_bytes, self.input_bytes)?;
+        write!(f, "time         {:.2} s", self.seconds)
+    }
+}
