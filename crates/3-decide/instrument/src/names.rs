@@ -26,6 +26,11 @@ impl Names {
         Self { names }
     }
 
+    #[cfg(test)]
+    pub fn of_symbols(names: Vec<(InputAddr, Vec<u8>)>) -> Self {
+        Self { names }
+    }
+
     /// The number of the name at `address`.
     pub fn of(&self, address: InputAddr) -> Option<u32> {
         self.names.binary_search_by_key(&address, |n| n.0).ok().map(|i| i as u32)

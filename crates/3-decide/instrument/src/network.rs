@@ -102,6 +102,7 @@ fn target_set(
 }
 
 /// Places inside functions that control may come to from outside of them.
+#[derive(Default)]
 pub(crate) struct Entered {
     /// Ascending.
     addresses: Vec<InputAddr>,
