@@ -91,12 +91,12 @@ impl Compare<'_, '_, '_> {
         let body = &insts[..shape.body];
         if self.check.places.counters.is_some() {
             for inst in body {
-                output = self.counters(input, output)?;
+                output = self.counters(input, output, block.output_end())?;
                 self.range(input, output, u64::from(inst.len))?;
                 input += u64::from(inst.len);
                 output += u64::from(inst.len);
             }
-            output = self.counters(input, output)?;
+            output = self.counters(input, output, block.output_end())?;
         } else {
             let size: u64 = body.iter().map(|i| u64::from(i.len)).sum();
             self.range(input, output, size)?;
@@ -120,11 +120,13 @@ impl Compare<'_, '_, '_> {
     }
 
     /// Counter code has the rows of the instruction that it stands before; where it moves the stack pointer,
-    /// only its start is looked at. Returns where the counter code ends.
-    fn counters(&mut self, input: u64, mut output: u64) -> Result<u64, Box<Finding>> {
+    /// only its start is looked at. What begins at `end` is another block's. Returns where the counter code ends.
+    fn counters(&mut self, input: u64, mut output: u64, end: u64) -> Result<u64, Box<Finding>> {
         let places = &self.check.places;
         let Some(counters) = &places.counters else { return Ok(output) };
-        while let Some(counter) = counters.parse(places.output_bytes(output), output) {
+        while output < end
+            && let Some(counter) = counters.parse(places.output_bytes(output), output)
+        {
             let old = self.rows.input.at(&mut self.hint_input, input).0;
             let (new, new_end) = self.rows.output.at(&mut self.hint_output, output);
             let constant = matches!(counter.effect, crate::counters::Effect::Nothing(_));
