@@ -74,8 +74,10 @@ fn check_subject(case: &str, variant: &str) -> Result<(), Failed> {
     let case = read_case(&afterlink_testkit::tests_folder().join("cases").join(case));
     let bench = Bench::new(&case, &Variant::parse(variant)).map_err(|f| Failed::from(f.join("\n")))?;
     let reversed = bench.reorder_as(ORDERS[1], &bench.output("for-strippers"), &["--trap-old-code"]);
-    let counted =
-        bench.instrument(&bench.output("instrumented-for-strippers"), &bench.output("strippers-counters"));
+    let counters = bench.output("strippers-counters");
+    // An earlier run's counts are of another build's counters, perhaps.
+    let _ = fs::remove_file(&counters);
+    let counted = bench.instrument(&bench.output("instrumented-for-strippers"), &counters);
     let mut faults = Faults::new();
     let mut tried = 0;
     // What a tool can't do to the original (patchelf to a static program) it need not do to ours.

@@ -198,7 +198,8 @@ impl Description {
                 .next("convert the file with the version that instrumented the program"));
         }
         read_description(&mut reader).filter(|_| reader.remaining() == 0).ok_or_else(|| {
-            Error::new("the description of the counters is damaged").next("run the instrumented program again")
+            Error::new("the description of the counters is damaged")
+                .next("run the instrumented program again")
         })
     }
 }

@@ -4,6 +4,7 @@
 //! [`Image::parse`] accepts any well-formed x86-64 executable; [`Image::require_rewritable`] says, with the
 //! next step, what keeps one from being rewritten (no relocations kept, stripped, already processed, …).
 
+mod consistency;
 mod dynamic;
 mod header;
 mod notes;
@@ -101,8 +102,8 @@ impl<'a> Image<'a> {
     /// Says what keeps the program from being rewritten.
     ///
     /// # Errors
-    /// One, with the next step, if it is a shared object, was already processed, is stripped, or was linked
-    /// without keeping relocations.
+    /// One, with the next step, if it is a shared object, was already processed, is stripped, was linked
+    /// without keeping relocations, or contradicts itself.
     pub fn require_rewritable(&self) -> Result<()> {
         if self.section_named(NOTE_SECTION).is_some() {
             return Err(Error::new("this program was already written by afterlink")
@@ -132,7 +133,7 @@ impl<'a> Image<'a> {
                 .at(".rela.text")
                 .next("link with -Wl,--emit-relocs (short: -Wl,-q)"));
         }
-        Ok(())
+        consistency::check(self)
     }
 
     /// The first section of that name.
@@ -149,7 +150,7 @@ impl<'a> Image<'a> {
     /// A section's bytes; empty for one without any (`.bss`).
     pub fn section_bytes(&self, id: SectionId) -> &'a [u8] {
         let section = &self.sections[id];
-        if section.kind == elf::SHT_NOBITS.0 {
+        if section.kind == elf::SHT_NOBITS.0 || section.kind == elf::SHT_NULL.0 {
             return &[];
         }
         // Invariant: `section::read` has checked the range.

@@ -55,4 +55,3 @@ pub enum CounterForm {
     /// As `Register` with `rax`, which is saved on the stack below the red zone.
     Spill,
 }
-

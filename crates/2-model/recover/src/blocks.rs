@@ -8,7 +8,12 @@ use afterlink_core::{IdVec, InputAddr, Refusal};
 use afterlink_program::{Block, BlockId, Field, Function, JumpTable, Reference, Target, Terminator};
 
 /// Builds the function that `members` (the entry's piece first) make up.
-pub(crate) fn build<'a>(code: &Code<'_, 'a>, members: &[usize], labels: &Labels, tables: &[Table]) -> Function<'a> {
+pub(crate) fn build<'a>(
+    code: &Code<'_, 'a>,
+    members: &[usize],
+    labels: &Labels,
+    tables: &[Table],
+) -> Function<'a> {
     let entry = &code.pieces[members[0]];
     let mut function = Function {
         name: entry.name,
@@ -53,6 +58,7 @@ impl Builder<'_, '_, '_> {
             let here = self.block_starts(piece);
             // A jump behind an instruction's prefix (`je 1f; lock; 1: cmpxchg`) leads into it.
             if here.iter().any(|&s| !self.code.scans[piece].is_boundary(u64::from(s))) {
+                self.references_without_blocks(members);
                 return Err(Refusal::EnteredInside);
             }
             starts.push(here);
@@ -72,6 +78,16 @@ impl Builder<'_, '_, '_> {
                 self.link()?;
                 self.name_tables(members, tables);
                 Ok(())
+            }
+        }
+    }
+
+    /// Notes the fields of a function that stays whole: what it names may move.
+    fn references_without_blocks(&mut self, members: &[usize]) {
+        for &piece in members {
+            let start = self.code.pieces[piece].range.start;
+            for event in &self.code.scans[piece].events {
+                self.reference(start, event, true);
             }
         }
     }
@@ -132,8 +148,9 @@ impl Builder<'_, '_, '_> {
         if let Some(jump) = last.filter(|e| e.kind == EventKind::IndirectJump) {
             self.jumps.push((id, piece, jump.offset));
         }
+        let mut near = true;
         for event in tail {
-            self.reference(range.start, event, event.offset >= body);
+            near &= self.reference(range.start, event, event.offset >= body);
         }
         let block = Block {
             input: range.start + u64::from(start),
@@ -144,7 +161,8 @@ impl Builder<'_, '_, '_> {
             terminator,
         };
         self.function.blocks.push(block);
-        Ok(())
+        // No program looks that far beside itself: these are data that were taken for instructions.
+        if near { Ok(()) } else { Err(Refusal::DataInCode) }
     }
 
     /// Where the body ends (`u32::MAX`: before the padding) and how control leaves. Blocks are still named by
@@ -188,14 +206,15 @@ impl Builder<'_, '_, '_> {
         Err(Refusal::FallsThroughEnd)
     }
 
-    /// Notes a position-dependent field.
-    fn reference(&mut self, base: InputAddr, event: &Event, in_terminator: bool) {
-        let Some(reference) = field(base, event) else { return };
+    /// Notes a position-dependent field; false if what it names would be out of reach of moved code.
+    fn reference(&mut self, base: InputAddr, event: &Event, in_terminator: bool) -> bool {
+        let Some(reference) = field(base, event) else { return true };
         if in_terminator && event.is_direct_jump() && event.kind != EventKind::Transaction {
             self.function.terminator_references.push(reference);
         } else {
             self.function.references.push(reference);
         }
+        self.code.is_near(event.target)
     }
 
     /// Turns targets inside the function into blocks.
@@ -260,16 +279,17 @@ fn fields(code: &Code, piece: usize) -> impl Iterator<Item = Reference> {
 
 /// The position-dependent field of an instruction in the piece that starts at `base`.
 fn field(base: InputAddr, event: &Event) -> Option<Reference> {
-    let form = match event.kind {
-        EventKind::Memory | EventKind::Lea => Field::Relative32 { end: event.len - event.field },
-        EventKind::Call | EventKind::Transaction => Field::Relative32 { end: 4 },
-        EventKind::Absolute32 => Field::Absolute32,
-        EventKind::Absolute64 => Field::Absolute64,
-        EventKind::Jump | EventKind::Branch(_) | EventKind::ShortBranch => {
-            if event.len - event.field == 1 { Field::Relative8 } else { Field::Relative32 { end: 4 } }
-        }
-        _ => return None,
-    };
+    let form =
+        match event.kind {
+            EventKind::Memory | EventKind::Lea => Field::Relative32 { end: event.len - event.field },
+            EventKind::Call | EventKind::Transaction => Field::Relative32 { end: 4 },
+            EventKind::Absolute32 => Field::Absolute32,
+            EventKind::Absolute64 => Field::Absolute64,
+            EventKind::Jump | EventKind::Branch(_) | EventKind::ShortBranch => {
+                if event.len - event.field == 1 { Field::Relative8 } else { Field::Relative32 { end: 4 } }
+            }
+            _ => return None,
+        };
     let field = base + u64::from(event.offset) + u64::from(event.field);
     Some(Reference { field, target: event.target, form })
 }

@@ -3,7 +3,7 @@
 use crate::pieces::Piece;
 use crate::scan::{Event, EventKind, Scan};
 use afterlink_core::{InputAddr, Refusal};
-use afterlink_image::Image;
+use afterlink_image::{Image, elf};
 use afterlink_program::Range;
 use rayon::prelude::*;
 
@@ -13,13 +13,35 @@ pub(crate) struct Code<'i, 'a> {
     pub pieces: Vec<Piece<'a>>,
     /// One a piece.
     pub scans: Vec<Scan>,
+    /// First and last address that moved code can name.
+    near: (InputAddr, InputAddr),
 }
 
-impl Code<'_, '_> {
+/// Bytes that moved code may take; `emit` sees to it that it takes no more.
+const MOST_MOVED: u64 = 1 << 29;
+/// Bytes that a four-byte displacement reaches.
+const REACH: u64 = 1 << 31;
+
+impl<'i, 'a> Code<'i, 'a> {
+    pub fn new(image: &'i Image<'a>, pieces: Vec<Piece<'a>>, scans: Vec<Scan>) -> Self {
+        let loads = image.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0);
+        let lowest = loads.map(|s| s.address).min().unwrap_or_default();
+        // Moved code stands behind the program, which as a whole is small enough for displacements. What lies beside it is
+        // named too: a weak symbol that nobody defines has the address 0.
+        let end = image.loaded_end();
+        let low = InputAddr(end.get().saturating_sub(REACH - MOST_MOVED)).min(lowest);
+        Self { image, pieces, scans, near: (low, end + (REACH - MOST_MOVED)) }
+    }
+
     /// The piece whose range holds `address`.
     pub fn piece_at(&self, address: InputAddr) -> Option<usize> {
         let index = self.pieces.partition_point(|p| p.range.start <= address).checked_sub(1)?;
         self.pieces[index].range.contains(address).then_some(index)
+    }
+
+    /// Whether moved code, wherever it will stand, can still name `address`.
+    pub fn is_near(&self, address: InputAddr) -> bool {
+        address >= self.near.0 && address < self.near.1
     }
 
     pub fn is_entry(&self, address: InputAddr) -> bool {

@@ -11,7 +11,8 @@ use crate::jump_tables::Table;
 pub(crate) fn group(code: &Code, tables: &[Table]) -> Vec<Vec<usize>> {
     let is_fragment: Vec<bool> = code.pieces.iter().map(|p| p.parent_name().is_some()).collect();
     let mut leads = code.collect_events(|piece, e| {
-        let to = code.piece_at(e.target).filter(|&to| e.is_direct_jump() && to != piece && is_fragment[to])?;
+        let to =
+            code.piece_at(e.target).filter(|&to| e.is_direct_jump() && to != piece && is_fragment[to])?;
         Some((to, piece))
     });
     for table in tables {

@@ -25,7 +25,11 @@ pub(crate) struct Table {
 }
 
 /// Claims tables for the pieces that use them, and adds each entry to `pointers`.
-pub(crate) fn claim(code: &mut Code, fields: &[RelativeField], pointers: &mut Vec<DataPointer>) -> Vec<Table> {
+pub(crate) fn claim(
+    code: &mut Code,
+    fields: &[RelativeField],
+    pointers: &mut Vec<DataPointer>,
+) -> Vec<Table> {
     let marked = |a: InputAddr| fields.binary_search_by_key(&a, |f| f.address).is_ok();
     let mut uses = code.collect_events(|piece, e| {
         let names = matches!(e.kind, EventKind::Lea | EventKind::Memory | EventKind::Absolute32);
@@ -63,9 +67,10 @@ fn table(
 ) -> Option<Table> {
     let end = bases.get(bases.partition_point(|&b| b <= base)).copied();
     let first = fields.partition_point(|f| f.address < base);
-    let entries = fields[first..].iter().enumerate().take_while(|(i, f)| {
-        f.address == base + *i as u64 * 4 && end.is_none_or(|end| f.address < end)
-    });
+    let entries = fields[first..]
+        .iter()
+        .enumerate()
+        .take_while(|(i, f)| f.address == base + *i as u64 * 4 && end.is_none_or(|end| f.address < end));
     let targets = entries.map_while(|(_, f)| {
         let target = base + i64::from(f.value) as u64;
         let to = code.piece_at(target)?;
@@ -143,7 +148,8 @@ pub(crate) fn table_of_jump(code: &Code, piece: usize, offset: u32) -> Option<In
         let inst = at(cursor)?;
         let writes = factory.info(&inst).used_registers().iter().any(|u| {
             use iced_x86::OpAccess as A;
-            u.register().full_register() == base && matches!(u.access(), A::Write | A::ReadWrite | A::CondWrite)
+            u.register().full_register() == base
+                && matches!(u.access(), A::Write | A::ReadWrite | A::CondWrite)
         });
         if writes {
             let names = inst.mnemonic() == Mnemonic::Lea && inst.is_ip_rel_memory_operand();

@@ -7,6 +7,7 @@ use crate::jump_tables::Table;
 use crate::relocations::{CodeReference, references_in_code};
 use crate::scan::{Event, EventKind};
 use afterlink_core::{InputAddr, Refusal};
+use afterlink_image::elf;
 use afterlink_isa::x86_64::full;
 use afterlink_isa::x86_64::iced_x86::{InstructionInfoFactory, Mnemonic, OpAccess, Register};
 use afterlink_program::DataPointer;
@@ -25,6 +26,7 @@ pub(crate) fn find(code: &mut Code, pointers: &[DataPointer], tables: &[Table]) 
     let mut starts: Vec<InputAddr> = Vec::new();
     let mut taken: Vec<InputAddr> = Vec::new();
     starts.extend(code.pieces.iter().flat_map(|p| p.inner_entries.iter().copied()));
+    starts.extend(entered_by_loader(code).filter(|&a| !code.is_entry(a)));
     let refs = code.collect_events(|piece, e| outside_reference(code, piece, e));
     for reference in refs {
         match reference.refused {
@@ -60,6 +62,13 @@ pub(crate) fn find(code: &mut Code, pointers: &[DataPointer], tables: &[Table]) 
     }
     refuse_entered_by_unknown_code(code);
     Labels { starts, taken }
+}
+
+/// Where the kernel and the dynamic linker enter the program. Usually functions start there.
+fn entered_by_loader(code: &Code) -> impl Iterator<Item = InputAddr> {
+    let entries = &code.image.dynamic.entries;
+    let named = entries.iter().filter(|e| e.tag == elf::DT_INIT.0 || e.tag == elf::DT_FINI.0);
+    named.map(|e| InputAddr(e.value)).chain([code.image.entry])
 }
 
 struct Outside {
@@ -108,9 +117,8 @@ fn outside_reference(code: &Code, piece: usize, event: &Event) -> Option<Outside
 
 /// Refuses pieces whose bytes some instruction reads or writes.
 fn refuse_readers(code: &mut Code) {
-    let read = code.collect_events(|_, e| {
-        if e.kind == EventKind::Memory { code.piece_at(e.target) } else { None }
-    });
+    let read =
+        code.collect_events(|_, e| if e.kind == EventKind::Memory { code.piece_at(e.target) } else { None });
     for piece in read {
         code.refuse(piece, Refusal::DataInCode);
     }
@@ -161,7 +169,9 @@ fn is_only_passed_on(code: &Code, piece: usize, event: &Event) -> bool {
     let mut factory = InstructionInfoFactory::new();
     let mut at = event.end() as usize;
     for _ in 0..WINDOW {
-        let Some(inst) = bytes.get(at..).and_then(|b| full(b, (start + at as u64).get())) else { return true };
+        let Some(inst) = bytes.get(at..).and_then(|b| full(b, (start + at as u64).get())) else {
+            return true;
+        };
         let in_address =
             [inst.memory_base(), inst.memory_index()].iter().any(|r| r.full_register() == register);
         let uses = factory.info(&inst).used_registers();

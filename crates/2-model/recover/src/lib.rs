@@ -58,7 +58,7 @@ fn scan_all<'i, 'a>(
         scan::scan(image, piece, &evidence.absolute[from..to])
     });
     let scans = scans.collect();
-    let mut code = Code { image, pieces, scans };
+    let mut code = Code::new(image, pieces, scans);
     for piece in 0..code.pieces.len() {
         if !code.scans[piece].complete {
             // Takes precedence: nothing else that is known of such a piece can be trusted.
@@ -69,7 +69,8 @@ fn scan_all<'i, 'a>(
 }
 
 fn extents(functions: &[Function]) -> Vec<(Range, FuncId)> {
-    let ranges = functions.iter().enumerate().flat_map(|(i, f)| f.ranges.iter().map(move |r| (*r, FuncId(i as u32))));
+    let ranges =
+        functions.iter().enumerate().flat_map(|(i, f)| f.ranges.iter().map(move |r| (*r, FuncId(i as u32))));
     let mut extents: Vec<(Range, FuncId)> = ranges.collect();
     extents.sort_by_key(|(range, _)| range.start);
     extents

@@ -53,7 +53,8 @@ pub(crate) fn find<'a>(image: &Image<'a>, unwind_ranges: &[Range]) -> Vec<Piece<
 fn code_symbols<'a>(image: &Image<'a>) -> Vec<Symbol<'a>> {
     let is_code = |s: &Symbol| {
         let section = image.sections.get(afterlink_image::SectionId(u32::from(s.section)));
-        s.is_defined() && section.is_some_and(|x| x.is_code() && s.address >= x.address && s.address < x.end())
+        s.is_defined()
+            && section.is_some_and(|x| x.is_code() && s.address >= x.address && s.address < x.end())
     };
     let names_code = |s: &Symbol| {
         s.is_function() || (s.kind == elf::STT_NOTYPE.0 && !s.name.is_empty() && !s.name.starts_with(".L"))

@@ -8,7 +8,11 @@ use afterlink_program::{DataPointer, PointerForm};
 
 /// All absolute pointers to code, by ascending field. Pieces that a pointer enters where no new address could
 /// be stored are refused.
-pub(crate) fn find(code: &mut Code, evidence: &Evidence, is_code: &dyn Fn(InputAddr) -> bool) -> Vec<DataPointer> {
+pub(crate) fn find(
+    code: &mut Code,
+    evidence: &Evidence,
+    is_code: &dyn Fn(InputAddr) -> bool,
+) -> Vec<DataPointer> {
     let mut pointers = Vec::new();
     from_dynamic_relocations(code, is_code, &mut pointers);
     for &(address, target, wide) in &evidence.data_words {
@@ -33,7 +37,11 @@ pub(crate) fn find(code: &mut Code, evidence: &Evidence, is_code: &dyn Fn(InputA
     pointers
 }
 
-fn from_dynamic_relocations(code: &mut Code, is_code: &dyn Fn(InputAddr) -> bool, out: &mut Vec<DataPointer>) {
+fn from_dynamic_relocations(
+    code: &mut Code,
+    is_code: &dyn Fn(InputAddr) -> bool,
+    out: &mut Vec<DataPointer>,
+) {
     /// `r_addend` stands behind `r_offset` and `r_info`.
     const ADDEND: u64 = 16;
     let image = code.image;

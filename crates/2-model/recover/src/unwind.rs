@@ -1,7 +1,7 @@
 //! Unwind rows of every function, from `.eh_frame`.
 
 use afterlink_core::{InputAddr, Refusal, Result};
-use afterlink_frames::{arch::X86_64, Bases, EhFrame, FdeId, Row, RowTable};
+use afterlink_frames::{Bases, EhFrame, FdeId, Row, RowTable, arch::X86_64};
 use afterlink_image::{Image, elf};
 use afterlink_program::{Function, Range, UnwindSpan};
 use rayon::prelude::*;
@@ -9,9 +9,8 @@ use rayon::prelude::*;
 /// Reads `.eh_frame`; one that does not exist is empty.
 pub(crate) fn read<'a>(image: &Image<'a>) -> Result<EhFrame<'a>> {
     let section = image.section_named(".eh_frame").filter(|&id| image.sections[id].is_loaded());
-    let (bytes, address) = section.map_or((&[][..], InputAddr(0)), |id| {
-        (image.section_bytes(id), image.sections[id].address)
-    });
+    let (bytes, address) =
+        section.map_or((&[][..], InputAddr(0)), |id| (image.section_bytes(id), image.sections[id].address));
     let data = image.dynamic.value(elf::DT_PLTGOT.0).map(InputAddr);
     EhFrame::parse(bytes, address, Bases { text: None, data }, &X86_64)
 }
@@ -49,7 +48,12 @@ pub(crate) fn attach(frames: &EhFrame, functions: &mut [Function], rows: &mut Ro
 
 type Found = (Range, FdeId, Vec<(u32, Row)>);
 
-fn spans(frames: &EhFrame, by_start: &[FdeId], longest: u64, function: &Function) -> Result<Vec<Found>, Refusal> {
+fn spans(
+    frames: &EhFrame,
+    by_start: &[FdeId],
+    longest: u64,
+    function: &Function,
+) -> Result<Vec<Found>, Refusal> {
     let mut spans = Vec::new();
     for range in &function.ranges {
         // An entry that starts before the range can reach into it by its length at most.
@@ -66,6 +70,10 @@ fn spans(frames: &EhFrame, by_start: &[FdeId], longest: u64, function: &Function
             }
             if fde.lsda.is_some() {
                 return Err(Refusal::Exceptions);
+            }
+            // Rows that only start at multiples of something cannot follow x86-64 code to any place.
+            if frames.cies[fde.cie].code_alignment != 1 {
+                return Err(Refusal::Unwind);
             }
             let rows = frames.rows(fde).map_err(|_| Refusal::Unwind)?;
             if rows.iter().any(|(_, row)| row.depends_on_place(&X86_64)) {

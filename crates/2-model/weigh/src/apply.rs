@@ -89,12 +89,10 @@ fn apply(
                 fits = false;
             }
         }
-        (source, Some(target)) => {
-            if entered.is_some() {
-                flows.entries.push((target.function, record.count));
-                if let Some((source, block)) = source {
-                    flows.calls.push((source.function, call(program, source, block, target, record.count)));
-                }
+        (source, Some(target)) if entered.is_some() => {
+            flows.entries.push((target.function, record.count));
+            if let Some((source, block)) = source {
+                flows.calls.push((source.function, call(program, source, block, target, record.count)));
             }
         }
         _ => {}
@@ -174,7 +172,8 @@ fn function_weights(
     }
     let mut summed_calls: Vec<CallWeight> = Vec::new();
     for (_, call) in calls {
-        let same = |l: &&mut CallWeight| (l.block, l.offset, l.callee) == (call.block, call.offset, call.callee);
+        let same =
+            |l: &&mut CallWeight| (l.block, l.offset, l.callee) == (call.block, call.offset, call.callee);
         match summed_calls.last_mut().filter(same) {
             Some(last) => last.count = last.count.saturating_add(call.count),
             None => summed_calls.push(*call),
@@ -184,4 +183,3 @@ fn function_weights(
     repair::complete(function, &mut weights);
     weights
 }
-

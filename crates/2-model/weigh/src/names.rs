@@ -18,7 +18,8 @@ pub(crate) fn addresses(image: &Image, profile: &Profile) -> Vec<Option<InputAdd
             continue;
         }
         let plain = Some(symbol.name.to_vec());
-        for (rank, name) in [Some(names.primary), names.alternative, plain].into_iter().flatten().enumerate() {
+        for (rank, name) in [Some(names.primary), names.alternative, plain].into_iter().flatten().enumerate()
+        {
             let Some(id) = find(profile, &name) else { continue };
             let slot: &mut Option<InputAddr> = &mut found[id.index()];
             // A plain name is the last resort: several local functions may bear it.

@@ -91,8 +91,14 @@ fn add_between(function: &mut Function, from: BlockId, to: BlockId) -> BlockId {
     // nothing falls out of.
     let terminator = if falls { Terminator::FallThrough(to) } else { Terminator::Jump(Target::Block(to)) };
     let input = function.blocks[to].input;
-    let added =
-        function.blocks.push(Block { input, size: 0, body: 0, first_reference: 0, end_reference: 0, terminator });
+    let added = function.blocks.push(Block {
+        input,
+        size: 0,
+        body: 0,
+        first_reference: 0,
+        end_reference: 0,
+        terminator,
+    });
     match &mut function.blocks[from].terminator {
         Terminator::FallThrough(next) => *next = added,
         Terminator::Jump(target) => *target = Target::Block(added),

@@ -139,7 +139,11 @@ fn plan_all(image: &Image, program: &Program, names: &Names, moved: &[FuncId]) -
 
 /// Which functions may pass flags: hand-written ones without an unwind entry, and those after a call of which
 /// some caller looks at the flags.
-fn conventions(program: &Program, scans: &IdVec<FuncId, Option<Scan>>, moved: &[FuncId]) -> IdVec<FuncId, Convention> {
+fn conventions(
+    program: &Program,
+    scans: &IdVec<FuncId, Option<Scan>>,
+    moved: &[FuncId],
+) -> IdVec<FuncId, Convention> {
     let mut conventions: IdVec<FuncId, Convention> = program
         .functions
         .iter()

@@ -19,7 +19,9 @@ impl Names {
         let mut nameless: Vec<InputAddr> =
             program.extents.iter().map(|(range, _)| range.start).filter(|&start| !known(start)).collect();
         nameless.dedup();
-        names.extend(nameless.into_iter().map(|a| (a, format!("__BOLT_FDE_FUNCat{:x}", a.get()).into_bytes())));
+        names.extend(
+            nameless.into_iter().map(|a| (a, format!("__BOLT_FDE_FUNCat{:x}", a.get()).into_bytes())),
+        );
         names.sort_by_key(|n| n.0);
         Self { names }
     }

@@ -17,7 +17,11 @@ pub(crate) fn draw(
     stops: &dyn Fn(StepKind) -> bool,
 ) -> Network {
     let mut network = Network {
-        fragments: function.ranges.iter().map(|r| names.of(r.start).expect("every range has a name")).collect(),
+        fragments: function
+            .ranges
+            .iter()
+            .map(|r| names.of(r.start).expect("every range has a name"))
+            .collect(),
         ..Network::default()
     };
     let mut sets: Vec<(Option<u32>, u32)> = Vec::new();

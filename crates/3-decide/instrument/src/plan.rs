@@ -23,7 +23,11 @@ pub(crate) struct FunctionPlan {
 pub(crate) enum CounterPlace {
     Block(BlockId, Site),
     /// In a block that is added between the two.
-    Between { from: BlockId, to: BlockId, form: CounterForm },
+    Between {
+        from: BlockId,
+        to: BlockId,
+        form: CounterForm,
+    },
 }
 
 impl CounterPlace {
@@ -56,7 +60,13 @@ pub(crate) fn plan(
     let sites: Vec<BlockSites> =
         function.blocks.ids().map(|b| sites::of_block(function, scan, &liveness, b, context.stops)).collect();
     let frequencies = frequency::estimate(&network, &unlikely(function, scan));
-    let places = Places { function, network: &network, liveness: &liveness, sites: &sites, entries: entries(&network) };
+    let places = Places {
+        function,
+        network: &network,
+        liveness: &liveness,
+        sites: &sites,
+        entries: entries(&network),
+    };
     let edges = network.edges();
     let candidates: Vec<Option<CounterPlace>> = edges.iter().map(|e| places.of(e)).collect();
     let has_stack = !function.unwind.is_empty();
@@ -92,9 +102,10 @@ fn mark(network: &mut Network, kind: EdgeKind) {
 fn frequency(edge: &Edge, frequencies: &Frequencies) -> f64 {
     match edge.kind {
         EdgeKind::Flow(block, i) => frequencies.edges[block as usize][i as usize],
-        EdgeKind::Executed(block) | EdgeKind::Tail(block) | EdgeKind::Entered(block) | EdgeKind::Leaves(block) => {
-            frequencies.blocks[block as usize]
-        }
+        EdgeKind::Executed(block)
+        | EdgeKind::Tail(block)
+        | EdgeKind::Entered(block)
+        | EdgeKind::Leaves(block) => frequencies.blocks[block as usize],
     }
 }
 

@@ -49,7 +49,9 @@ fn callees(program: &Program, id: FuncId, scan: &Scan) -> Option<Vec<FuncId>> {
             | Terminator::Branch { taken: Target::Code(address), .. }
             | Terminator::ShortBranch { taken: Target::Code(address), .. } => add(address)?,
             Terminator::Indirect { table: None } => return None,
-            Terminator::Stop if scan.steps(block).last().is_none_or(|s| s.kind != StepKind::Return) => return None,
+            Terminator::Stop if scan.steps(block).last().is_none_or(|s| s.kind != StepKind::Return) => {
+                return None;
+            }
             _ => {}
         }
     }

@@ -4,8 +4,8 @@ use afterlink_core::InputAddr;
 use afterlink_isa::x86_64::ENDBR64;
 use afterlink_program::{Block, BlockId, Function};
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, InstructionInfoOptions, Mnemonic,
-    OpAccess, OpKind, Register, RflagsBits,
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, InstructionInfoOptions,
+    Mnemonic, OpAccess, OpKind, Register, RflagsBits,
 };
 
 /// A set of general registers (their numbers) and of flags.
@@ -108,7 +108,9 @@ fn step(inst: &Instruction, bytes: &[u8], at: u32, factory: &mut InstructionInfo
         // function of the same file leaves alone (gcc's -fipa-ra), so all count as read. The flags pass neither way.
         StepKind::Call(_) | StepKind::IndirectCall => (REGISTERS, FLAGS),
         StepKind::System | StepKind::Return => (REGISTERS, 0),
-        _ if inst.flow_control() != FlowControl::Next && inst.flow_control() != FlowControl::IndirectBranch => {
+        _ if inst.flow_control() != FlowControl::Next
+            && inst.flow_control() != FlowControl::IndirectBranch =>
+        {
             (REGISTERS | FLAGS, 0)
         }
         _ => effects(inst, factory),
@@ -138,7 +140,8 @@ fn effects(inst: &Instruction, factory: &mut InstructionInfoFactory) -> (Places,
 /// times, bit searches in zero.
 fn keeps_when_nothing_to_do(inst: &Instruction) -> bool {
     use Mnemonic as M;
-    let by_register = (0..inst.op_count()).any(|i| inst.op_kind(i) == OpKind::Register && inst.op_register(i) == Register::CL);
+    let by_register = (0..inst.op_count())
+        .any(|i| inst.op_kind(i) == OpKind::Register && inst.op_register(i) == Register::CL);
     let shifts = matches!(
         inst.mnemonic(),
         M::Shl | M::Sal | M::Shr | M::Sar | M::Rol | M::Ror | M::Rcl | M::Rcr | M::Shld | M::Shrd

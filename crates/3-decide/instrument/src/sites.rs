@@ -57,7 +57,8 @@ pub(crate) fn of_block(
     let first_stop = steps.iter().position(|s| stops(s.kind));
     let last_stop = steps.iter().rposition(|s| stops(s.kind));
     // Invariant: before the first call there is always a place, as a landing mark is not a call.
-    let start = best(0..first_stop.map_or(steps.len(), |i| i) + 1).expect("a block has a place for a counter");
+    let start =
+        best(0..first_stop.map_or(steps.len(), |i| i) + 1).expect("a block has a place for a counter");
     let end = last_stop.and_then(|i| best(i + 1..steps.len() + 1));
     BlockSites { start, end }
 }

@@ -15,8 +15,8 @@
 use afterlink_core::OutputAddr;
 use afterlink_core::counter_file::{HEADER_SIZE, MAGIC};
 use iced_x86::code_asm::{
-    AsmRegister64, CodeAssembler, CodeLabel, byte_ptr, dword_ptr, eax, ebp, ecx, edi, edx, esi, ptr, qword_ptr, r8,
-    r9, r10, r11, r12, r13, r14, r15, rax, rbp, rbx, rcx, rdi, rdx, rsi, rsp,
+    AsmRegister64, CodeAssembler, CodeLabel, byte_ptr, dword_ptr, eax, ebp, ecx, edi, edx, esi, ptr,
+    qword_ptr, r8, r9, r10, r11, r12, r13, r14, r15, rax, rbp, rbx, rcx, rdi, rdx, rsi, rsp,
 };
 use iced_x86::{BlockEncoderOptions, Code, IcedError, Instruction, MemoryOperand, Register};
 
@@ -88,8 +88,7 @@ const STAT_MODE: i32 = 24;
 const STAT_SIZE: i32 = 48;
 
 /// The registers that are saved, in the order of pushing; the flags come before them.
-const SAVED: [AsmRegister64; 15] =
-    [rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15];
+const SAVED: [AsmRegister64; 15] = [rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15];
 /// Room on the stack for what the kernel writes (`struct stat`, a header), and for the line of text.
 const ROOM: i32 = 256;
 

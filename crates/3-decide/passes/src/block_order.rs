@@ -29,9 +29,10 @@ pub(crate) fn order(
             let len = function.blocks.len();
             let order = match options.order_blocks {
                 BlockOrder::ExtTsp => match weights.functions.get(id).filter(|w| w.is_hot()) {
-                    Some(weights) => {
-                        afterlink_layout::order_blocks(&flow_graph(function, weights), &ExtTspParams::default())
-                    }
+                    Some(weights) => afterlink_layout::order_blocks(
+                        &flow_graph(function, weights),
+                        &ExtTspParams::default(),
+                    ),
                     None => random::input_order(len),
                 },
                 BlockOrder::Input => random::input_order(len),
@@ -51,7 +52,11 @@ pub(crate) fn flow_graph(function: &Function, weights: &FunctionWeights) -> Flow
     FlowGraph {
         sizes: function.blocks.iter().map(|(_, b)| b.body + terminator_size(b.terminator)).collect(),
         counts: function.blocks.ids().map(|b| weights.block(b)).collect(),
-        edges: weights.edges.iter().map(|e| FlowEdge { from: e.from.0, to: e.to.0, count: e.count }).collect(),
+        edges: weights
+            .edges
+            .iter()
+            .map(|e| FlowEdge { from: e.from.0, to: e.to.0, count: e.count })
+            .collect(),
     }
 }
 

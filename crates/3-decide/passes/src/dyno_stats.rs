@@ -5,8 +5,7 @@ use afterlink_program::{BlockId, Placement, Program, Target, Terminator};
 use afterlink_weigh::Weights;
 
 /// Events during the profiled run, under one layout. Only functions that the placement holds count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[derive(serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct DynoStats {
     pub executed_blocks: u64,
     /// Conditional branches that jump, and that do not.

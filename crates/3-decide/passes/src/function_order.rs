@@ -21,7 +21,12 @@ pub enum FunctionOrder {
 }
 
 /// Puts the parts in order.
-pub(crate) fn arrange(program: &Program, weights: &Weights, parts: Vec<Parts>, options: &LayoutOptions) -> Placement {
+pub(crate) fn arrange(
+    program: &Program,
+    weights: &Weights,
+    parts: Vec<Parts>,
+    options: &LayoutOptions,
+) -> Placement {
     let order = match options.order_functions {
         FunctionOrder::Cdsort => {
             let graph = call_graph(program, weights, &parts);
@@ -83,7 +88,13 @@ fn call_graph(program: &Program, weights: &Weights, parts: &[Parts]) -> CallGrap
             let callee = node[call.callee.index()];
             if callee != u32::MAX && callee != i as u32 {
                 let caller_offset = starts[call.block.index()] + call.offset;
-                graph.arcs.push(CallArc { caller: i as u32, callee, count: call.count, caller_offset, callee_offset: 0 });
+                graph.arcs.push(CallArc {
+                    caller: i as u32,
+                    callee,
+                    count: call.count,
+                    caller_offset,
+                    callee_offset: 0,
+                });
             }
         }
     }

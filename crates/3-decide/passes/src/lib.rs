@@ -9,8 +9,10 @@ mod function_order;
 mod scope;
 mod splitting;
 
+use afterlink_core::InputAddr;
 use afterlink_program::{FuncId, Placement, Program};
 use afterlink_weigh::Weights;
+use std::collections::BTreeSet;
 
 pub use block_order::BlockOrder;
 pub use function_order::FunctionOrder;
@@ -21,6 +23,8 @@ pub use splitting::Split;
 #[derive(Clone, Debug)]
 pub struct LayoutOptions {
     pub scope: Scope,
+    /// Of these, only functions that start here move.
+    pub only_functions: Option<BTreeSet<InputAddr>>,
     pub order_blocks: BlockOrder,
     pub order_functions: FunctionOrder,
     pub split: Split,
@@ -38,6 +42,7 @@ impl Default for LayoutOptions {
     fn default() -> Self {
         Self {
             scope: Scope::Hot,
+            only_functions: None,
             order_blocks: BlockOrder::ExtTsp,
             order_functions: FunctionOrder::Cdsort,
             split: Split::HotCold,
@@ -50,7 +55,7 @@ impl Default for LayoutOptions {
 
 /// Decides the order of everything that moves.
 pub fn place(program: &Program, weights: &Weights, options: &LayoutOptions) -> Placement {
-    let moved: Vec<FuncId> = scope::select(program, weights, options.scope);
+    let moved: Vec<FuncId> = scope::select(program, weights, options);
     let orders = block_order::order(program, weights, &moved, options);
     let parts = splitting::split(program, weights, &moved, orders, options);
     function_order::arrange(program, weights, parts, options)

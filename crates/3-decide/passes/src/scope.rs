@@ -1,5 +1,6 @@
 //! Which functions move.
 
+use crate::LayoutOptions;
 use afterlink_core::index::Id;
 use afterlink_program::{Field, FuncId, Program};
 use afterlink_weigh::Weights;
@@ -13,13 +14,14 @@ pub enum Scope {
 }
 
 /// The functions that move, in input order.
-pub(crate) fn select(program: &Program, weights: &Weights, scope: Scope) -> Vec<FuncId> {
+pub(crate) fn select(program: &Program, weights: &Weights, options: &LayoutOptions) -> Vec<FuncId> {
     let mut moves: Vec<bool> = program
         .functions
         .iter()
         .map(|(id, function)| {
-            let wanted = scope == Scope::All || weights.functions.get(id).is_some_and(|w| w.is_hot());
-            wanted && function.refusal.is_none() && !function.blocks.is_empty()
+            let wanted = options.scope == Scope::All || weights.functions.get(id).is_some_and(|w| w.is_hot());
+            let allowed = options.only_functions.as_ref().is_none_or(|only| only.contains(&function.entry()));
+            wanted && allowed && function.refusal.is_none() && !function.blocks.is_empty()
         })
         .collect();
     // A one-byte branch of code that stays cannot follow what it leads to; if that is the middle of a

@@ -290,7 +290,9 @@ impl SectionTable {
 fn check(image: &Image<'_>) -> Result<()> {
     let sections = || image.sections.as_slice().iter();
     if let Some(s) = sections().find(|s| s.kind == elf::SHT_SYMTAB_SHNDX.0) {
-        return Err(Error::new(format!("the program has more than {MOST_SECTIONS} sections")).at(s.name));
+        return Err(Error::new(format!("the program has more than {MOST_SECTIONS} sections"))
+            .at(s.name)
+            .next("link it without -r and --unique, so that sections of a kind become one"));
     }
     let loose = sections().filter(|s| !s.is_loaded() && s.kind != elf::SHT_NOBITS.0 && s.kind != 0);
     let sum = loose.fold(0u64, |sum, s| sum.saturating_add(s.size));

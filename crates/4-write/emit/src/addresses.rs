@@ -22,7 +22,12 @@ pub(crate) struct Addresses<'p, 'a> {
 
 impl<'p, 'a> Addresses<'p, 'a> {
     /// Places the fragments, in order, from `start` on.
-    pub fn assign(program: &'p Program<'a>, placement: &'p Placement, shapes: &[Shape], start: OutputAddr) -> Self {
+    pub fn assign(
+        program: &'p Program<'a>,
+        placement: &'p Placement,
+        shapes: &[Shape],
+        start: OutputAddr,
+    ) -> Self {
         let mut first_block = vec![u32::MAX; program.functions.len()];
         let mut count = 0u32;
         for fragment in &placement.fragments {
@@ -84,7 +89,8 @@ impl<'p, 'a> Addresses<'p, 'a> {
     pub fn target(&self, address: InputAddr) -> OutputAddr {
         // Invariant: recovery makes every reference into a function lead to a block's start, or refuses
         // the function.
-        self.translate(address).unwrap_or_else(|| panic!("the reference to {address} leads to a block's start"))
+        self.translate(address)
+            .unwrap_or_else(|| panic!("the reference to {address} leads to a block's start"))
     }
 
     /// The map that goes into the output.

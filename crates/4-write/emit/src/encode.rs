@@ -6,7 +6,9 @@ use crate::shape::{Ending, Exit, ExitKind, Shape, counters_of};
 use afterlink_core::{InputAddr, OutputAddr};
 use afterlink_image::Image;
 use afterlink_isa::x86_64::{TRAP, write_branch, write_jump, write_short_branch};
-use afterlink_program::{Block, Counter, Field, Fragment, FuncId, Function, Part, Placement, Program, Reference, Target};
+use afterlink_program::{
+    Block, Counter, Field, Fragment, FuncId, Function, Part, Placement, Program, Reference, Target,
+};
 use rayon::prelude::*;
 
 pub(crate) struct Encoder<'e, 'p, 'a> {
@@ -42,7 +44,14 @@ impl Encoder<'_, '_, '_> {
         bytes
     }
 
-    fn fragment(&self, out: &mut Vec<u8>, fragment: &Fragment, shape: &Shape, address: OutputAddr, counters: &[Counter]) {
+    fn fragment(
+        &self,
+        out: &mut Vec<u8>,
+        fragment: &Fragment,
+        shape: &Shape,
+        address: OutputAddr,
+        counters: &[Counter],
+    ) {
         let function = &self.program.functions[fragment.function];
         for (&id, ending) in fragment.blocks.iter().zip(&shape.endings) {
             let block = &function.blocks[id];
@@ -53,7 +62,14 @@ impl Encoder<'_, '_, '_> {
     }
 
     /// Copies the body with its position-dependent fields worked out anew, counters put in.
-    fn body(&self, out: &mut Vec<u8>, function: &Function, block: &Block, address: OutputAddr, counters: &[Counter]) {
+    fn body(
+        &self,
+        out: &mut Vec<u8>,
+        function: &Function,
+        block: &Block,
+        address: OutputAddr,
+        counters: &[Counter],
+    ) {
         let bytes = self.image.bytes_at(block.input, block.body as usize).unwrap_or(&[]);
         let mut copied = 0usize;
         let mut references = function.references_of(block).iter().peekable();
@@ -74,7 +90,14 @@ impl Encoder<'_, '_, '_> {
         }
     }
 
-    fn ending(&self, out: &mut Vec<u8>, function: FuncId, block: &Block, ending: &Ending, address: OutputAddr) {
+    fn ending(
+        &self,
+        out: &mut Vec<u8>,
+        function: FuncId,
+        block: &Block,
+        ending: &Ending,
+        address: OutputAddr,
+    ) {
         for exit in ending.branch.iter().chain(&ending.jump) {
             let end = address + out.len() as u64 + exit.size();
             let target = match exit.target {
@@ -91,7 +114,8 @@ impl Encoder<'_, '_, '_> {
             ExitKind::Branch(condition) => write_branch(out, condition, exit.short, displacement),
             ExitKind::ShortBranch(opcode) => {
                 let at = block.input + u64::from(block.body);
-                let opcode = self.image.bytes_at(at, usize::from(opcode)).expect("the block lies in the image");
+                let opcode =
+                    self.image.bytes_at(at, usize::from(opcode)).expect("the block lies in the image");
                 write_short_branch(out, opcode, displacement);
             }
         }
@@ -106,7 +130,13 @@ pub(crate) fn counters_of_function(counters: &[Counter], function: FuncId) -> &[
 }
 
 /// Writes a field that stands at `out[at..]` and at `address` in the output.
-pub(crate) fn write_field(out: &mut [u8], at: usize, reference: &Reference, address: OutputAddr, target: OutputAddr) {
+pub(crate) fn write_field(
+    out: &mut [u8],
+    at: usize,
+    reference: &Reference,
+    address: OutputAddr,
+    target: OutputAddr,
+) {
     match reference.form {
         Field::Relative32 { end } => {
             let value = displacement(target, address + u64::from(end));

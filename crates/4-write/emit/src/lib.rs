@@ -19,11 +19,10 @@ use afterlink_core::{AddressMap, Error, InputAddr, OutputAddr, Result, address_m
 use afterlink_elf::{FrameHeader, LooseSection, NewSection, OutputPlan};
 use afterlink_image::{Image, NOTE_SECTION, elf};
 use afterlink_instrument::{Runtime, StartupPlaces};
-use afterlink_program::{Part, Placement, Program};
+use afterlink_program::{Field, Fragment, Part, Placement, PointerForm, Program};
 use encode::{Encoder, counters_of_function};
 use rayon::prelude::*;
 use shape::Shape;
-
 
 /// What else decides the output.
 #[derive(Clone, Debug, Default)]
@@ -45,23 +44,34 @@ pub struct Emitted {
     pub cold_bytes: u64,
 }
 
+/// Bytes that each fragment of `placement` will take. They do not depend on where anything stands.
+pub fn fragment_sizes(program: &Program, placement: &Placement) -> Vec<u64> {
+    settle_all(program, placement).iter().map(Shape::size).collect()
+}
+
+fn settle_all(program: &Program, placement: &Placement) -> Vec<Shape> {
+    let settle = |fragment: &Fragment| {
+        let counters = counters_of_function(&placement.counters, fragment.function);
+        shape::settle(&program.functions[fragment.function], fragment, counters)
+    };
+    placement.fragments.par_iter().map(settle).collect()
+}
+
 /// Writes the program in the order that `placement` gives.
 ///
 /// # Errors
 /// If the file has no room for what must be added, or the new code would be out of reach of the old.
-pub fn emit(image: &Image, program: &Program, placement: &Placement, options: &EmitOptions) -> Result<Emitted> {
-    let shapes: Vec<Shape> = placement
-        .fragments
-        .par_iter()
-        .map(|fragment| {
-            let counters = counters_of_function(&placement.counters, fragment.function);
-            shape::settle(&program.functions[fragment.function], fragment, counters)
-        })
-        .collect();
+pub fn emit(
+    image: &Image,
+    program: &Program,
+    placement: &Placement,
+    options: &EmitOptions,
+) -> Result<Emitted> {
+    let shapes = settle_all(program, placement);
     let memory = options.runtime.as_ref().map_or(0, |r| r.memory);
     let start = afterlink_elf::free_address(image, memory)?;
     let addresses = Addresses::assign(program, placement, &shapes, start);
-    check_reach(image, &addresses)?;
+    check_reach(image, program, &addresses)?;
 
     let memory_at = if memory > 0 { afterlink_elf::counter_address(image)? } else { OutputAddr(0) };
     let offset = options.runtime.as_ref().map_or(0, |r| r.counters_offset);
@@ -96,18 +106,36 @@ pub fn emit(image: &Image, program: &Program, placement: &Placement, options: &E
     Ok(Emitted { bytes: afterlink_elf::write(plan)?, map, hot_bytes, cold_bytes })
 }
 
-/// Four-byte displacements must reach from one end of the program to the other.
-fn check_reach(image: &Image, addresses: &Addresses) -> Result<()> {
+/// Four-byte displacements must reach from one end of the program to the other, and to what little lies beside it.
+fn check_reach(image: &Image, program: &Program, addresses: &Addresses) -> Result<()> {
     const REACH: u64 = 1 << 31;
+    /// `recover` refuses functions that name something further from the program than displacements reach, less this.
+    const MOST_MOVED: u64 = 1 << 29;
     let lowest = image.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0).map(|s| s.address).min();
     let end = addresses.sections.iter().map(|(start, size)| *start + *size).max().unwrap_or_default();
     // The unwind tables come behind the code and are smaller than it.
     let size = end.get().saturating_sub(lowest.unwrap_or_default().get());
-    if size + size / 4 >= REACH {
+    let moved = end.get().saturating_sub(image.loaded_end().get());
+    if size + size / 4 >= REACH || moved >= MOST_MOVED {
         return Err(Error::new(format!("the program would span {size:#x} bytes; displacements reach 2 GiB"))
             .next("move less with --scope hot"));
     }
+    if end.get() >= REACH && has_short_address_of_moved_code(program, addresses) {
+        return Err(Error::new(format!(
+            "code would stand at {end:#x}, but four-byte addresses reach up to 2 GiB"
+        ))
+        .next("link the program at a lower address, or as position-independent (-pie)"));
+    }
     Ok(())
+}
+
+/// Whether some absolute address of four bytes has to follow code that moves.
+fn has_short_address_of_moved_code(program: &Program, addresses: &Addresses) -> bool {
+    let moves = |target: InputAddr| program.function_at(target).is_some_and(|f| addresses.is_moved(f));
+    let in_code = program.functions.iter().flat_map(|(_, f)| &f.references);
+    let mut in_code = in_code.filter(|r| r.form == Field::Absolute32);
+    let mut in_data = program.pointers.iter().filter(|p| p.form == PointerForm::Word32);
+    in_code.any(|r| moves(r.target)) || in_data.any(|p| moves(p.target))
 }
 
 fn code_section(name: &str, addresses: &Addresses, part: Part, bytes: Vec<u8>) -> NewSection {
@@ -127,7 +155,12 @@ fn end_of(sections: &[NewSection]) -> OutputAddr {
 }
 
 /// Adds start-up code and description; returns the new entry.
-fn add_runtime(runtime: &Runtime, memory: OutputAddr, entry: OutputAddr, sections: &mut Vec<NewSection>) -> OutputAddr {
+fn add_runtime(
+    runtime: &Runtime,
+    memory: OutputAddr,
+    entry: OutputAddr,
+    sections: &mut Vec<NewSection>,
+) -> OutputAddr {
     let description_at = end_of(sections).align_up(16);
     sections.push(NewSection {
         name: ".afterlink.description".into(),
@@ -163,8 +196,7 @@ fn add_frames(
         return Ok(());
     }
     let frames = unwind::write(program, placement, shapes, addresses, end_of(sections))?;
-    plan.frame_header =
-        Some(FrameHeader { address: frames.header_at, size: frames.header.len() as u64 });
+    plan.frame_header = Some(FrameHeader { address: frames.header_at, size: frames.header.len() as u64 });
     let new = [
         (".eh_frame_hdr", frames.header_at, frames.header, 4),
         (".eh_frame", frames.frames_at, frames.frames, 8),

@@ -9,7 +9,13 @@ use afterlink_isa::x86_64::{ENDBR64, JUMP_LONG, TRAP, decode, write_jump};
 use afterlink_program::{Field, Function, PointerForm, Program};
 
 /// Patches `contents`, a copy of the input file.
-pub(crate) fn patch(image: &Image, program: &Program, addresses: &Addresses, trap_old_code: bool, contents: &mut [u8]) {
+pub(crate) fn patch(
+    image: &Image,
+    program: &Program,
+    addresses: &Addresses,
+    trap_old_code: bool,
+    contents: &mut [u8],
+) {
     pointers(program, addresses, contents);
     for (id, function) in program.functions.iter() {
         if addresses.is_moved(id) {

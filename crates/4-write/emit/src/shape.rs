@@ -67,7 +67,10 @@ pub(crate) fn settle(function: &Function, fragment: &Fragment, counters: &[Count
     let bodies: Vec<u32> = fragment
         .blocks
         .iter()
-        .map(|&b| function.blocks[b].body + counters_of(counters, b).iter().map(|c| counter_size(c.form)).sum::<u32>())
+        .map(|&b| {
+            function.blocks[b].body
+                + counters_of(counters, b).iter().map(|c| counter_size(c.form)).sum::<u32>()
+        })
         .collect();
     let mut offsets = vec![0u32; bodies.len() + 1];
     loop {

@@ -1,11 +1,14 @@
 //! The new `.eh_frame` and its search table: all functions, moved or not.
 
 use crate::addresses::Addresses;
+use crate::counters::counter_size;
 use crate::encode::counters_of_function;
 use crate::shape::{Shape, counters_of};
-use crate::counters::counter_size;
 use afterlink_core::{IdVec, OutputAddr, Result};
-use afterlink_frames::{CieId, FdeBody, FdeId, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size, write_eh_frame, write_eh_frame_hdr};
+use afterlink_frames::{
+    CieId, FdeBody, FdeId, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size, write_eh_frame,
+    write_eh_frame_hdr,
+};
 use afterlink_program::{Block, Counter, Fragment, Function, Placement, Program, Target, Terminator};
 use rayon::prelude::*;
 
@@ -102,7 +105,13 @@ fn personality_target(personality: &afterlink_frames::Personality, addresses: &A
 }
 
 /// The runs of a fragment: consecutive code under entries of the same kind becomes one.
-fn runs(program: &Program, fragment: &Fragment, shape: &Shape, address: OutputAddr, counters: &[Counter]) -> Vec<Run> {
+fn runs(
+    program: &Program,
+    fragment: &Fragment,
+    shape: &Shape,
+    address: OutputAddr,
+    counters: &[Counter],
+) -> Vec<Run> {
     let function = &program.functions[fragment.function];
     let mut runs = Runs { program, address, runs: Vec::new(), open: None };
     for (i, &id) in fragment.blocks.iter().enumerate() {
@@ -132,11 +141,13 @@ fn rows_of_block(
     block: &Block,
     has_ending: bool,
 ) -> Vec<(u32, Option<(FdeId, RowId)>)> {
+    // Counters may stand in a block without a body.
+    let limit = block.body.max(1);
     let mut rows = Vec::new();
     let mut at = 0;
-    while at < block.body {
+    while at < limit {
         let here = block.input + u64::from(at);
-        let rest = block.body - at;
+        let rest = limit - at;
         let Some((span, first)) = function.unwind_row_at(here) else {
             rows.push((at, None));
             let next = function.unwind.iter().map(|s| s.range.start).filter(|&s| s > here).min();
@@ -150,8 +161,9 @@ fn rows_of_block(
         rows.extend(later.map(|&(offset, row)| (at + (offset - from), Some((span.fde, row)))));
         at += end - from;
     }
-    if has_ending {
-        rows.extend(row_of_ending(program, function, block).map(|row| (block.body, row)));
+    if has_ending && let Some(row) = row_of_ending(program, function, block) {
+        rows.retain(|&(at, _)| at < block.body);
+        rows.push((block.body, row));
     }
     rows
 }

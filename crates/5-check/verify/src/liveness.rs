@@ -186,11 +186,12 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
 fn usage(factory: &mut InstructionInfoFactory, inst: &Instruction, kept: &Inst) -> Use {
     let mut used = Use { read: flags_set(inst.rflags_read()), written: flags_set(inst.rflags_modified()) };
     // What a system call or a prefix standing alone reads is not told by its operands.
-    if kept.is_prefix()
-        || inst.is_privileged()
-        || inst.code() == afterlink_isa::x86_64::iced_x86::Code::Syscall
-    {
+    if kept.is_prefix() || inst.is_privileged() {
         used.read |= REGISTERS;
+    }
+    // It leaves the flags in r11, where a caller of the kernel expects nothing.
+    if inst.code() == afterlink_isa::x86_64::iced_x86::Code::Syscall {
+        used.read = REGISTERS;
     }
     for register in factory.info(inst).used_registers() {
         let Some(bit) = bit(register.register()) else { continue };

@@ -128,7 +128,8 @@ fn fault(
     }
     let mapped = |index: u32| matching.to_output.get(index as usize).copied().flatten().map_or(0, |id| id.0);
     // Loaded relocations that name no symbol (a static program's) need not be linked with the unloaded symbols.
-    let needs_no_link = old.is_loaded() && input.symbols.section == Some(SectionId(old.link)) && new.link == 0;
+    let needs_no_link =
+        old.is_loaded() && input.symbols.section == Some(SectionId(old.link)) && new.link == 0;
     if mapped(old.link) != new.link && !needs_no_link {
         return Some("is linked with another section".to_owned());
     }

@@ -72,7 +72,8 @@ impl Target {
             Ok(d) if d.is_dir() => {}
             Ok(_) => return refuse("the output's directory is no directory", "give another name"),
             Err(e) => {
-                let what = format!("the output's directory {} is not there: {}", directory.display(), reason(&e));
+                let what =
+                    format!("the output's directory {} is not there: {}", directory.display(), reason(&e));
                 return Err(Error::new(what).in_file(path.display()).next("create it first"));
             }
         }
@@ -103,7 +104,8 @@ impl Target {
         let directory = directory_of(&self.path);
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let temporary = directory.join(format!(".{name}.{}.afterlink", std::process::id()));
-        let nameless = rustix::fs::openat(CWD, directory, OFlags::TMPFILE | OFlags::WRONLY, Mode::from_raw_mode(0o600));
+        let nameless =
+            rustix::fs::openat(CWD, directory, OFlags::TMPFILE | OFlags::WRONLY, Mode::from_raw_mode(0o600));
         let result = match nameless {
             Ok(fd) => write_nameless(File::from(fd), bytes, mode, &temporary),
             // Some file systems have no nameless files.

@@ -1,10 +1,17 @@
-//! Ctrl-C and termination. Work in progress leaves nothing behind: an unfinished output has no name yet.
+//! Ctrl-C and termination. Work in progress leaves nothing behind: an unfinished output has no name yet, a
+//! workload's processes are ended, scratch files are removed.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Set when the user wants to stop and the running command wants to end in its own way.
 static HANDLED: AtomicBool = AtomicBool::new(false);
 static STOP: AtomicBool = AtomicBool::new(false);
+/// The process group of a running workload; 0 if there is none.
+static GROUP: AtomicU32 = AtomicU32::new(0);
+/// Files and folders of ours that must not outlive the process.
+static SCRATCH: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Ends the process at once on a signal, unless a command has said that it looks at [`stopped`].
 pub fn install() {
@@ -12,8 +19,43 @@ pub fn install() {
         if HANDLED.load(Ordering::SeqCst) && !STOP.swap(true, Ordering::SeqCst) {
             return;
         }
+        end_group(GROUP.load(Ordering::SeqCst));
+        for path in SCRATCH.lock().map(|mut s| std::mem::take(&mut *s)).unwrap_or_default() {
+            let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+        }
         std::process::exit(130);
     };
     // Without the handler the default action ends the process, which is as good.
     let _ = ctrlc::set_handler(handler);
+}
+
+/// From now on the first signal only sets [`stopped`]; a second one still ends the process.
+pub fn handle() {
+    HANDLED.store(true, Ordering::SeqCst);
+}
+
+/// Whether a signal came since [`handle`].
+pub fn stopped() -> &'static AtomicBool {
+    &STOP
+}
+
+/// Notes the process group to end when this process is interrupted; 0 for none.
+pub fn set_group(group: u32) {
+    GROUP.store(group, Ordering::SeqCst);
+}
+
+/// Notes a file or folder to remove when this process is interrupted.
+pub fn remove_on_signal(path: &Path) {
+    if let Ok(mut paths) = SCRATCH.lock() {
+        paths.push(path.to_owned());
+    }
+}
+
+/// Kills every process of a group; 0 is none.
+pub fn end_group(group: u32) {
+    let id = i32::try_from(group).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(id) = id {
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process_group(id, rustix::process::Signal::KILL);
+    }
 }

@@ -3,7 +3,9 @@
 mod commands;
 mod files;
 mod interrupt;
+mod layouts;
 mod progress;
+mod workload;
 
 use afterlink_core::Result;
 use clap::{Parser, Subcommand};
@@ -24,11 +26,16 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Compare(commands::compare::Compare),
+    Doctor(commands::doctor::Doctor),
+    Bisect(commands::bisect::Bisect),
     Info(commands::info::Info),
     Instrument(commands::instrument::Instrument),
     Optimize(commands::optimize::Optimize),
     #[command(subcommand)]
     Profile(commands::profile::Profile),
+    Shuffle(commands::shuffle::Shuffle),
+    Tune(commands::tune::Tune),
     Verify(commands::verify::Verify),
 }
 
@@ -46,10 +53,15 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode> {
     match command {
+        Command::Compare(compare) => compare.run(),
+        Command::Doctor(doctor) => doctor.run(),
+        Command::Bisect(bisect) => bisect.run(),
         Command::Info(info) => info.run(),
         Command::Instrument(instrument) => instrument.run(),
         Command::Optimize(optimize) => optimize.run(),
         Command::Profile(profile) => profile.run(),
+        Command::Shuffle(shuffle) => shuffle.run(),
+        Command::Tune(tune) => tune.run(),
         Command::Verify(verify) => verify.run(),
     }
 }

@@ -26,7 +26,12 @@ pub fn verify(input: &[u8], output: &[u8], options: &Options) -> Result<Verdict>
 ///
 /// # Errors
 /// If the proof fails: the output must not be used.
-pub fn check_pair(input: &[u8], output: &[u8], check: Check, progress: &dyn Progress) -> Result<Option<usize>> {
+pub fn check_pair(
+    input: &[u8],
+    output: &[u8],
+    check: Check,
+    progress: &dyn Progress,
+) -> Result<Option<usize>> {
     if check == Check::Skip {
         return Ok(None);
     }
@@ -35,8 +40,14 @@ pub fn check_pair(input: &[u8], output: &[u8], check: Check, progress: &dyn Prog
     if verdict.is_proven() {
         return Ok(Some(verdict.functions_proven));
     }
-    let first = verdict.findings.first().map(|f| format!(": {} in {}", f.explanation, f.function)).unwrap_or_default();
+    let first = verdict
+        .findings
+        .first()
+        .map(|f| format!(": {} in {}", f.explanation, f.function))
+        .unwrap_or_default();
     let unproven = verdict.functions_total - verdict.functions_proven;
-    Err(Error::new(format!("the output could not be proven, nothing was written; {unproven} functions{first}"))
-        .next("leave them out with --skip-functions, and report this as a fault of afterlink"))
+    Err(Error::new(format!(
+        "the output could not be proven, nothing was written; {unproven} functions{first}"
+    ))
+    .next("leave them out with --skip-functions, and report this as a fault of afterlink"))
 }

@@ -48,7 +48,11 @@ pub struct InstrumentReport {
 ///
 /// # Errors
 /// If the input cannot be rewritten.
-pub fn instrument(input: &[u8], options: &InstrumentOptions, progress: &dyn Progress) -> Result<Instrumented> {
+pub fn instrument(
+    input: &[u8],
+    options: &InstrumentOptions,
+    progress: &dyn Progress,
+) -> Result<Instrumented> {
     let started = Instant::now();
     progress.step("recovering the program");
     let image = Image::parse(input)?;
@@ -58,8 +62,7 @@ pub fn instrument(input: &[u8], options: &InstrumentOptions, progress: &dyn Prog
     progress.step("placing counters");
     let added = afterlink_instrument::instrument(&image, &mut program, &options.counter_file)?;
     progress.step("writing");
-    let emit =
-        EmitOptions { trap_old_code: false, note: options.note.clone(), runtime: Some(added.runtime) };
+    let emit = EmitOptions { trap_old_code: false, note: options.note.clone(), runtime: Some(added.runtime) };
     let emitted = afterlink_emit::emit(&image, &program, &added.placement, &emit)?;
     let report = InstrumentReport {
         counter_file: String::from_utf8_lossy(&options.counter_file).into_owned(),

@@ -1,14 +1,17 @@
 //! The jobs of afterlink. Each reads as a table of contents; nothing here prints, exits or opens a file.
 
+pub mod bisect;
 mod check;
 mod instrument;
 mod optimize;
+mod relayout;
 mod report;
 mod survey;
 
 pub use check::{Check, check_pair, verify};
 pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument};
 pub use optimize::{OptimizeOptions, Optimized, optimize};
+pub use relayout::Relayout;
 pub use report::{RefusalCount, RefusedFunction, Report};
 pub use survey::{Survey, survey};
 

@@ -1,7 +1,7 @@
 //! Program and profile in, the program in its new order out.
 
-use crate::report::{Report, refusals};
 use crate::check::{Check, check_pair};
+use crate::report::{Report, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::{Error, Refusal, Result};
 use afterlink_emit::EmitOptions;
@@ -66,7 +66,8 @@ fn rewrite(
     progress.step("laying out");
     let placement = afterlink_passes::place(&program, &weights, &options.layout);
     progress.step("writing");
-    let emit = EmitOptions { trap_old_code: options.trap_old_code, note: options.note.clone(), runtime: None };
+    let emit =
+        EmitOptions { trap_old_code: options.trap_old_code, note: options.note.clone(), runtime: None };
     let emitted = afterlink_emit::emit(&image, &program, &placement, &emit)?;
     let report = Report {
         functions: program.functions.len(),
@@ -96,7 +97,12 @@ pub(crate) fn exclude(program: &mut Program, skip: Option<&Regex>) {
     }
 }
 
-fn weigh(image: &Image, program: &Program, profiles: Vec<Profile>, scope: Scope) -> Result<(Weights, Option<Fit>)> {
+fn weigh(
+    image: &Image,
+    program: &Program,
+    profiles: Vec<Profile>,
+    scope: Scope,
+) -> Result<(Weights, Option<Fit>)> {
     if profiles.is_empty() {
         if scope == Scope::Hot {
             return Err(Error::new("without a profile nothing is known to be hot")
@@ -111,8 +117,11 @@ fn weigh(image: &Image, program: &Program, profiles: Vec<Profile>, scope: Scope)
     }
     let (weights, fit) = afterlink_weigh::weigh(image, program, &profile);
     if fit.known_names == 0 {
-        return Err(Error::new(format!("none of the profile's {} names is a function of this program", fit.names))
-            .next("give the profile of this program, or of another build of it"));
+        return Err(Error::new(format!(
+            "none of the profile's {} names is a function of this program",
+            fit.names
+        ))
+        .next("give the profile of this program, or of another build of it"));
     }
     Ok((weights, Some(fit)))
 }

@@ -60,7 +60,8 @@ pub(crate) fn refusals(program: &Program, weights: &Weights) -> Vec<RefusalCount
     let mut by_reason: std::collections::BTreeMap<Refusal, Vec<RefusedFunction>> = Default::default();
     for (id, reason) in program.refusals() {
         let function = &program.functions[id];
-        let executed_blocks = weights.functions.get(id).map_or(0, |w| w.blocks.iter().sum::<u64>().max(w.entries));
+        let executed_blocks =
+            weights.functions.get(id).map_or(0, |w| w.blocks.iter().sum::<u64>().max(w.entries));
         let name = if function.name.is_empty() { "(no symbol)".into() } else { function.name.to_owned() };
         by_reason.entry(reason).or_default().push(RefusedFunction {
             name,
@@ -107,7 +108,8 @@ impl fmt::Display for Report {
         writeln!(f, "functions    {} of {} moved", self.moved_functions, self.functions)?;
         write_refusals(f, &self.refused)?;
         if let Some(fit) = &self.fit {
-            let share = 100.0 * fit.fitting_count as f64 / fit.count.max(1) as f64;
+            // Rounded down: what does not fit, however little, is told.
+            let share = (1000.0 * fit.fitting_count as f64 / fit.count.max(1) as f64).floor() / 10.0;
             writeln!(
                 f,
                 "profile      {} of {} names known, {share:.1} % of the counts fit, {} functions ran",

@@ -7,7 +7,15 @@ fn block(blocks: u32) -> impl Strategy<Value = Block> {
     let calls = proptest::collection::vec((0u32..500, 0u32..4), 0..6);
     let options = (proptest::option::of(0u32..2), proptest::option::of(0u32..4));
     (0u32..2, 0u32..100_000, 0u32..500, flags, options, successors, calls).prop_map(
-        |(fragment, offset, last, [entered, leaves, may_stop, counted, tail_counted], options, successors, calls)| {
+        |(
+            fragment,
+            offset,
+            last,
+            [entered, leaves, may_stop, counted, tail_counted],
+            options,
+            successors,
+            calls,
+        )| {
             let mut calls: Vec<Call> =
                 calls.into_iter().map(|(offset, callee)| Call { offset, callee }).collect();
             calls.sort_by_key(|c| c.offset);
@@ -22,7 +30,10 @@ fn block(blocks: u32) -> impl Strategy<Value = Block> {
                 tail_counted,
                 targets: options.0,
                 exit: options.1,
-                successors: successors.into_iter().map(|(block, counted)| Successor { block, counted }).collect(),
+                successors: successors
+                    .into_iter()
+                    .map(|(block, counted)| Successor { block, counted })
+                    .collect(),
                 calls,
             }
         },

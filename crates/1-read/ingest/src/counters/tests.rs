@@ -48,7 +48,8 @@ fn choose_counters(function: &mut Function) {
 fn walk(function: &Function, choices: &[u8]) -> Vec<u64> {
     let edges = function.edges();
     let mut flows = vec![0; edges.len()];
-    let entries: Vec<u32> = (0u32..).zip(&function.blocks).filter(|(_, b)| b.entered).map(|(i, _)| i).collect();
+    let entries: Vec<u32> =
+        (0u32..).zip(&function.blocks).filter(|(_, b)| b.entered).map(|(i, _)| i).collect();
     let mut choices = choices.iter().copied();
     while let Some(first) = choices.next() {
         let entry = entries[usize::from(first) % entries.len()];
@@ -61,7 +62,11 @@ fn walk(function: &Function, choices: &[u8]) -> Vec<u64> {
     flows
 }
 
-fn walk_once(function: &Function, entry: u32, choices: &mut impl Iterator<Item = u8>) -> Option<Vec<EdgeKind>> {
+fn walk_once(
+    function: &Function,
+    entry: u32,
+    choices: &mut impl Iterator<Item = u8>,
+) -> Option<Vec<EdgeKind>> {
     let mut passed = vec![EdgeKind::Entered(entry)];
     let mut at = entry;
     loop {
@@ -102,19 +107,24 @@ fn function() -> impl Strategy<Value = Function> {
     (2u32..14).prop_flat_map(|blocks| {
         let block = (proptest::collection::vec(0..blocks, 0..3), any::<bool>(), any::<bool>(), 0u8..8);
         proptest::collection::vec(block, blocks as usize).prop_map(|blocks| {
-            let blocks = blocks.into_iter().enumerate().map(|(i, (mut successors, may_stop, leaves, entered))| {
-                successors.dedup();
-                Block {
-                    offset: 10 * i as u32,
-                    last: 4,
-                    entered: i == 0 || entered == 0,
-                    leaves: leaves || successors.is_empty(),
-                    may_stop,
-                    successors: successors.into_iter().map(|block| Successor { block, counted: false }).collect(),
-                    ..Block::default()
-                }
-            });
-            let mut function = Function { fragments: vec![0], blocks: blocks.collect(), ..Function::default() };
+            let blocks =
+                blocks.into_iter().enumerate().map(|(i, (mut successors, may_stop, leaves, entered))| {
+                    successors.dedup();
+                    Block {
+                        offset: 10 * i as u32,
+                        last: 4,
+                        entered: i == 0 || entered == 0,
+                        leaves: leaves || successors.is_empty(),
+                        may_stop,
+                        successors: successors
+                            .into_iter()
+                            .map(|block| Successor { block, counted: false })
+                            .collect(),
+                        ..Block::default()
+                    }
+                });
+            let mut function =
+                Function { fragments: vec![0], blocks: blocks.collect(), ..Function::default() };
             choose_counters(&mut function);
             function
         })
@@ -228,9 +238,10 @@ fn a_set_of_targets_is_shared_by_what_jumped() {
     // Jumps of the first set ran 10 and 20 times, that of the second 10 times; block 2 was reached 20 times, 3 20 times.
     let profile = read(&counter_file(&description, &[10, 10, 20, 20])).unwrap();
     let count = |from: u32, to: u32| {
-        let found = profile.branches().iter().find(|b| {
-            b.from.is_symbol() && (b.from.offset(), b.to.offset()) == (from, to)
-        });
+        let found = profile
+            .branches()
+            .iter()
+            .find(|b| b.from.is_symbol() && (b.from.offset(), b.to.offset()) == (from, to));
         found.map_or(0, |b| b.count)
     };
     assert_eq!([count(0, 16), count(16, 16)], [7, 13]);

@@ -21,6 +21,10 @@ pub fn read(text: &[u8]) -> Result<Profile> {
             .at("line 1")
             .next("make it again with --profile-format=fdata"));
     }
+    read_text(text).map_err(|error| error.next("correct or remove the line, or record the profile again"))
+}
+
+fn read_text(text: &[u8]) -> Result<Profile> {
     let mut cursor = Cursor { text, at: 0 };
     let headers = cursor.headers()?;
     let kind = if headers.no_lbr { Kind::Samples } else { Kind::Branches };

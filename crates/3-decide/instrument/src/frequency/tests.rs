@@ -8,7 +8,11 @@ fn network(ways: &[&[u32]]) -> Function {
         successors: ways.iter().map(|&block| Successor { block, counted: false }).collect(),
         ..Block::default()
     };
-    Function { fragments: vec![0], blocks: ways.iter().enumerate().map(block).collect(), ..Function::default() }
+    Function {
+        fragments: vec![0],
+        blocks: ways.iter().enumerate().map(block).collect(),
+        ..Function::default()
+    }
 }
 
 fn frequencies(ways: &[&[u32]], unlikely: &[usize]) -> Frequencies {

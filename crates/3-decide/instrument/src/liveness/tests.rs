@@ -24,7 +24,10 @@ fn flags_are_needed_from_the_comparison_to_the_branch() {
 #[test]
 fn flags_are_needed_at_the_end_if_they_are_passed() {
     let sample = sample(&[(|a| a.test(rax, rax), falls(1)), (|a| a.ret(), Terminator::Stop)]);
-    assert_eq!(at_start(&sample, Convention::PassesFlags).iter().map(|n| n & FLAGS).collect::<Vec<_>>(), [0, FLAGS]);
+    assert_eq!(
+        at_start(&sample, Convention::PassesFlags).iter().map(|n| n & FLAGS).collect::<Vec<_>>(),
+        [0, FLAGS]
+    );
 }
 
 /// A comparison stays needed over the round of a loop that comes back to a branch on it.

@@ -19,7 +19,13 @@ fn only_step(body: Body) -> Step {
 #[track_caller]
 fn assert_effects(body: Body, reads: Places, writes: Places) {
     let step = only_step(body);
-    assert_eq!((step.reads, step.writes), (reads, writes), "reads {:#x}, writes {:#x}", step.reads, step.writes);
+    assert_eq!(
+        (step.reads, step.writes),
+        (reads, writes),
+        "reads {:#x}, writes {:#x}",
+        step.reads,
+        step.writes
+    );
 }
 
 /// Intel's manual, volume 2, says what each of these reads and writes.

@@ -11,7 +11,14 @@ fn sites(sample: &Sample, block: u32, stops: fn(StepKind) -> bool) -> BlockSites
 
 #[test]
 fn a_landing_mark_stays_first() {
-    let sample = sample(&[(|a| { a.endbr64()?; a.push(rbp)?; a.ret() }, Terminator::Stop)]);
+    let sample = sample(&[(
+        |a| {
+            a.endbr64()?;
+            a.push(rbp)?;
+            a.ret()
+        },
+        Terminator::Stop,
+    )]);
     let found = sites(&sample, 0, StepKind::is_call);
     assert_eq!(found.start, Site { offset: 4, form: CounterForm::Increment });
     assert_eq!(found.end, None);
@@ -22,7 +29,13 @@ fn the_first_place_without_needed_flags_is_taken() {
     let sample = sample(&[
         (|a| a.cmp(rax, rcx), falls(1)),
         // The flags of block 0 are needed up to here; the comparison overwrites them.
-        (|a| { a.sete(al)?; a.cmp(rax, rdx) }, branch(0, 2)),
+        (
+            |a| {
+                a.sete(al)?;
+                a.cmp(rax, rdx)
+            },
+            branch(0, 2),
+        ),
         (|a| a.ret(), Terminator::Stop),
     ]);
     assert_eq!(sites(&sample, 1, StepKind::is_call).start, Site { offset: 3, form: CounterForm::Increment });
@@ -35,7 +48,10 @@ fn a_free_register_helps_where_flags_are_needed() {
         (|a| a.mov(rdx, rax), branch(0, 2)),
         (|a| a.ret(), Terminator::Stop),
     ]);
-    assert_eq!(sites(&sample, 1, StepKind::is_call).start, Site { offset: 0, form: CounterForm::Register(2) });
+    assert_eq!(
+        sites(&sample, 1, StepKind::is_call).start,
+        Site { offset: 0, form: CounterForm::Register(2) }
+    );
 }
 
 #[test]

@@ -67,6 +67,8 @@ pub fn note() -> String {
 /// The path from the root on, for a program that may run anywhere.
 pub fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|e| {
-        Error::new(format!("the path cannot be completed: {e}")).in_file(path.display()).next("give it from / on")
+        Error::new(format!("the path cannot be completed: {e}"))
+            .in_file(path.display())
+            .next("give it from / on")
     })
 }

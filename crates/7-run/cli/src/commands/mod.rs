@@ -1,10 +1,16 @@
 //! One file a subcommand: its options, with their help, and what it does with them.
 
+pub mod bisect;
+pub mod compare;
+pub mod doctor;
 pub mod info;
 pub mod instrument;
 pub mod layout_options;
+pub mod measure_options;
 pub mod optimize;
 pub mod profile;
+pub mod shuffle;
+pub mod tune;
 pub mod verify;
 
 use afterlink_core::{Error, Result};
@@ -26,7 +32,9 @@ pub fn print_json<T: Serialize>(result: &T) -> Result<()> {
 pub fn print_text(text: &str) -> Result<()> {
     use std::io::{ErrorKind, Write};
     match writeln!(std::io::stdout(), "{text}") {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::new(format!("cannot write the result: {e}"))),
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::new(format!("cannot write the result: {e}")))
+        }
         _ => Ok(()),
     }
 }

@@ -1,0 +1,64 @@
+//! Whether sections, segments and relocations describe the same file. A program runs by its segments alone; its sections may
+//! be wrong without anybody noticing until it is rewritten by them.
+
+use crate::header::damaged;
+use crate::{Image, Section, elf};
+use afterlink_core::Result;
+
+/// # Errors
+/// If a loaded section's bytes are not loaded from where it says they stand, or kept relocations name a section or a
+/// symbol table that is not there, or places outside their section.
+pub(crate) fn check(image: &Image<'_>) -> Result<()> {
+    for section in image.sections.as_slice() {
+        if section.is_loaded() && section.size > 0 && has_bytes(section) && !is_mapped(image, section) {
+            return Err(
+                damaged("the section's address and its place in the file do not agree").at(section.name)
+            );
+        }
+    }
+    relocations(image)
+}
+
+fn has_bytes(section: &Section<'_>) -> bool {
+    section.kind != elf::SHT_NOBITS.0 && section.kind != elf::SHT_NULL.0
+}
+
+fn is_mapped(image: &Image<'_>, section: &Section<'_>) -> bool {
+    image.segments.iter().any(|s| {
+        let from_start = section.address.since(s.address);
+        s.kind == elf::PT_LOAD.0
+            && section.address >= s.address
+            && from_start.checked_add(section.size).is_some_and(|end| end <= s.file_size)
+            && section.offset.since(s.offset) == from_start
+    })
+}
+
+fn relocations(image: &Image<'_>) -> Result<()> {
+    let tables = image.sections.iter().filter(|(_, s)| s.kind == elf::SHT_RELA.0 && !s.is_loaded());
+    for (_, table) in tables {
+        if image.sections.get(crate::SectionId(table.info)).is_none() {
+            return Err(damaged("the section that the relocations belong to is not there").at(table.name));
+        }
+        if image.symbols.section.map(|id| id.0) != Some(table.link) {
+            return Err(damaged("the relocations' symbol table is not there").at(table.name));
+        }
+    }
+    for (id, rows) in image.kept_relocations() {
+        let section = &image.sections[id];
+        // The linker rewrites unwind tables and leaves their relocations behind; others it turns into none.
+        if !section.is_loaded() || section.name == ".eh_frame" {
+            continue;
+        }
+        for row in rows.iter().filter(|r| r.kind != elf::R_X86_64_NONE.0) {
+            if row.address < section.address || row.address >= section.end() {
+                return Err(damaged("a relocation lies outside its section")
+                    .at(format!("{}, {:#x}", section.name, row.address)));
+            }
+            if image.symbols.get(row.symbol).is_none() {
+                return Err(damaged("a relocation's symbol is not there")
+                    .at(format!("{}, {:#x}", section.name, row.address)));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! `afterlink compare`.
+
+use crate::commands::measure_options::MeasureArgs;
+use crate::layouts::{self, Shipped};
+use crate::progress::Experiment;
+use crate::{commands, files, interrupt};
+use afterlink_bench::benchmarks::{Benchmark, parse_benchmarks};
+use afterlink_bench::doctor::{ProbeOptions, examine};
+use afterlink_bench::record::{LayoutMode, MachineRecord};
+use afterlink_bench::{ExperimentRecord, Setup, SuiteAnalysis, analyse_suite, run_experiment};
+use afterlink_core::{Error, Result};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+/// Exit code of an error: 1 to 3 are verdicts.
+const FAILED: u8 = 64;
+
+/// Says whether B is faster than A, or whether it is only the layout.
+///
+/// Both programs run in many random layouts, in turns; the verdict is about the code and not about where it happens
+/// to lie. The workload comes behind --, with {} for the program:
+///     afterlink compare old/server new/server -- ./bench.sh {}
+///
+/// Exit code: 0 faster or no difference, 1 slower, 2 undecided, 3 not to be trusted, 64 an error.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Compare {
+    /// The programs, as the linker made them (with -Wl,--emit-relocs).
+    #[arg(required_unless_present = "replay", value_name = "A")]
+    a: Option<PathBuf>,
+    #[arg(required_unless_present_any = ["replay", "itself"], value_name = "B")]
+    b: Option<PathBuf>,
+    /// Compare A with itself, in layouts that have nothing to do with each other: any difference found is a fault of
+    /// the machine or the workload.
+    #[arg(long = "self", conflicts_with = "b", id = "itself")]
+    itself: bool,
+    #[command(flatten)]
+    measure: MeasureArgs,
+    /// Several benchmarks, described in a JSON file, instead of one workload.
+    #[arg(long, value_name = "FILE", conflicts_with = "workload")]
+    benchmarks: Option<PathBuf>,
+    /// Write the report as one HTML page.
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+    /// Write every run and the verdict as JSON.
+    #[arg(long, value_name = "FILE.json")]
+    record: Option<PathBuf>,
+    /// Judge a record or a report that was written earlier, without running anything.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["a", "b", "itself", "benchmarks", "workload"])]
+    replay: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// The workload: a command, with {} for the program; the program alone if left out.
+    #[arg(last = true, value_name = "WORKLOAD")]
+    workload: Vec<String>,
+}
+
+impl Compare {
+    pub fn run(self) -> Result<ExitCode> {
+        // An error must not look like the verdict "slower".
+        Ok(self.judge().unwrap_or_else(|error| {
+            eprintln!("afterlink: error: {error}");
+            ExitCode::from(FAILED)
+        }))
+    }
+
+    fn judge(&self) -> Result<ExitCode> {
+        let records = match &self.replay {
+            Some(path) => {
+                let text = String::from_utf8_lossy(&files::read(path)?).into_owned();
+                afterlink_report::parse_records(&text).map_err(|e| e.in_file(path.display()))?
+            }
+            None => self.measure()?,
+        };
+        let suite = analyse_suite(&records);
+        self.write(&records, &suite)?;
+        let colour = std::io::stdout().is_terminal();
+        let text = match (self.json, &records[..]) {
+            (true, _) => afterlink_report::to_json(&records, &suite),
+            (_, [record]) => afterlink_report::compare_text(record, &suite.benchmarks[0], colour),
+            _ => afterlink_report::suite_text(&records, &suite, colour),
+        };
+        commands::print_text(text.trim_end())?;
+        Ok(ExitCode::from(suite.outcome.exit_code()))
+    }
+
+    /// Where the files go is checked before anything is measured.
+    fn targets(&self) -> Result<[Option<files::Target>; 2]> {
+        let input = self.replay.as_ref().or(self.a.as_ref()).expect("one of them is required");
+        let target =
+            |path: &Option<PathBuf>| path.as_ref().map(|p| files::Target::check(p, input)).transpose();
+        Ok([target(&self.report)?, target(&self.record)?])
+    }
+
+    fn write(&self, records: &[ExperimentRecord], suite: &SuiteAnalysis) -> Result<()> {
+        let [report, record] = self.targets()?;
+        if let Some(target) = report {
+            target.write(afterlink_report::html_page(records, suite).as_bytes())?;
+        }
+        if let Some(target) = record {
+            target.write(afterlink_report::to_json(records, suite).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn measure(&self) -> Result<Vec<ExperimentRecord>> {
+        self.targets()?;
+        let a = self.a.as_ref().expect("required without a record");
+        let b = self.b.as_ref().unwrap_or(a);
+        let shipped = |path: &PathBuf| files::read(path).map(|bytes| Shipped { path: path.clone(), bytes });
+        let (a, b) = (shipped(a)?, shipped(b)?);
+        let benchmarks = self.benchmarks()?;
+        let directory = self.measure.work_directory()?;
+        let progress = Experiment::new(self.json);
+        progress.say("recovering the programs");
+        let mode = LayoutMode::from(self.measure.layout);
+        let mut source = layouts::source(mode, &a, &b)?;
+        progress.say("looking at the machine");
+        let machine = self.machine(directory.path());
+        interrupt::handle();
+        let stop = interrupt::stopped();
+        let mut records: Vec<ExperimentRecord> = Vec::new();
+        for (index, benchmark) in benchmarks.iter().enumerate() {
+            let work_dir = directory.path().join(format!("{index:04}"));
+            std::fs::create_dir(&work_dir)
+                .map_err(|e| Error::new(format!("cannot be made: {e}")).in_file(work_dir.display()))?;
+            let setup = self.setup(benchmark, &benchmarks, [&a, &b], work_dir, machine.clone())?;
+            let mut progress = Experiment::of(self.json, (benchmarks.len() > 1).then_some(&benchmark.name));
+            match run_experiment(&setup, &mut *source, &mut progress, stop) {
+                Ok(record) => records.push(record),
+                // What was finished before the interrupt still counts.
+                Err(_) if stop.load(Ordering::Relaxed) && !records.is_empty() => break,
+                Err(error) => return Err(error),
+            }
+            progress.done();
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(records)
+    }
+
+    fn setup(
+        &self,
+        benchmark: &Benchmark,
+        all: &[Benchmark],
+        programs: [&Shipped; 2],
+        work_dir: PathBuf,
+        machine: MachineRecord,
+    ) -> Result<Setup> {
+        let [label_a, label_b] = programs.map(|p| p.path.display().to_string());
+        Ok(Setup {
+            name: benchmark.name.clone(),
+            label_a,
+            label_b,
+            plan: self.measure.plan(benchmark.metrics.clone(), all.len(), self.itself),
+            workload: benchmark.workload.clone(),
+            work_dir,
+            machine,
+            command: std::env::args().collect(),
+        })
+    }
+
+    fn benchmarks(&self) -> Result<Vec<Benchmark>> {
+        let Some(path) = &self.benchmarks else {
+            let workload = self.measure.workload(self.workload.clone());
+            let metrics = self.measure.metrics()?;
+            let name = self.workload.first().map_or("the program alone", String::as_str);
+            return Ok(vec![Benchmark { name: name.into(), workload, metrics }]);
+        };
+        let text = String::from_utf8_lossy(&files::read(path)?).into_owned();
+        parse_benchmarks(&text).map_err(|e| e.in_file(path.display()))
+    }
+
+    fn machine(&self, directory: &Path) -> MachineRecord {
+        let probe = ProbeOptions { spin_seconds: 0.5, ..ProbeOptions::default() };
+        let probe = (!self.measure.no_probe).then_some(probe);
+        examine(Path::new("/"), Some(directory), probe).machine_record()
+    }
+}

@@ -1,0 +1,52 @@
+//! `afterlink doctor`.
+
+use crate::commands;
+use crate::commands::measure_options::percent;
+use afterlink_bench::doctor::{ProbeOptions, examine, predict};
+use afterlink_core::{Error, Result};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Examines this machine: is it fit for measuring, what can be seen in what time, and what to change.
+///
+/// Nothing is changed.
+#[derive(clap::Args)]
+pub struct Doctor {
+    /// The smallest difference that matters, for the prediction.
+    #[arg(long, value_parser = percent, value_name = "PERCENT")]
+    margin: Option<f64>,
+    /// Length of one run of the workload, for the prediction.
+    #[arg(long, value_name = "S")]
+    run_seconds: Option<f64>,
+    /// Also show what was found in order.
+    #[arg(long)]
+    all: bool,
+    /// Only read the settings; do not measure what the machine does.
+    #[arg(long)]
+    no_probe: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    pub fn run(self) -> Result<ExitCode> {
+        if self.run_seconds.is_some_and(|s| !(s > 0.0 && s < 1e6)) {
+            return Err(Error::new("not a number of seconds").at("--run-seconds").next("give e.g. 2.5"));
+        }
+        let directory = std::env::temp_dir();
+        let probe = (!self.no_probe).then(ProbeOptions::default);
+        let mut examination = examine(Path::new("/"), Some(&directory), probe);
+        let asked = self.margin.is_some() || self.run_seconds.is_some();
+        if let Some(probe) = examination.probe.as_ref().filter(|_| asked) {
+            let prediction = predict(probe, self.run_seconds.unwrap_or(1.0), self.margin.unwrap_or(0.01));
+            examination.predictions = vec![prediction];
+        }
+        if self.json {
+            commands::print_json(&examination)?;
+        } else {
+            commands::print_text(afterlink_report::doctor_text(&examination, self.all).trim_end())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

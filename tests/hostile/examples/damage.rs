@@ -1,0 +1,23 @@
+//! Writes one damaged program and the output made of it, to look at: damage PROGRAM SEED FOLDER
+
+use afterlink_hostile::damage::Victim;
+use afterlink_hostile::whole::{Outcome, run};
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [program, seed, folder] = &words[..] else {
+        eprintln!("damage PROGRAM SEED FOLDER");
+        std::process::exit(2);
+    };
+    let seed = seed.parse().expect("a number");
+    let (bytes, kinds) = Victim::new(std::fs::read(program).expect("a program")).damaged(seed);
+    std::fs::write(format!("{folder}/damaged"), &bytes).expect("a folder that can be written");
+    println!("{kinds:?}");
+    match run(&bytes, seed) {
+        Outcome::Refused(error) | Outcome::Unreadable(error) => println!("{error}"),
+        Outcome::Written { bytes, verdict, moved } => {
+            println!("{moved} functions moved\n{verdict}");
+            std::fs::write(format!("{folder}/output"), &bytes).expect("a folder that can be written");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What afterlink must withstand: files that are damaged, cut short or made to do harm.
+//!
+//! [`readers`] and [`whole`] take any bytes and demand of afterlink what must hold whatever they are; the fuzz targets
+//! in `fuzz/` hand them what libFuzzer invents, the tests of this crate hand them seeded damage, so that both
+//! demand the same. [`damage`] breaks a real program where it hurts.
+
+pub mod damage;
+pub mod random;
+pub mod readers;
+pub mod whole;

@@ -1,0 +1,120 @@
+//! What each reader must do with any bytes at all: read them or give an error, in memory that they pay for, and where
+//! there is a writer, read back what that writes.
+
+use afterlink_core::counter_file::CounterFile;
+use afterlink_core::{AddressMap, InputAddr, OutputAddr};
+use afterlink_frames::arch::X86_64;
+use afterlink_frames::{Bases, EhFrame, EhFrameHdr, row_at, write_eh_frame_hdr};
+use afterlink_image::Image;
+use afterlink_profile::fdata;
+
+/// A reader under its name.
+pub type Reader = (&'static str, fn(&[u8]));
+
+/// All readers; each has a fuzz target of the same name and a folder of seeds.
+pub const ALL: [Reader; 7] = [
+    ("image", image),
+    ("eh_frame", eh_frame),
+    ("eh_frame_hdr", eh_frame_hdr),
+    ("fdata", read_fdata),
+    ("counter_file", counter_file),
+    ("address_map", address_map),
+    ("notes", notes),
+];
+
+/// Where sections stand that are handed over without their program.
+const ADDRESS: u64 = 0x40_0000;
+
+/// Reads a whole ELF file and everything in it.
+pub fn image(bytes: &[u8]) {
+    let Ok(image) = Image::parse(bytes) else { return };
+    let _ = image.require_rewritable();
+    let mut sum = 0u64;
+    for (id, section) in image.sections.iter() {
+        assert!(image.section_bytes(id).len() <= bytes.len());
+        sum = sum.wrapping_add(u64::from(image.section_at(section.address).is_some()));
+        sum = sum.wrapping_add(image.word_at(section.address).unwrap_or(0));
+        assert!(image.bytes_at(section.address, usize::MAX).is_none());
+    }
+    for symbol in image.symbols.iter().chain(image.dynamic_symbols.iter()) {
+        assert!(symbol.name.len() <= bytes.len());
+        sum = sum.wrapping_add(image.file_offset(symbol.address).map_or(0, |o| o.get()));
+    }
+    for (_, relocations) in image.kept_relocations() {
+        sum = sum.wrapping_add(relocations.iter().map(|r| u64::from(r.kind)).sum());
+    }
+    assert!(image.dynamic.relocations.len() <= 8 * bytes.len());
+    assert!(image.loaded_end().get() < 1 << 48 && sum <= u64::MAX);
+}
+
+/// Reads unwind entries and evaluates each.
+pub fn eh_frame(bytes: &[u8]) {
+    let Ok(frames) = EhFrame::parse(bytes, InputAddr(ADDRESS), Bases::default(), &X86_64) else { return };
+    assert!(frames.cies.len() + frames.fdes.len() + frames.damaged.len() <= bytes.len() / 4);
+    let mut count = 0;
+    for (_, fde) in frames.fdes.iter() {
+        let Ok(rows) = frames.rows(fde) else { continue };
+        count += rows.len();
+        assert!(rows.windows(2).all(|w| w[0].0 < w[1].0), "rows do not ascend");
+        for (offset, row) in &rows {
+            assert_eq!(row_at(&rows, *offset), Some(row));
+        }
+        let _ = frames.copyable_instructions(fde);
+    }
+    assert!(count <= 2 * bytes.len() + 16, "{count} rows");
+}
+
+/// Reads the search table; a sorted one comes back from the writer.
+pub fn eh_frame_hdr(bytes: &[u8]) {
+    let Ok(header) = EhFrameHdr::parse(bytes, InputAddr(ADDRESS)) else { return };
+    assert!(header.table.len() <= bytes.len() / 2);
+    let fdes: Vec<_> = header.table.iter().map(|(a, b)| (OutputAddr(a.get()), OutputAddr(b.get()))).collect();
+    let Ok(written) = write_eh_frame_hdr(OutputAddr(ADDRESS), OutputAddr(header.eh_frame.get()), &fdes)
+    else {
+        return;
+    };
+    let again = EhFrameHdr::parse(&written, InputAddr(ADDRESS)).expect("what was written can be read");
+    let mut expected = header.table;
+    expected.sort_by_key(|(start, _)| *start);
+    expected.dedup_by_key(|(start, _)| *start);
+    assert_eq!(again.table, expected);
+    assert_eq!(again.eh_frame, header.eh_frame);
+}
+
+/// Reads a profile; what is written of it is the same profile.
+pub fn read_fdata(bytes: &[u8]) {
+    let _ = afterlink_ingest::recognize(bytes);
+    let Ok(profile) = fdata::read(bytes) else { return };
+    let mut text = Vec::new();
+    fdata::write(&profile, &mut text).expect("memory can be written");
+    let again = fdata::read(&text).expect("what was written can be read");
+    let mut second = Vec::new();
+    fdata::write(&again, &mut second).expect("memory can be written");
+    assert!(text == second, "a profile changes by being written and read");
+    let _ = afterlink_profile::Summary::new(&profile, 10);
+}
+
+/// Reads a counter file, its envelope and what it describes.
+pub fn counter_file(bytes: &[u8]) {
+    if let Ok(file) = CounterFile::parse(bytes) {
+        assert!(file.counters().len() <= bytes.len() / 8 && file.description.len() <= bytes.len());
+        assert_eq!(file.header.file_size(), bytes.len() as u64);
+    }
+    let _ = afterlink_ingest::read(bytes);
+}
+
+/// Reads an address map; what is written of it is the same map.
+pub fn address_map(bytes: &[u8]) {
+    let Ok(map) = AddressMap::decode(bytes) else { return };
+    let again = AddressMap::decode(&map.encode()).expect("what was written can be read");
+    assert!(again == map, "a map changes by being written and read");
+}
+
+/// Reads ELF notes.
+pub fn notes(bytes: &[u8]) {
+    let mut total = 0;
+    for note in afterlink_image::notes(bytes) {
+        total += 12 + note.name.len() + note.description.len();
+    }
+    assert!(total <= bytes.len(), "{total} bytes of notes in {}", bytes.len());
+}

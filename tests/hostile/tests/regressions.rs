@@ -1,0 +1,190 @@
+//! Damage that once made afterlink panic, or let through an output that did not run.
+
+use std::path::Path;
+
+use afterlink_hostile::whole::{Outcome, random_layout, run};
+use afterlink_image::{Image, elf};
+use afterlink_pipeline::{Silent, optimize};
+
+/// A small position-independent program with a dynamic section; one at fixed addresses.
+const PIE: &str = "lld-jump-table-relr";
+const FIXED: &str = "ld-no-pie";
+
+fn seed(name: &str) -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds/image").join(name)).unwrap()
+}
+
+/// A program with some of its bytes changed.
+struct Edit {
+    bytes: Vec<u8>,
+}
+
+impl Edit {
+    fn new(name: &str) -> Self {
+        Self { bytes: seed(name) }
+    }
+
+    fn image(&self) -> Image<'_> {
+        Image::parse(&self.bytes).unwrap()
+    }
+
+    fn put(&mut self, at: usize, value: &[u8]) {
+        self.bytes[at..at + value.len()].copy_from_slice(value);
+    }
+
+    /// Where a field of a section's header stands, by the field's offset in it.
+    fn header(&self, section: &str, field: usize) -> usize {
+        let image = self.image();
+        let id = image.section_named(section).unwrap_or_else(|| panic!("there is no {section}"));
+        image.section_headers.get() as usize + 64 * id.0 as usize + field
+    }
+
+    /// Address and place in the file of the function of that name.
+    fn function(&self, name: &str) -> (u64, usize) {
+        let image = self.image();
+        let symbol =
+            image.symbols.iter().find(|s| s.name == name).unwrap_or_else(|| panic!("there is no {name}"));
+        (symbol.address.get(), image.file_offset(symbol.address).unwrap().get() as usize)
+    }
+
+    /// The function with the most code.
+    fn largest_function(&self) -> String {
+        let image = self.image();
+        image.symbols.iter().filter(|s| s.is_function()).max_by_key(|s| s.size).unwrap().name.to_owned()
+    }
+
+    #[track_caller]
+    fn assert_error(&self, words: &[&str]) {
+        let Outcome::Refused(error) = run(&self.bytes, 1) else { panic!("it was rewritten") };
+        assert!(error.contains("; "), "no next step: {error}");
+        assert!(words.iter().all(|w| error.contains(w)), "{words:?}: {error}");
+    }
+
+    #[track_caller]
+    fn assert_proven(&self) {
+        match run(&self.bytes, 1) {
+            Outcome::Written { verdict, moved, .. } => {
+                assert!(verdict.is_proven(), "{verdict}");
+                assert!(moved > 0);
+            }
+            Outcome::Refused(error) | Outcome::Unreadable(error) => panic!("{error}"),
+        }
+    }
+
+    /// The reason for which a function is left alone.
+    #[track_caller]
+    fn refusal(&self, name: &str) -> afterlink_core::Refusal {
+        let report = optimize(&self.bytes, Vec::new(), &random_layout(1), &Silent).unwrap().report;
+        let of = |r: &&afterlink_pipeline::RefusalCount| r.functions.iter().any(|f| f.name == name);
+        report.refused.iter().find(of).unwrap_or_else(|| panic!("{name} is not refused")).reason
+    }
+}
+
+#[test]
+fn the_seeds_are_rewritten_when_they_are_whole() {
+    Edit::new(PIE).assert_proven();
+    Edit::new(FIXED).assert_proven();
+}
+
+/// The kernel may enter anywhere; a block starts there, or the function stays.
+#[test]
+fn an_entry_point_inside_a_function() {
+    for name in [PIE, FIXED] {
+        for inside in 1..40 {
+            let mut edit = Edit::new(name);
+            let (address, _) = edit.function(&edit.largest_function());
+            edit.put(24, &(address + inside).to_le_bytes());
+            edit.assert_proven();
+        }
+    }
+}
+
+#[test]
+fn start_up_functions_inside_a_function() {
+    for tag in [elf::DT_INIT.0, elf::DT_FINI.0] {
+        for inside in 1..40 {
+            let mut edit = Edit::new(PIE);
+            let (address, _) = edit.function(&edit.largest_function());
+            let image = edit.image();
+            // lld has written no such entry for some programs; any will do.
+            let entry = image.dynamic.entries.iter().find(|e| e.tag == tag);
+            let at = entry.map_or(image.dynamic.entries[0].offset, |e| e.offset).get() as usize;
+            edit.put(at, &tag.to_le_bytes());
+            edit.put(at + 8, &(address + inside).to_le_bytes());
+            assert!(matches!(run(&edit.bytes, 1), Outcome::Written { .. } | Outcome::Refused(_)));
+        }
+    }
+}
+
+/// A header of kind "null" says nothing, whatever stands in its other fields.
+#[test]
+fn a_null_section_somewhere_outside() {
+    let mut edit = Edit::new(FIXED);
+    let header = edit.header(".comment", 0);
+    edit.put(header + 4, &0u32.to_le_bytes());
+    edit.put(header + 24, &u64::MAX.to_le_bytes());
+    let image = edit.image();
+    assert!(image.sections.ids().all(|id| image.section_bytes(id).len() < edit.bytes.len()));
+    assert!(matches!(run(&edit.bytes, 1), Outcome::Written { .. } | Outcome::Refused(_)));
+}
+
+/// The program ran before, but its symbols were patched where the header said: in the middle of something else.
+#[test]
+fn a_loaded_section_whose_place_in_the_file_is_wrong() {
+    for section in [".dynsym", ".dynstr", ".text", ".rodata"] {
+        let mut edit = Edit::new(PIE);
+        let at = edit.header(section, 24);
+        edit.put(at, &0x3eu64.to_le_bytes());
+        edit.assert_error(&[section, "do not agree"]);
+    }
+}
+
+#[test]
+fn relocations_that_belong_to_nothing() {
+    let mut edit = Edit::new(FIXED);
+    let at = edit.header(".rela.text", 44);
+    edit.put(at, &0x20_0409u32.to_le_bytes());
+    edit.assert_error(&[".rela.text"]);
+
+    let mut edit = Edit::new(FIXED);
+    let at = edit.header(".rela.text", 40);
+    edit.put(at, &1u32.to_le_bytes());
+    edit.assert_error(&[".rela.text", "symbol table"]);
+
+    let mut edit = Edit::new(FIXED);
+    let at = edit.header(".rela.text", 24);
+    edit.put(at, &0u64.to_le_bytes());
+    edit.assert_error(&[".text", "outside its section"]);
+}
+
+/// `lea` of something 2 GiB behind the program: moved code is further away from it than displacements reach.
+#[test]
+fn code_that_names_a_place_out_of_reach() {
+    let mut edit = Edit::new(FIXED);
+    let name = edit.largest_function();
+    let (_, at) = edit.function(&name);
+    let mut lea = vec![0x48, 0x8d, 0x05];
+    lea.extend_from_slice(&(i32::MAX - 0x100).to_le_bytes());
+    edit.put(at, &lea);
+    lea[3..].copy_from_slice(&(i32::MIN + 0x100).to_le_bytes());
+    assert_ne!(edit.refusal(&name), afterlink_core::Refusal::Excluded);
+    assert!(matches!(run(&edit.bytes, 1), Outcome::Written { .. } | Outcome::Refused(_)));
+    edit.put(at, &lea);
+    assert!(matches!(run(&edit.bytes, 1), Outcome::Written { .. } | Outcome::Refused(_)));
+}
+
+/// Unwind rows that only start at multiples of four bytes can't follow moved code.
+#[test]
+fn unwind_entries_that_count_in_larger_steps() {
+    let mut edit = Edit::new(PIE);
+    let image = edit.image();
+    let id = image.section_named(".eh_frame").unwrap();
+    let (start, size) = (image.sections[id].offset.get() as usize, image.sections[id].size as usize);
+    // Of each CIE: version, "zR", then the code alignment factor.
+    let factors: Vec<usize> =
+        (start..start + size - 5).filter(|&at| edit.bytes[at..at + 5] == [1, b'z', b'R', 0, 1]).collect();
+    assert!(!factors.is_empty());
+    factors.iter().for_each(|at| edit.put(at + 4, &[4]));
+    let name = edit.largest_function();
+    assert_eq!(edit.refusal(&name), afterlink_core::Refusal::Unwind);
+}
