@@ -199,73 +199,32 @@ fn same_versions(old: &[u8], new: &[u8], repeats: &Repeats) -> bool {
         })
 }
 
-/// `Some` if each bucket leads through the same rows with the same hash values, past the same filter.
+/// `Some` if each bucket starts at the same row and each row has the same hash value, behind the same filter; the
+/// mark at the end of a chain has moved to the last repeat.
 fn same_gnu_hash(old: &[u8], new: &[u8], repeats: &Repeats) -> Option<()> {
     let (old, new) = (words(old), words(new));
     let [buckets, first, filter, _] = *old.get(..4)? else { return None };
     let start = (filter as usize).checked_mul(2)?.checked_add(4)?;
     let chains = start.checked_add(buckets as usize)?;
-    if old.get(..start)? != new.get(..start)? || new.len() != old.len() + repeats.of.len() {
-        return None;
+    let mut wanted = old.get(..start)?.to_vec();
+    wanted.extend(old.get(start..chains)?.iter().map(|&row| repeats.row(row)));
+    for (row, &value) in (first..).zip(old.get(chains..)?) {
+        wanted.extend(repeats.rows(row).skip(1).map(|_| value & !1));
+        wanted.push(value);
     }
-    let value = |table: &[u32], row: u32| table.get(chains + row.checked_sub(first)? as usize).copied();
-    for bucket in start..chains {
-        let (mut a, mut b) = (*old.get(bucket)?, *new.get(bucket)?);
-        if a == 0 || b == 0 {
-            if a != b {
-                return None;
-            }
-            continue;
-        }
-        loop {
-            let wanted = value(&old, a)?;
-            let rows = repeats.rows(a);
-            let last = *rows.end();
-            for row in rows {
-                let ends = row == last && wanted & 1 == 1;
-                if b != row || value(&new, b)? != wanted & !1 | u32::from(ends) {
-                    return None;
-                }
-                b += 1;
-            }
-            if wanted & 1 == 1 {
-                break;
-            }
-            a += 1;
-        }
-    }
-    Some(())
+    (wanted == new).then_some(())
 }
 
-/// `Some` if each bucket leads through the same rows.
+/// `Some` if each bucket starts at the same row and each row is followed by its repeats and the same next row.
 fn same_hash(old: &[u8], new: &[u8], repeats: &Repeats) -> Option<()> {
     let (old, new) = (words(old), words(new));
     let [buckets, rows] = *old.get(..2)? else { return None };
     let chains = (buckets as usize).checked_add(2)?;
-    let added = repeats.of.len();
-    if *new.get(..2)? != [buckets, rows + added as u32] || new.len() != old.len() + added {
-        return None;
+    let mut wanted = vec![buckets, rows.checked_add(repeats.of.len() as u32)?];
+    wanted.extend(old.get(2..chains)?.iter().map(|&row| repeats.row(row)));
+    for (row, &next) in (0..).zip(old.get(chains..)?) {
+        wanted.extend(repeats.rows(row).skip(1));
+        wanted.push(repeats.row(next));
     }
-    let chain = |table: &[u32], row: u32| table.get(chains + row as usize).copied();
-    let mut seen = 0;
-    for bucket in 2..chains {
-        let (mut a, mut b) = (*old.get(bucket)?, *new.get(bucket)?);
-        while a != 0 {
-            for row in repeats.rows(a) {
-                if b != row {
-                    return None;
-                }
-                b = chain(&new, b)?;
-            }
-            a = chain(&old, a)?;
-            seen += 1;
-            if seen > rows {
-                return None;
-            }
-        }
-        if b != 0 {
-            return None;
-        }
-    }
-    Some(())
+    (wanted == new).then_some(())
 }
