@@ -49,7 +49,7 @@ impl Default for LayoutOptions {
             split: Split::HotCold,
             seed: 0,
             function_alignment: 1,
-            hot_share: std::env::var("XHS").map_or(0.999, |v| v.parse().unwrap()),
+            hot_share: 0.999,
         }
     }
 }
