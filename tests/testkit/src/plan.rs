@@ -11,8 +11,8 @@
 //! max-growth = 16384                   # bytes that an output may be larger than its input
 //! [refused]                            # functions that must stay, and the reasons of which one must be reported
 //! name = ["data-in-code"]
-//! [calls]                              # how often the profile must say that a function was called
-//! name = 50
+//! [calls]                              # how often the profile must say that a function was called; one of
+//! name = 50                            # `either` that stays has no counters: never
 //! ```
 
 use std::collections::BTreeMap;
