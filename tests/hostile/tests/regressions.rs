@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use afterlink_hostile::whole::{Outcome, random_layout, run};
+use afterlink_hostile::job::random_layout;
+use afterlink_hostile::whole::{Outcome, run};
 use afterlink_image::{Image, elf};
 use afterlink_pipeline::{Silent, optimize};
 
