@@ -58,11 +58,11 @@ fn check_loads(input: &Image, output: &Image) -> Vec<Finding> {
     let mut findings = Vec::new();
     let olds: Vec<&Segment> = input.segments.iter().filter(is_load).collect();
     let news: Vec<&Segment> = output.segments.iter().filter(is_load).collect();
-    let counters = Counters::find(output);
+    let counters = Counters::memory(output);
     let longer = olds.len().checked_sub(1).filter(|&last| olds[last].flags & elf::PF_W.0 != 0);
-    if let Some(counters) = counters.filter(|c| c.start < input.loaded_end().get()) {
+    if let Some(counters) = counters.filter(|c| c.0 < input.loaded_end().get()) {
         let what = "the counters overlap what the program has there";
-        findings.push(finding(FindingKind::Segment, what).output(counters.start));
+        findings.push(finding(FindingKind::Segment, what).output(counters.0));
     }
     for (i, old) in olds.iter().enumerate() {
         let Some(new) = news.get(i) else {
@@ -72,7 +72,7 @@ fn check_loads(input: &Image, output: &Image) -> Vec<Finding> {
         };
         let mut wanted = **old;
         if let (Some(counters), true) = (&counters, longer == Some(i)) {
-            wanted.memory_size = counters.end.wrapping_sub(old.address.get());
+            wanted.memory_size = counters.1.wrapping_sub(old.address.get());
         }
         if old.offset.get() == 0 && new.file_size == table_end(output).max(old.file_size) {
             // The first segment holds the program headers, which are longer now.
@@ -87,7 +87,7 @@ fn check_loads(input: &Image, output: &Image) -> Vec<Finding> {
     }
     let mut code = olds.len();
     if let (Some(counters), None) = (&counters, longer) {
-        findings.extend(check_counters(counters, news.get(code).copied()));
+        findings.extend(check_counters(*counters, news.get(code).copied()));
         code += 1;
     }
     for new in news.iter().skip(code + 1) {
@@ -118,13 +118,13 @@ fn check_loads(input: &Image, output: &Image) -> Vec<Finding> {
 }
 
 /// A segment that holds the counters and nothing else.
-fn check_counters(counters: &Counters, segment: Option<&Segment>) -> Option<Finding> {
+fn check_counters(counters: (u64, u64), segment: Option<&Segment>) -> Option<Finding> {
     let fits = segment.is_some_and(|s| {
-        let same = (s.address.get(), s.end().get()) == (counters.start, counters.end);
+        let same = (s.address.get(), s.end().get()) == counters;
         same && s.flags == elf::PF_R.0 | elf::PF_W.0 && s.file_size == 0
     });
     let what = "the segment of counters is missing, or another one";
-    (!fits).then(|| finding(FindingKind::Segment, what).output(counters.start))
+    (!fits).then(|| finding(FindingKind::Segment, what).output(counters.0))
 }
 
 /// What is true of each segment alone.

@@ -232,8 +232,6 @@ fn check_new(check: &Check, rows: &Unwinding) -> Vec<Finding> {
     let start = check.input.loaded_end().get();
     let new = rows.output.entries.iter().filter(|e| e.start >= start);
     let stray = new.filter(|e| check.places.fragment_at(e.start).is_none_or(|f| e.end > f.1));
-    // The start-up code of an instrumented program is no fragment of the input.
-    let stray = stray.filter(|_| check.places.counters.is_none());
     let what = "an unwind entry covers no moved code";
     stray.take(ENOUGH).map(|e| Finding::new(FindingKind::Unwind, what).output(e.start)).collect()
 }
