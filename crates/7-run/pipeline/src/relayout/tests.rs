@@ -7,6 +7,7 @@ fn source(changed: &str) -> [String; 2] {
     let first = format!(
         "#include <stdio.h>\n\
          #define F __attribute__((noinline))\n\
+         __attribute__((cold)) int rare(int);\n\
          F static int same(int x) {{ return x * 3 + 1; }}\n\
          F int alpha(int x) {{ return same(x) ^ 5; }}\n\
          F int beta(int x) {{ {changed} return x - 7; }}\n\
@@ -17,7 +18,8 @@ fn source(changed: &str) -> [String; 2] {
     );
     let second = "#define F __attribute__((noinline))\n\
                   F static int same(int x) { return x / 3 - 1; }\n\
-                  F int other(int x) { return same(x + 2) + 4; }\n";
+                  F int other(int x) { return same(x + 2) + 4; }\n\
+                  F int rare(int x) { return x + 1; }\n";
     [first, second.to_owned()]
 }
 
@@ -28,7 +30,7 @@ fn build(changed: &str) -> Vec<u8> {
 
 /// A program with a function whose cold part gcc split off; GNU ld puts such parts before all other code.
 fn build_split() -> Vec<u8> {
-    build_by("if (x == 99) { puts(\"never\"); __builtin_trap(); }", "-O2")
+    build_by("if (x == 99) { x = rare(1) + rare(x); } x *= 3;", "-O2")
 }
 
 fn build_by(changed: &str, level: &str) -> Vec<u8> {
