@@ -10,17 +10,18 @@
 #
 #   AFTERLINK=/path/to/afterlink   uses that command instead of building one
 #   SECONDS_PER_PAIR=75            limit for each comparison
-#   ROUNDS=100                     length of a run: about half a second
+#   ROUNDS=40                      length of a run: about a tenth of a second
 #
 # Every comparison keeps its record in work/compare; one that is there is not made again, so the script can be stopped at
 # any time and goes on where it was.
 . "$(dirname "$0")/environment.sh"
 
 SECONDS_PER_PAIR=${SECONDS_PER_PAIR:-75}
-ROUNDS=${ROUNDS:-100}
+ROUNDS=${ROUNDS:-40}
+SIZE=20
 SAME_PAIRS=20
 PLANTED_PAIRS=10
-SHARES='1 2 5'
+SHARES=${SHARES:-1 2 5}
 TIMINGS=15 # runs of each slowdown that is timed from within
 objects=$work/compare
 
@@ -51,7 +52,7 @@ link() {
 # ---- the truth ------------------------------------------------------------------------------------------------------------
 
 instructions() {
-    valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null "$1" "$ROUNDS" 2>&1 > /dev/null |
+    valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null "$1" "$ROUNDS" "$SIZE" 2>&1 > /dev/null |
         sed -n 's/.*I *refs: *//p' | tr -d ,
 }
 
@@ -62,7 +63,7 @@ timed_percent() {
     local share=$1 run
     for ((run = 1; run <= TIMINGS; run++)); do
         link "$((500 + run))" "$objects/clock" "$share" -DPLANT_CLOCK
-        "$objects/clock" "$ROUNDS" 2>&1 > /dev/null
+        "$objects/clock" "$ROUNDS" "$SIZE" 2>&1 > /dev/null
     done | sort -n | awk '{ v[NR] = $1 } END { printf "%.4f", 100 * (v[int((NR + 1) / 2)] + v[int((NR + 2) / 2)]) / 2 }'
 }
 
@@ -94,16 +95,16 @@ calibrate() {
 
 # ---- the comparisons ------------------------------------------------------------------------------------------------------
 
-# compare NAME SEED [SHARE [OPTION …]]: builds the pair and keeps the verdict in NAME.json. CPU time is judged: other
-# jobs on the machine lengthen the wall time of whichever run they fall on.
+# compare NAME SEED [SHARE [OPTION …]]: builds the pair and keeps the verdict in NAME.json. Both programs of a pair run at
+# once on one CPU, so that other jobs on the machine meet both alike; CPU time is judged.
 compare() {
     local name=$1 seed=$2 share=${3:-} record=$objects/$1.json
     [ -f "$record" ] && return
     link "$((2 * seed))" "$objects/a"
     link "$((2 * seed + 1))" "$objects/b" "$share"
     # 0 to 3 are verdicts.
-    "$AFTERLINK" compare "$objects/a" "$objects/b" --seed "$seed" --metric cpu --metric wall --max-time "$SECONDS_PER_PAIR" \
-        --record "$record.new" "${@:4}" -- {} "$ROUNDS" > "$objects/$name.txt" || [ $? -le 3 ] || die "$name: no verdict"
+    "$AFTERLINK" compare "$objects/a" "$objects/b" --seed "$seed" --together --runs 4 --max-time "$SECONDS_PER_PAIR" \
+        --record "$record.new" "${@:4}" -- {} "$ROUNDS" "$SIZE" > "$objects/$name.txt" || [ $? -le 3 ] || die "$name: no verdict"
     jq -e '.experiments[0].stop != "interrupted"' "$record.new" > /dev/null || die "$name: interrupted"
     mv "$record.new" "$record"
     printf '%-12s %s   (load %s)\n' "$name" "$(sed -n 's/^VERDICT *//p' "$objects/$name.txt")" "$(cut -d' ' -f1 /proc/loadavg)"
@@ -148,7 +149,7 @@ collect() {
 
 table() {
     collect
-    say 'Verdicts of compare; beside them, Welch'\''s test at 5 % on ten runs of each of the two files as they are'
+    say 'Verdicts of compare; beside them, the t test at 5 % on ten pairs of runs of the two files as they are'
     jq -r '
         def share(f): map(select(f)) | length;
         def mean(f): (map(f) | add / length * 100 | round / 100);
