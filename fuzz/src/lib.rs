@@ -56,13 +56,16 @@ pub fn within<T>(input: &[u8], constant: usize, multiple: usize, work: impl FnOn
     result
 }
 
-/// A fuzz target for a reader: its memory stays within a megabyte and 256 times the input.
+/// A fuzz target for a reader: its memory stays within 256 times the input and a megabyte, or more if that is said.
 #[macro_export]
 macro_rules! reader {
     ($read:path) => {
+        $crate::reader!($read, 1 << 20);
+    };
+    ($read:path, $constant:expr) => {
         #[global_allocator]
         static ALLOCATOR: $crate::Counting = $crate::Counting;
 
-        libfuzzer_sys::fuzz_target!(|bytes: &[u8]| $crate::within(bytes, 1 << 20, 256, $read));
+        libfuzzer_sys::fuzz_target!(|bytes: &[u8]| $crate::within(bytes, $constant, 256, $read));
     };
 }

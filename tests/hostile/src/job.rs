@@ -55,8 +55,8 @@ pub fn random_layout(seed: u64) -> OptimizeOptions {
     }
 }
 
-/// Any options at all; those that need a profile only with one.
-pub fn any_layout(random: &mut Random, profiled: bool) -> OptimizeOptions {
+/// Any options at all; those that need a profile only with one. The highest bit of the choice fills the old code with traps.
+pub fn any_layout(input: &[u8], random: &mut Random, profiled: bool) -> OptimizeOptions {
     let mut options = random_layout(random.number());
     let layout = &mut options.layout;
     layout.order_blocks = *random.pick(&[BlockOrder::Random, BlockOrder::Reverse, BlockOrder::Input]);
@@ -70,13 +70,13 @@ pub fn any_layout(random: &mut Random, profiled: bool) -> OptimizeOptions {
         layout.scope = *random.pick(&[Scope::All, Scope::Hot]);
     }
     layout.function_alignment = 1 << random.below(7);
-    options.trap_old_code = random.below(2) == 0;
+    options.trap_old_code = input.get(CHOICE.start).is_some_and(|byte| byte & 0x80 != 0);
     options
 }
 
 /// Options to add counters with.
 pub fn any_counters(random: &mut Random) -> InstrumentOptions {
-    let path = *random.pick(&["/tmp/c", "/a/longer/path/to/the/file/that/is/counted/into"]);
+    let path = *random.pick(&["/dev/null/c", "/dev/null/a/longer/path/to/the/file/that/is/counted/into"]);
     InstrumentOptions { counter_file: path.as_bytes().to_vec(), ..InstrumentOptions::default() }
 }
 
