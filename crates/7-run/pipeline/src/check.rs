@@ -36,6 +36,7 @@ pub fn check_pair(
         return Ok(None);
     }
     progress.step("proving the output");
+    crate::memory::return_freed();
     let verdict = verify(input, output, &Options::default())?;
     if verdict.is_proven() {
         return Ok(Some(verdict.functions_proven));
