@@ -106,7 +106,8 @@ impl Walker<'_> {
             let block = &self.function.blocks[at];
             if at.0 >= self.function.input_blocks {
                 self.count(at, 0..1, &mut passed);
-                let (Terminator::FallThrough(to) | Terminator::Jump(Target::Block(to))) = block.terminator else {
+                let (Terminator::FallThrough(to) | Terminator::Jump(Target::Block(to))) = block.terminator
+                else {
                     panic!("an added block goes on to one other");
                 };
                 at = to;
