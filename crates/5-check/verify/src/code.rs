@@ -228,6 +228,20 @@ impl<'a> Code<'a> {
         rows.map(move |(i, inst)| (first + i, start + u64::from(inst.offset), inst))
     }
 
+    /// The same in pieces of `size` instructions.
+    pub fn section_chunks(
+        &self,
+        section: &CodeSection,
+        size: usize,
+    ) -> impl Iterator<Item = impl Iterator<Item = (usize, u64, &Inst)>> {
+        let (start, first) = (section.start, section.first);
+        let chunks = self.insts[section.first..section.last].chunks(size).enumerate();
+        chunks.map(move |(chunk, insts)| {
+            let rows = insts.iter().enumerate();
+            rows.map(move |(i, inst)| (first + chunk * size + i, start + u64::from(inst.offset), inst))
+        })
+    }
+
     /// `len` bytes of code from `address` on.
     pub fn bytes(&self, address: u64, len: usize) -> Option<&'a [u8]> {
         let section = self.section_at(address)?;

@@ -83,6 +83,9 @@ fn build(drafts: &[(usize, u8, [u32; 2])]) -> Sample {
 /// How often each way was gone: offset of the instruction in the function, or `None` for the caller; and where to.
 type Ways = BTreeMap<(Option<u64>, u64), u64>;
 
+/// From where (a call of the function: from nowhere) and to where control went.
+type Way = (Option<u64>, u64);
+
 struct Walker<'w> {
     function: &'w Function<'static>,
     scan: &'w Scan,
@@ -97,7 +100,7 @@ impl Walker<'_> {
     }
 
     /// One call of the function: the ways gone and the counters passed. `None` if the choices ended before it did.
-    fn walk(&self, choices: &mut impl Iterator<Item = u8>) -> Option<(Vec<(Option<u64>, u64)>, Vec<u32>)> {
+    fn walk(&self, choices: &mut impl Iterator<Item = u8>) -> Option<(Vec<Way>, Vec<u32>)> {
         let offset = |block: BlockId| self.function.blocks[block].input.get() - START;
         let (mut ways, mut passed) = (vec![(None, START)], Vec::new());
         let mut at = BlockId(0);
