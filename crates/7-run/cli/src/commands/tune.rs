@@ -65,7 +65,12 @@ impl Tune {
 
         progress.step("instrumenting");
         let counters = scratch.counters.clone().into_os_string().into_vec();
-        let instrument = InstrumentOptions { counter_file: counters, skip_functions: None, note: note() };
+        let instrument = InstrumentOptions {
+            counter_file: counters,
+            skip_functions: options.skip_functions.clone(),
+            check: options.check,
+            note: note(),
+        };
         let instrumented = afterlink_pipeline::instrument(&input, &instrument, &afterlink_pipeline::Silent)
             .map_err(in_file)?;
         scratch.write_program(&instrumented.bytes, &self.binary)?;
