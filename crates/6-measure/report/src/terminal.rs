@@ -179,7 +179,11 @@ pub(crate) fn naive_claim(analysis: &Analysis) -> Option<String> {
     let files = if analysis.layout == LayoutMode::AsIs { "" } else { " on the two shipped files" };
     let p = p_value(w.p);
     if w.p >= 0.05 {
-        return Some(format!("no significant difference{files}: {} ({} {p})", signed_percent(w.percent), naive.test));
+        return Some(format!(
+            "no significant difference{files}: {} ({} {p})",
+            signed_percent(w.percent),
+            naive.test
+        ));
     }
     let claim = if analysis.metric.is_time() {
         format!("B is {} {}", percent(w.percent.abs()), if w.percent > 0.0 { "slower" } else { "faster" })
