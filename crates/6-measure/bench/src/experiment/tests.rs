@@ -235,7 +235,7 @@ fn a_broken_workload_is_told_before_measuring() {
     let mut slow = bench("sleep 100", "sleep 100");
     slow.setup.workload.timeout_seconds = 0.3;
     let error = slow.run().unwrap_err().to_string();
-    assert!(error.contains("no end within the time limit"), "{error}");
+    assert!(error.contains("A did not end within the time limit"), "{error}");
     let mut odd = bench("echo x", "echo x");
     odd.setup.plan.metrics = vec![MetricSpec::counter("no-such-counter")];
     assert!(odd.run().unwrap_err().to_string().contains("does not count `no-such-counter`"));

@@ -114,6 +114,7 @@ impl Compare {
         let (a, b) = (shipped(a)?, shipped(b)?);
         let benchmarks = self.benchmarks()?;
         let directory = self.measure.work_directory()?;
+        interrupt::remove_on_signal(directory.path());
         let progress = Experiment::new(self.json);
         progress.say("recovering the programs");
         let mode = LayoutMode::from(self.measure.layout);
@@ -168,8 +169,12 @@ impl Compare {
         let Some(path) = &self.benchmarks else {
             let workload = self.measure.workload(self.workload.clone());
             let metrics = self.measure.metrics()?;
-            let name = self.workload.first().map_or("the program alone", String::as_str);
-            return Ok(vec![Benchmark { name: name.into(), workload, metrics }]);
+            let name = match self.workload.join(" ") {
+                none if none.is_empty() => "the program alone".into(),
+                long if long.chars().count() > 60 => long.chars().take(59).chain(['…']).collect(),
+                line => line,
+            };
+            return Ok(vec![Benchmark { name, workload, metrics }]);
         };
         let text = String::from_utf8_lossy(&files::read(path)?).into_owned();
         parse_benchmarks(&text).map_err(|e| e.in_file(path.display()))

@@ -28,7 +28,7 @@ pub struct MeasureArgs {
     #[arg(long, default_value = "1%", value_parser = percent, value_name = "PERCENT")]
     margin: f64,
     /// End after so many seconds with the verdict so far.
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_parser = seconds, allow_negative_numbers = true, value_name = "S")]
     max_time: Option<f64>,
     /// Layouts of each program at most.
     #[arg(long, default_value_t = 60, value_name = "N")]
@@ -49,7 +49,7 @@ pub struct MeasureArgs {
     #[arg(long)]
     ignore_output: bool,
     /// Limit for each command.
-    #[arg(long, default_value_t = 600.0, value_name = "S")]
+    #[arg(long, default_value = "600", value_parser = seconds, allow_negative_numbers = true, value_name = "S")]
     timeout: f64,
     /// A shell command that starts a server and returns when it is ready; {} is the program.
     #[arg(long, value_name = "COMMAND")]
@@ -94,6 +94,14 @@ pub fn percent(text: &str) -> Result<f64, String> {
     match number.parse::<f64>() {
         Ok(value) if value > 0.0 && value < 100.0 => Ok(value / 100.0),
         _ => Err("give a percentage above 0 and below 100, e.g. 1%".into()),
+    }
+}
+
+/// A length of time in seconds.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(value) if value > 0.0 && value < 1e7 => Ok(value),
+        _ => Err("give a number of seconds above 0, e.g. 2.5".into()),
     }
 }
 
@@ -145,7 +153,8 @@ impl MeasureArgs {
     pub fn work_directory(&self) -> Result<TempDir> {
         let parent = self.work_dir.clone().unwrap_or_else(std::env::temp_dir);
         tempfile::Builder::new().prefix("afterlink-").tempdir_in(&parent).map_err(|e| {
-            Error::new(format!("no directory can be made there: {e}"))
+            let reason = e.to_string().split(" (os error").next().unwrap_or_default().to_lowercase();
+            Error::new(format!("no directory can be made there: {reason}"))
                 .in_file(parent.display())
                 .next("give a directory that you may write to with --work-dir")
         })
