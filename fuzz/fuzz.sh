@@ -13,7 +13,7 @@ build() {
  -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=1"
     host=$(rustc -vV | sed -n 's/host: //p')
     # With a target named, the flags are for the fuzzed code only and not for build scripts.
-    cargo build --quiet --release --target "$host" "${@/#/--bin=}"
+    nice -n 5 cargo build --quiet --release --target "$host" "${@/#/--bin=}"
     binaries=target/$host/release
 }
 

@@ -121,7 +121,3 @@ impl Scratch {
             })
     }
 }
-
-impl Drop for Scratch {
-    fn drop(&mut self) {}
-}
