@@ -140,7 +140,8 @@ fn a_limit_on_file_sizes() {
     let (sandbox, jobs) = jobs();
     let folder = sandbox.path("small-files");
     fs::create_dir(&folder).unwrap();
-    for job in &jobs {
+    // What is printed is a file here too: an output of less than a block can't be held back by this.
+    for job in jobs.iter().filter(|job| job.whole.len() > 512) {
         let limit = (job.whole.len() - 1) / 512;
         let shell = format!("trap '' XFSZ; ulimit -f {limit}");
         job.assert_fails(&sandbox, &folder.join("out"), &shell, &["out", "too large"]);
@@ -175,10 +176,13 @@ fn a_directory_that_can_no_longer_be_written() {
         let (out, mut failed) = (mount.0.join("out"), 0);
         for _ in 0..MOMENTS {
             fs::write(&out, EARLIER).unwrap();
+            // One in four is too early, so that quick commands meet it too.
+            let early = random.next() < 0.25;
+            assert!(!early || mount.remount("ro"));
             let moment = job.duration.mul_f64(random.next());
             let mut child = job.start(&sandbox, &out);
             std::thread::sleep(moment);
-            while !mount.remount("ro") {
+            while !early && !mount.remount("ro") {
                 std::thread::sleep(Duration::from_micros(200));
             }
             let finished = child.wait().unwrap().code() == Some(job.exit);

@@ -111,3 +111,39 @@ fn verify_refuses_what_is_not_the_program_rearranged() {
     assert_ne!(changed.exit, 0);
     assert!(!(changed.stdout() + &changed.stderr()).contains("panicked"));
 }
+
+/// With stderr on a full disk, the exit code is still that of an error.
+#[test]
+fn an_error_that_can_not_be_told() {
+    let sandbox = Sandbox::default();
+    let full = || fs::File::options().write(true).open("/dev/full").unwrap();
+    for (words, exit) in [(&["info", "absent"][..], 1), (&["compare", "absent", "absent"], 64)] {
+        let mut command = Command::new(afterlink_testkit::tool::afterlink());
+        let status = command.args(words).current_dir(sandbox.path(".")).stderr(full()).status().unwrap();
+        assert_eq!(status.code(), Some(exit), "{words:?}");
+    }
+    // A result that can't be told is an error, too.
+    let sandbox = sandbox_with_program();
+    let mut command = Command::new(afterlink_testkit::tool::afterlink());
+    let status = command.args(["info", "in"]).current_dir(sandbox.path(".")).stdout(full()).status().unwrap();
+    assert_eq!(status.code(), Some(1));
+}
+
+#[test]
+fn an_output_is_no_other_file_of_the_command() {
+    let sandbox = sandbox_with_program();
+    sandbox.put("profile", b"1 main 0 1 main 0 0 1\n");
+    std::os::unix::fs::symlink("profile", sandbox.path("link")).unwrap();
+    let before = sandbox.files();
+    for words in [
+        ["-p", "profile", "-o", "profile", "--report", "report"],
+        ["-p", "profile", "-o", "./link", "--report", "report"],
+        ["-p", "profile", "-o", "out", "--report", "profile"],
+        ["-p", "profile", "-o", "out", "--report", "./out"],
+        ["-p", "profile", "-o", "out", "--report", "absent/report"],
+    ] {
+        let words = [&["optimize", "in", "--scope", "all"][..], &words].concat();
+        assert_clear_error(&sandbox.afterlink(&words), &[]);
+        assert_eq!(sandbox.files(), before, "{words:?}");
+    }
+}

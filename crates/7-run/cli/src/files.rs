@@ -42,6 +42,22 @@ pub fn read_profile(path: &Path) -> Result<Profile> {
     afterlink_ingest::read(&bytes).map_err(|e| e.in_file(path.display()))
 }
 
+/// Profiles of whatever kinds, whose counts are to be summed.
+///
+/// # Errors
+/// If one of them can't be read, or none of them has a record.
+pub fn read_profiles(paths: &[PathBuf]) -> Result<Vec<Profile>> {
+    let profiles = paths.iter().map(|p| read_profile(p)).collect::<Result<Vec<_>>>()?;
+    match paths.first() {
+        Some(first) if profiles.iter().all(Profile::is_empty) => {
+            Err(Error::new("the profile is empty: it has no record")
+                .in_file(first.display())
+                .next("run the instrumented program with a workload, then convert its counters"))
+        }
+        _ => Ok(profiles),
+    }
+}
+
 /// A place for an output, checked before any work is done.
 pub struct Target {
     path: PathBuf,

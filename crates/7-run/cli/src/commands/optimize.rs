@@ -41,7 +41,7 @@ impl Optimize {
         });
         let report = report.transpose()?;
         let input = files::read(&self.binary)?;
-        let profiles = self.profiles.iter().map(|p| files::read_profile(p)).collect::<Result<Vec<_>>>()?;
+        let profiles = files::read_profiles(&self.profiles)?;
         let progress = Terminal::new(self.json);
         let optimized = afterlink_pipeline::optimize(&input, profiles, &options, &progress)
             .map_err(|e| e.in_file(self.binary.display()))?;

@@ -37,6 +37,9 @@ pub struct Tune {
     workload: Vec<String>,
 }
 
+/// What to do about a workload that counted nothing.
+const NOT_RUN: &str = "check that the workload runs {} and not another copy of the program";
+
 /// What `tune` found.
 #[derive(serde::Serialize)]
 struct Tuned {
@@ -74,8 +77,11 @@ impl Tune {
         let profile = files::read_profile(&scratch.counters).map_err(|e| {
             Error::new(format!("the workload left no counts ({})", e.what))
                 .in_file(self.binary.display())
-                .next("check that the workload runs {} and not another copy of the program")
+                .next(NOT_RUN)
         })?;
+        if profile.is_empty() {
+            return Err(in_file(Error::new("the workload did not run the program at all").next(NOT_RUN)));
+        }
 
         let optimized =
             afterlink_pipeline::optimize(&input, vec![profile], &options, &progress).map_err(in_file)?;
