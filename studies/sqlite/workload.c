@@ -1,7 +1,7 @@
 /* A shop's database in memory, queried as an application would: many different short statements, each prepared anew, so
  * that parser, planner, code generator and virtual machine all run, over and over.
  *
- * usage: sqlite-bench [ROUNDS]       default 1000, some three seconds
+ * usage: sqlite-bench [ROUNDS [SIZE]]       default 1000, some three seconds; SIZE in percent, 20 to 100
  *
  * Prints one checksum for each kind of statement: equal output means equal answers. Nothing in it depends on time, on
  * addresses or on the machine. */
@@ -13,7 +13,9 @@
 
 #include "sqlite3.h"
 
-enum { CUSTOMERS = 2000, PRODUCTS = 500, ORDERS = 6000, LINES_PER_ORDER = 3, NOTES = 1500 };
+enum { LINES_PER_ORDER = 3 };
+/* For a SIZE of 100. */
+static int customers = 2000, products = 500, orders = 6000, notes = 1500;
 
 static sqlite3 *db;
 
@@ -116,7 +118,7 @@ static void create_schema(void) {
 }
 
 static void fill_customers(void) {
-    for (int i = 1; i <= CUSTOMERS; i++) {
+    for (int i = 1; i <= customers; i++) {
         char name[64];
         write_sentence(name, sizeof name, 2);
         query(0, "INSERT INTO customer VALUES (%d, %Q, %Q, %d.%02d, json_object('color', %Q, 'size', %d, 'tags', json_array(%Q, %Q)))",
@@ -125,19 +127,19 @@ static void fill_customers(void) {
 }
 
 static void fill_products(void) {
-    for (int i = 1; i <= PRODUCTS; i++)
+    for (int i = 1; i <= products; i++)
         query(0, "INSERT INTO product VALUES (%d, '%s %s %d', %d, %d)", i, word(), word(), i, 100 + random_below(9900), random_below(1000));
 }
 
 static void add_purchase(int id) {
     query(0, "INSERT INTO purchase (id, customer, day) VALUES (%d, %d, date('2024-01-01', '+%d days'))", id,
-          1 + random_below(CUSTOMERS), random_below(365));
+          1 + random_below(customers), random_below(365));
     for (int number = 0; number < LINES_PER_ORDER; number++)
-        query(0, "INSERT INTO line VALUES (%d, %d, %d, %d)", id, number, 1 + random_below(PRODUCTS), 1 + random_below(9));
+        query(0, "INSERT INTO line VALUES (%d, %d, %d, %d)", id, number, 1 + random_below(products), 1 + random_below(9));
 }
 
 static void fill_notes(void) {
-    for (int i = 0; i < NOTES; i++) {
+    for (int i = 0; i < notes; i++) {
         char body[512];
         write_sentence(body, sizeof body, 12 + (int)random_below(20));
         query(0, "INSERT INTO note (title, body) VALUES ('%s %d', %Q)", word(), i, body);
@@ -149,7 +151,7 @@ static void fill(void) {
     execute("BEGIN");
     fill_customers();
     fill_products();
-    for (int id = 1; id <= ORDERS; id++) add_purchase(id);
+    for (int id = 1; id <= orders; id++) add_purchase(id);
     fill_notes();
     execute("COMMIT");
     execute("CREATE INDEX purchase_customer ON purchase (customer, day);"
@@ -164,17 +166,17 @@ static void fill(void) {
 
 static uint64_t look_up(uint64_t sum) {
     for (int i = 0; i < 6; i++) {
-        sum = query(sum, "SELECT name, city, balance FROM customer WHERE id = %d", 1 + random_below(CUSTOMERS));
+        sum = query(sum, "SELECT name, city, balance FROM customer WHERE id = %d", 1 + random_below(customers));
         sum = query(sum, "SELECT p.id, p.day, p.total FROM purchase p WHERE p.customer = %d ORDER BY p.day DESC LIMIT 3",
-                    1 + random_below(CUSTOMERS));
+                    1 + random_below(customers));
         sum = query(sum, "SELECT price * %d, stock FROM product WHERE id IN (%d, %d, %d) ORDER BY name", random_below(9),
-                    1 + random_below(PRODUCTS), 1 + random_below(PRODUCTS), 1 + random_below(PRODUCTS));
+                    1 + random_below(products), 1 + random_below(products), 1 + random_below(products));
     }
     return sum;
 }
 
 static uint64_t join(uint64_t sum) {
-    int first = 1 + (int)random_below(CUSTOMERS - 10);
+    int first = 1 + (int)random_below(customers - 10);
     sum = query(sum,
                 "SELECT c.name, pr.name, l.quantity FROM customer c JOIN purchase p ON p.customer = c.id "
                 "JOIN line l ON l.purchase = p.id JOIN product pr ON pr.id = l.product "
@@ -183,14 +185,14 @@ static uint64_t join(uint64_t sum) {
     sum = query(sum,
                 "SELECT c.city, p.state FROM customer c LEFT JOIN purchase p ON p.customer = c.id AND p.total > %d "
                 "WHERE c.id = %d AND NOT EXISTS (SELECT 1 FROM line WHERE purchase = p.id AND product = %d)",
-                random_below(20000), 1 + random_below(CUSTOMERS), 1 + random_below(PRODUCTS));
+                random_below(20000), 1 + random_below(customers), 1 + random_below(products));
     return query(sum, "SELECT id FROM customer WHERE city = %Q AND name LIKE '%s%%' UNION "
                       "SELECT customer FROM purchase WHERE id BETWEEN %d AND %d ORDER BY 1",
                  cities[random_below(CITIES)], word(), first, first + 20);
 }
 
 static uint64_t aggregate(uint64_t sum) {
-    int first = 1 + (int)random_below(CUSTOMERS - 40);
+    int first = 1 + (int)random_below(customers - 40);
     sum = query(sum, "SELECT city, count(*), round(avg(balance), 2), max(name) FROM customer WHERE id BETWEEN %d AND %d "
                      "GROUP BY city HAVING count(*) > 1 ORDER BY 2 DESC, 1", first, first + 40);
     sum = query(sum, "SELECT name, spent, purchases FROM spending WHERE id BETWEEN %d AND %d AND spent > %d", first, first + 5,
@@ -206,18 +208,18 @@ static uint64_t search_text(uint64_t sum) {
                 word(), word());
     sum = query(sum, "SELECT count(*) FROM note WHERE note MATCH 'body: \"%s %s\" OR %s*'", word(), word(), "quar");
     return query(sum, "SELECT upper(substr(name, 1, 5)), instr(name, 'a'), replace(city, 'e', '3'), printf('%%08.3f', balance) "
-                      "FROM customer WHERE id > %d AND name GLOB '*%s*' LIMIT 2", random_below(CUSTOMERS - 200), word());
+                      "FROM customer WHERE id > %d AND name GLOB '*%s*' LIMIT 2", random_below(customers - 200), word());
 }
 
 static uint64_t read_json(uint64_t sum) {
     sum = query(sum, "SELECT id, preferences ->> '$.size', json_array_length(preferences, '$.tags') FROM customer "
                      "WHERE json_extract(preferences, '$.color') = %Q ORDER BY id LIMIT 4", word());
     return query(sum, "SELECT j.key, j.value FROM customer, json_each(customer.preferences) j WHERE customer.id = %d",
-                 1 + random_below(CUSTOMERS));
+                 1 + random_below(customers));
 }
 
 static uint64_t recurse(uint64_t sum) {
-    int first = 1 + (int)random_below(PRODUCTS - 20);
+    int first = 1 + (int)random_below(products - 20);
     sum = query(sum, "WITH RECURSIVE day(d) AS (SELECT date('2024-%02d-01') UNION ALL SELECT date(d, '+1 day') FROM day LIMIT 10) "
                      "SELECT d, (SELECT count(*) FROM purchase WHERE state = 'new' AND day = d) FROM day", 1 + random_below(12));
     return query(sum, "WITH best AS (SELECT product, sum(quantity) AS sold FROM line WHERE product BETWEEN %d AND %d GROUP BY product) "
@@ -228,16 +230,16 @@ static uint64_t recurse(uint64_t sum) {
 
 /* Two purchases more and two fewer each round, so that the tables keep their size. */
 static uint64_t change(uint64_t sum, int round) {
-    int id = ORDERS + 1 + 2 * round;
+    int id = orders + 1 + 2 * round;
     execute("BEGIN");
     add_purchase(id);
     add_purchase(id + 1);
-    sum = query(sum, "UPDATE purchase SET state = 'paid' WHERE customer = %d RETURNING id, total", 1 + random_below(CUSTOMERS));
-    sum = query(sum, "UPDATE product SET stock = max(stock - %d, 0) WHERE id = %d", random_below(9), 1 + random_below(PRODUCTS));
+    sum = query(sum, "UPDATE purchase SET state = 'paid' WHERE customer = %d RETURNING id, total", 1 + random_below(customers));
+    sum = query(sum, "UPDATE product SET stock = max(stock - %d, 0) WHERE id = %d", random_below(9), 1 + random_below(products));
     sum = query(sum, "INSERT INTO product VALUES (%d, %Q, %d, 0) ON CONFLICT (id) DO UPDATE SET price = (price + excluded.price) / 2",
-                1 + random_below(PRODUCTS), word(), 100 + random_below(9900));
+                1 + random_below(products), word(), 100 + random_below(9900));
     sum = query(sum, "UPDATE customer SET preferences = json_set(preferences, '$.size', %d) WHERE id = %d", random_below(50),
-                1 + random_below(CUSTOMERS));
+                1 + random_below(customers));
     sum = query(sum, "DELETE FROM purchase WHERE id IN (%d, %d)", 1 + 2 * round, 2 + 2 * round);
     execute("SAVEPOINT doubtful");
     sum = query(sum, "UPDATE customer SET balance = balance - %d WHERE city = %Q AND id %% 50 = %d", random_below(90),
@@ -247,10 +249,16 @@ static uint64_t change(uint64_t sum, int round) {
     return sum;
 }
 
+static void shrink(int percent) {
+    int *const sizes[] = {&customers, &products, &orders, &notes};
+    for (int i = 0; i < 4; i++) *sizes[i] = *sizes[i] * percent / 100;
+}
+
 int main(int count, char **arguments) {
-    int rounds = count > 1 ? atoi(arguments[1]) : 1000;
-    if (rounds < 1 || 2 * rounds > ORDERS) {
-        fprintf(stderr, "usage: sqlite-bench [ROUNDS]   1 to %d\n", ORDERS / 2);
+    int rounds = count > 1 ? atoi(arguments[1]) : 1000, size = count > 2 ? atoi(arguments[2]) : 100;
+    if (size >= 20 && size <= 100) shrink(size);
+    if (rounds < 1 || 2 * rounds > orders || size < 20 || size > 100) {
+        fprintf(stderr, "usage: sqlite-bench [ROUNDS [SIZE]]   1 to %d rounds, 20 to 100 percent\n", orders / 2);
         return 2;
     }
     if (sqlite3_open(":memory:", &db) != SQLITE_OK) fail("open");

@@ -1,6 +1,7 @@
 //! Final addresses: where each fragment and block stands, and what any input address has become.
 
 use crate::shape::Shape;
+use crate::symbols::starts_function;
 use afterlink_core::{AddressMap, BlockMap, FragmentMap, FunctionMap, InputAddr, OutputAddr};
 use afterlink_program::{BlockId, FuncId, Part, Placement, Program};
 
@@ -97,7 +98,9 @@ impl<'p, 'a> Addresses<'p, 'a> {
     pub fn map(&self, shapes: &[Shape]) -> AddressMap {
         let mut of_function: Vec<Vec<usize>> = vec![Vec::new(); self.program.functions.len()];
         for (i, fragment) in self.placement.fragments.iter().enumerate() {
-            of_function[fragment.function.0 as usize].push(i);
+            let list = &mut of_function[fragment.function.0 as usize];
+            // The entry comes first in the map, though a cold part may stand before it in the file.
+            list.insert(if starts_function(fragment) { 0 } else { list.len() }, i);
         }
         let moved = self.program.functions.iter().filter(|(id, _)| self.is_moved(*id));
         let functions = moved.map(|(id, function)| FunctionMap {

@@ -151,6 +151,6 @@ impl Symbols<'_, '_, '_> {
     }
 }
 
-fn starts_function(fragment: &Fragment) -> bool {
+pub(crate) fn starts_function(fragment: &Fragment) -> bool {
     fragment.blocks.first() == Some(&BlockId(0))
 }

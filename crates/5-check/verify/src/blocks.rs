@@ -50,11 +50,9 @@ fn check_gaps(check: &Check) -> Vec<Finding> {
     let gaps = places.fragments.windows(2).filter(|pair| pair[0].1 < pair[1].0).filter_map(|pair| {
         let (start, end) = (pair[0].1, pair[1].0);
         let bytes = places.output_bytes(start).get(..(end - start) as usize)?;
-        // Between sections of code the file is filled with zeroes.
-        if bytes.iter().all(|&byte| byte == 0) {
-            return None;
-        }
-        let walk = Walk { check, liveness: None, input: 0, output: start, end };
+        // Between sections of code the file is filled with zeroes; then the next section may begin with padding.
+        let zeroes = bytes.iter().take_while(|&&byte| byte == 0).count() as u64;
+        let walk = Walk { check, liveness: None, input: 0, output: start + zeroes, end };
         walk.padding(false).err().map(|finding| Finding { input: None, ..*finding })
     });
     gaps.take(ENOUGH).collect()

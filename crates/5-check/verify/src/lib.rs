@@ -142,7 +142,7 @@ fn check_entry(check: &Check) -> Option<Finding> {
         _ => entry,
     };
     let found = check.output.entry.get();
-    if check.places.counters.is_some() {
+    if start_up::is_instrumented(check.output) {
         return start_up::check(check, wanted);
     }
     let what = format!("the program starts at {found:#x}, not at {wanted:#x}");

@@ -15,7 +15,7 @@ use crate::stats::estimate::{BlockLogs, Estimate, mean, reduce};
 use crate::stats::power::{layouts_to_settle, smallest_detectable};
 use crate::stats::stopping::Procedure;
 use crate::stats::verdict::{Decision, Outcome};
-use crate::stats::welch::{Welch, welch};
+use crate::stats::welch::{Welch, paired_t, welch};
 
 pub use suite::{SuiteAnalysis, analyse_suite};
 pub use trust::MachineSummary;
@@ -35,7 +35,8 @@ pub struct Analysis {
     pub change: Change,
     pub decision: Decision,
     pub components: Components,
-    /// What a comparison of the two shipped files by Welch's test would have said.
+    /// What a comparison of the two shipped files by Welch's test would have said; by Student's test of the
+    /// pairs where both ran at once.
     pub naive: Option<Naive>,
     /// The smallest true difference that this experiment could see with a chance of 80 %, in percent.
     pub detectable_percent: f64,
@@ -124,6 +125,8 @@ pub struct Change {
 pub struct Naive {
     #[serde(flatten)]
     pub welch: Welch,
+    /// The test's name.
+    pub test: &'static str,
     pub runs_a: usize,
     pub runs_b: usize,
 }
@@ -169,8 +172,9 @@ pub fn procedure_of(plan: &Plan) -> Procedure {
 }
 
 /// The logs of one metric over the blocks that count, in order.
-pub fn metric_logs(blocks: &[BlockRecord], metric: usize) -> Vec<BlockLogs> {
-    counting(blocks).filter_map(|block| block_logs(block, metric)).collect()
+pub fn metric_logs(blocks: &[BlockRecord], plan: &Plan, metric: usize) -> Vec<BlockLogs> {
+    let logs = |block| Some(BlockLogs { paired: plan.together, ..block_logs(block, metric)? });
+    counting(blocks).filter_map(logs).collect()
 }
 
 fn counting(blocks: &[BlockRecord]) -> impl Iterator<Item = &BlockRecord> {
@@ -185,7 +189,7 @@ fn block_logs(block: &BlockRecord, metric: usize) -> Option<BlockLogs> {
     let (a, b) = (side(Side::A)?, side(Side::B)?);
     let last = block.runs.last()?;
     let middle = (block.runs.first()?.started + last.started + last.wall_seconds) / 2.0;
-    (!a.is_empty() && !b.is_empty()).then_some(BlockLogs { seconds: middle, a, b })
+    (!a.is_empty() && !b.is_empty()).then_some(BlockLogs { seconds: middle, a, b, paired: false })
 }
 
 fn layout_runs(block: &BlockRecord, side: Side) -> impl Iterator<Item = &RunRecord> {
@@ -203,7 +207,7 @@ pub fn to_percent(log: f64) -> f64 {
 
 /// Judges the first metric of the record's plan.
 pub fn analyse(record: &ExperimentRecord) -> Analysis {
-    let logs = metric_logs(&record.blocks, 0);
+    let logs = metric_logs(&record.blocks, &record.plan, 0);
     let procedure = procedure_of(&record.plan);
     let differences: Vec<f64> = logs.iter().map(|b| b.difference(record.plan.inner)).collect();
     let decision = procedure.decide(&differences);
@@ -352,7 +356,9 @@ fn naive_comparison(record: &ExperimentRecord) -> Option<Naive> {
     let side =
         |side| runs.iter().filter(|r| r.side == side).filter_map(|r| value(r, 0)).collect::<Vec<f64>>();
     let (a, b) = (side(Side::A), side(Side::B));
-    Some(Naive { welch: welch(&a, &b)?, runs_a: a.len(), runs_b: b.len() })
+    let (test, claim) =
+        if record.plan.together { ("paired t", paired_t(&a, &b)) } else { ("Welch", welch(&a, &b)) };
+    Some(Naive { welch: claim?, test, runs_a: a.len(), runs_b: b.len() })
 }
 
 fn more(record: &ExperimentRecord, decision: &Decision, procedure: &Procedure) -> Option<More> {
@@ -367,7 +373,7 @@ fn more(record: &ExperimentRecord, decision: &Decision, procedure: &Procedure) -
     let per_block = counting(&record.blocks)
         .map(|b| {
             let runs: f64 = b.runs.iter().filter(|r| !r.shipped).map(|r| r.wall_seconds).sum();
-            b.layout_seconds + b.preparation_seconds + runs
+            b.layout_seconds + b.preparation_seconds + runs / if record.plan.together { 2.0 } else { 1.0 }
         })
         .sum::<f64>()
         / blocks as f64;
@@ -378,7 +384,7 @@ fn secondary(record: &ExperimentRecord, procedure: &Procedure) -> Vec<Secondary>
     let others = record.plan.metrics.iter().enumerate().skip(1);
     others
         .map(|(index, metric)| {
-            let logs = metric_logs(&record.blocks, index);
+            let logs = metric_logs(&record.blocks, &record.plan, index);
             let differences: Vec<f64> = logs.iter().map(|b| b.difference(record.plan.inner)).collect();
             let typical = |pick: fn(&BlockLogs) -> &Vec<f64>| {
                 let levels: Vec<f64> = logs.iter().map(|b| reduce(pick(b), record.plan.inner)).collect();

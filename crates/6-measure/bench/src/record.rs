@@ -96,6 +96,10 @@ pub struct Plan {
     pub seed: u64,
     pub runs: Runs,
     pub inner: Inner,
+    /// Both runs of a pair at the same time on one CPU, which the kernel deals out to them in turns of some
+    /// milliseconds: whatever else goes on in the machine meets both alike. Only CPU time can be judged.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub together: bool,
     /// Differences below this ratio do not matter: 0.01 is 1 %.
     pub margin: f64,
     pub stop: StopRule,
@@ -122,6 +126,7 @@ impl Default for Plan {
             seed: 0,
             runs: Runs::Auto,
             inner: Inner::Middle,
+            together: false,
             margin: 0.01,
             stop: StopRule::Verdict,
             max_layouts: 60,

@@ -109,7 +109,8 @@ fn plan_text(plan: &Plan) -> String {
         LayoutMode::AsIs => return "as is".into(),
     };
     let pairing = if plan.coupled { "coupled" } else { "independent" };
-    format!("{mode}, {pairing}, seed {:#x}", plan.seed)
+    let timing = if plan.together { ", both at once" } else { "" };
+    format!("{mode}, {pairing}{timing}, seed {:#x}", plan.seed)
 }
 
 /// What ended the experiment.
@@ -178,14 +179,14 @@ pub(crate) fn naive_claim(analysis: &Analysis) -> Option<String> {
     let files = if analysis.layout == LayoutMode::AsIs { "" } else { " on the two shipped files" };
     let p = p_value(w.p);
     if w.p >= 0.05 {
-        return Some(format!("no significant difference{files}: {} (Welch {p})", signed_percent(w.percent)));
+        return Some(format!("no significant difference{files}: {} ({} {p})", signed_percent(w.percent), naive.test));
     }
     let claim = if analysis.metric.is_time() {
         format!("B is {} {}", percent(w.percent.abs()), if w.percent > 0.0 { "slower" } else { "faster" })
     } else {
         format!("{} of B: {}", analysis.metric.name, signed_percent(w.percent))
     };
-    Some(format!("{claim}{files} (Welch {p})"))
+    Some(format!("{claim}{files} ({} {p})", naive.test))
 }
 
 fn naive_line(analysis: &Analysis) -> Option<String> {

@@ -40,14 +40,12 @@ pub fn check_pair(
     if verdict.is_proven() {
         return Ok(Some(verdict.functions_proven));
     }
-    let first = verdict
-        .findings
-        .first()
-        .map(|f| format!(": {} in {}", f.explanation, f.function))
-        .unwrap_or_default();
     let unproven = verdict.functions_total - verdict.functions_proven;
-    Err(Error::new(format!(
-        "the output could not be proven, nothing was written; {unproven} functions{first}"
-    ))
+    let what = match verdict.findings.first() {
+        Some(f) if f.function.is_empty() => f.explanation.clone(),
+        Some(f) => format!("{unproven} functions, the first is {}: {}", f.function, f.explanation),
+        None => format!("{unproven} functions"),
+    };
+    Err(Error::new(format!("the output could not be proven, nothing was written; {what}"))
     .next("leave them out with --skip-functions, and report this as a fault of afterlink"))
 }

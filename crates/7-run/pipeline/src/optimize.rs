@@ -62,8 +62,11 @@ fn rewrite(
     let mut program = afterlink_recover::recover(&image)?;
     exclude(&mut program, options.skip_functions.as_ref());
     progress.step("applying the profile");
-    let (weights, fit) = weigh(&image, &program, profiles, options.layout.scope)?;
+    let (mut weights, fit) = weigh(&image, &program, profiles, options.layout.scope)?;
     progress.step("laying out");
+    let moved = afterlink_passes::moved(&program, &weights, &options.layout);
+    let before = dyno_stats::before(&program, &weights, &moved);
+    afterlink_passes::branches::improve(&mut program, &mut weights, &moved);
     let placement = afterlink_passes::place(&program, &weights, &options.layout);
     progress.step("writing");
     let emit =
@@ -75,7 +78,7 @@ fn rewrite(
         refused: refusals(&program, &weights),
         fit,
         dyno_stats: crate::report::BeforeAfter {
-            before: dyno_stats::before(&program, &weights, &placement),
+            before,
             after: dyno_stats::after(&program, &weights, &placement),
         },
         hot_bytes: emitted.hot_bytes,

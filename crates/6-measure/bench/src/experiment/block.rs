@@ -9,7 +9,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::cpus::HarnessPlace;
 use super::layouts::{LayoutSource, PairPaths, PairSeeds};
-use super::visit::{Actor, Server, Stage, Trouble};
+use super::visit::{Actor, Performance, Server, Stage, Trouble};
 use crate::doctor::watch::Watch;
 use crate::record::{BlockRecord, Exclusion, Failure, Plan, Side};
 use crate::stats::order::pair_order;
@@ -30,6 +30,8 @@ pub struct BlockPlan<'a> {
     pub runs: u32,
     /// Also run the shipped files once each.
     pub with_shipped: bool,
+    /// Both files of a pair run at the same time.
+    pub together: bool,
     pub cpu: Option<u32>,
     /// What every output must be, if that is checked.
     pub expected_output: Option<&'a str>,
@@ -167,12 +169,14 @@ impl<'a> Troupe<'a> {
             self.warm_up(draws)?;
         }
         let order = pair_order(self.this.runs, draws.coin);
-        let half = order.len() / 2;
-        for (place, &b) in order.iter().enumerate() {
-            if place == half && self.this.with_shipped {
-                self.shipped_pair(draws)?;
+        // In the middle of the block, so that drift treats the shipped files like the layouts around them.
+        let middle = self.this.runs as usize / 2;
+        for (number, pair) in order.chunks(2).enumerate() {
+            if number == middle && self.this.with_shipped {
+                let sides = [draws.shipped_coin, !draws.shipped_coin];
+                self.pair(sides, true, draws.paddings.last().copied().unwrap_or(0))?;
             }
-            self.timed(self.actor(Side::of(b), false), draws.paddings[place / 2])?;
+            self.pair([pair[0], pair[1]], false, draws.paddings[number])?;
         }
         Ok(())
     }
@@ -194,18 +198,23 @@ impl<'a> Troupe<'a> {
         Ok(())
     }
 
-    /// In the middle of the block, so that drift treats the shipped files like the layouts around them.
-    fn shipped_pair(&mut self, draws: &Draws) -> std::result::Result<(), Stop> {
-        let padding = draws.paddings.last().copied().unwrap_or(0);
-        for b in [draws.shipped_coin, !draws.shipped_coin] {
-            self.timed(self.actor(Side::of(b), true), padding)?;
+    /// One run of each side, B first where `sides` begins with `true`.
+    fn pair(&mut self, sides: [bool; 2], shipped: bool, padding: u32) -> std::result::Result<(), Stop> {
+        let actors = sides.map(|b| self.actor(Side::of(b), shipped));
+        if self.this.together {
+            let [first, second] = self.stage.perform_both(actors, padding)?;
+            let first = self.keep(first, actors[0]);
+            return self.keep(second, actors[1]).and(first);
+        }
+        for actor in actors {
+            self.bring_up(actor, padding)?;
+            let done = self.stage.perform(actor, padding, true)?;
+            self.keep(done, actor)?;
         }
         Ok(())
     }
 
-    fn timed(&mut self, actor: Actor<'a>, padding: u32) -> std::result::Result<(), Stop> {
-        self.bring_up(actor, padding)?;
-        let mut done = self.stage.perform(actor, padding, true)?;
+    fn keep(&mut self, mut done: Performance, actor: Actor) -> std::result::Result<(), Stop> {
         if done.interrupted {
             return Err(Stop::Interrupted);
         }

@@ -29,6 +29,7 @@ use self::rehearsal::{Rehearsed, rehearse};
 use self::visit::Stage;
 use crate::analyse::{metric_logs, procedure_of};
 use crate::doctor;
+use crate::metric::{MetricSource, MetricSpec};
 use crate::record::{
     BlockRecord, CpuPolicy, Exclusion, ExperimentRecord, FORMAT, LayoutMode, MachineRecord, Plan, Program,
     Runs, StopReason, VERSION, Workload,
@@ -78,6 +79,13 @@ pub fn run_experiment(
         return Err(Error::new("interrupted before the first measurement; nothing was learned"));
     };
     let summary = rehearsed.summary;
+    if setup.plan.together && !summary.pinned {
+        return Err(Error::new(format!(
+            "both programs cannot share one CPU: the workload uses {:.1} of them",
+            summary.cpus_used
+        ))
+        .next("leave --together out, or pass --cpus with one CPU"));
+    }
     progress.event(&Event::Rehearsed {
         seconds_per_run: summary.seconds,
         pinned: summary.pinned,
@@ -139,14 +147,33 @@ fn check(setup: &Setup, source: &dyn LayoutSource) -> Result<()> {
         return fault("the wanted precision must be positive", "pass e.g. --precision 0.5%");
     }
     plan.metrics.iter().try_for_each(|m| m.check())?;
+    if plan.together {
+        check_together(setup)?;
+    }
     let first = &plan.metrics[0];
-    if let crate::metric::MetricSource::Counter(name) = &first.source
+    if let MetricSource::Counter(name) = &first.source
         && !counters::available(&[name])[0]
     {
         return fault(
             &format!("this machine does not count `{name}`"),
             "judge by another metric, or measure where the CPU's counters are open to you",
         );
+    }
+    Ok(())
+}
+
+/// Of two programs that share a CPU only what each one used of it can be told apart.
+fn check_together(setup: &Setup) -> Result<()> {
+    let metrics = &setup.plan.metrics;
+    let shared = |m: &&MetricSpec| matches!(m.source, MetricSource::Wall | MetricSource::Counter(_));
+    if let Some(metric) = metrics.iter().find(shared) {
+        return Err(Error::new(format!("`{}` of two programs that run at once cannot be told apart", metric.name))
+            .next("judge by CPU time: --metric cpu"));
+    }
+    let workload = &setup.workload;
+    if workload.set_up.is_some() || workload.warm_up.is_some() || workload.tear_down.is_some() {
+        return Err(Error::new("a workload with a server cannot run for both programs at once")
+            .next("leave --together out"));
     }
     Ok(())
 }
@@ -242,6 +269,7 @@ impl<'a> Course<'a> {
         BlockPlan {
             block: number,
             runs: self.runs,
+            together: self.setup.plan.together,
             with_shipped: layouts_vary && shipped_so_far < self.setup.plan.shipped_runs,
             cpu,
             expected_output: self.rehearsed.expected_output.as_deref(),
@@ -249,7 +277,7 @@ impl<'a> Course<'a> {
     }
 
     fn logs(&self) -> Vec<BlockLogs> {
-        metric_logs(&self.blocks, 0)
+        metric_logs(&self.blocks, &self.setup.plan, 0)
     }
 
     fn differences(&self) -> Vec<f64> {
@@ -316,7 +344,8 @@ impl<'a> Course<'a> {
         let layout = valid.iter().map(|b| b.layout_seconds + b.preparation_seconds).sum::<f64>() / n;
         let runs = valid.iter().flat_map(|b| &b.runs).filter(|r| !r.shipped);
         let (count, wall) = runs.fold((0u32, 0.0), |(c, w), r| (c + 1, w + r.wall_seconds));
-        (layout, 2.0 * wall / f64::from(count.max(1)))
+        let at_once = if self.setup.plan.together { 1.0 } else { 2.0 };
+        (layout, at_once * wall / f64::from(count.max(1)))
     }
 
     fn tell(&self, progress: &mut dyn Progress) {

@@ -91,13 +91,80 @@ impl Finished {
 /// # Errors
 /// The command cannot be started at all: not found, not executable, no process or memory file to be had.
 pub fn run(launch: &Launch) -> Result<Finished> {
-    let mut stdout = memory_file("afterlink-stdout")?;
-    let mut stderr = memory_file("afterlink-stderr")?;
+    Started::start(launch)?.finish(launch)
+}
+
+/// Runs two commands at the same time, the first one started first, to the end of both. Their wall times
+/// say nothing of either.
+///
+/// # Errors
+/// One of them cannot be started at all; nothing of the other is then left.
+pub fn run_both(launches: [&Launch; 2]) -> Result<[Finished; 2]> {
+    let first = Started::start(launches[0])?;
+    let second = Started::start(launches[1]).inspect_err(|_| reap(first.pid))?;
+    let ends = [first.finish(launches[0]), second.finish(launches[1])];
+    let [first, second] = ends;
+    Ok([first?, second?])
+}
+
+/// A command under way.
+struct Started {
+    pid: Pid,
+    began: Instant,
+    stdout: File,
+    stderr: File,
+}
+
+impl Started {
+    fn start(launch: &Launch) -> Result<Self> {
+        let stdout = memory_file("afterlink-stdout")?;
+        let stderr = memory_file("afterlink-stderr")?;
+        let mut command = command_of(launch);
+        command.stdout(duplicate(&stdout)?).stderr(duplicate(&stderr)?);
+        let began = Instant::now();
+        let child = start(&mut command, &launch.argv[0])?;
+        let pid = Pid::from_raw(child.id() as i32).expect("a started process has a positive number");
+        Ok(Self { pid, began, stdout, stderr })
+    }
+
+    fn finish(self, launch: &Launch) -> Result<Finished> {
+        let Self { pid, began, mut stdout, mut stderr } = self;
+        let waited = wait_for_end(pid, began, launch)?;
+        let wall_seconds = began.elapsed().as_secs_f64();
+        if !launch.keep_group || waited != Waited::Ended {
+            // The leader is a zombie or about to be killed: its number cannot belong to anyone else yet.
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+        let keep = launch.keep_group && waited == Waited::Ended;
+        let (status, usage) = if keep { peek(pid)? } else { collect(pid)? };
+        let ending = match waited {
+            Waited::TimedOut => Ending::TimedOut,
+            Waited::Interrupted => Ending::Interrupted,
+            Waited::Ended if libc::WIFEXITED(status) => Ending::Exit(libc::WEXITSTATUS(status)),
+            Waited::Ended => Ending::Signal(libc::WTERMSIG(status)),
+        };
+        let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 * 1e-6;
+        Ok(Finished {
+            ending,
+            wall_seconds,
+            user_seconds: seconds(usage.ru_utime),
+            system_seconds: seconds(usage.ru_stime),
+            max_rss_kib: usage.ru_maxrss as u64,
+            minor_faults: usage.ru_minflt as u64,
+            major_faults: usage.ru_majflt as u64,
+            involuntary_switches: usage.ru_nivcsw as u64,
+            stdout: read_back(&mut stdout)?,
+            stderr: read_back(&mut stderr)?,
+            group: keep.then_some(pid),
+        })
+    }
+}
+
+fn command_of(launch: &Launch) -> Command {
     let mut command = Command::new(&launch.argv[0]);
     command.args(&launch.argv[1..]);
     command.envs(launch.environment.iter().map(|(k, v)| (*k, v.as_str())));
     command.stdin(Stdio::null());
-    command.stdout(duplicate(&stdout)?).stderr(duplicate(&stderr)?);
     command.process_group(0);
     if let Some(cpu) = launch.cpu {
         let mut set = CpuSet::new();
@@ -105,37 +172,7 @@ pub fn run(launch: &Launch) -> Result<Finished> {
         // SAFETY: between fork and exec only one system call is made, which allocates nothing and takes no lock.
         unsafe { command.pre_exec(move || sched_setaffinity(None, &set).map_err(Into::into)) };
     }
-    let started = Instant::now();
-    let child = start(&mut command, &launch.argv[0])?;
-    let pid = Pid::from_raw(child.id() as i32).expect("a started process has a positive number");
-    let waited = wait_for_end(pid, started, launch)?;
-    let wall_seconds = started.elapsed().as_secs_f64();
-    if !launch.keep_group || waited != Waited::Ended {
-        // The leader is a zombie or about to be killed: its number cannot belong to anyone else yet.
-        let _ = kill_process_group(pid, Signal::KILL);
-    }
-    let keep = launch.keep_group && waited == Waited::Ended;
-    let (status, usage) = if keep { peek(pid)? } else { collect(pid)? };
-    let ending = match waited {
-        Waited::TimedOut => Ending::TimedOut,
-        Waited::Interrupted => Ending::Interrupted,
-        Waited::Ended if libc::WIFEXITED(status) => Ending::Exit(libc::WEXITSTATUS(status)),
-        Waited::Ended => Ending::Signal(libc::WTERMSIG(status)),
-    };
-    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 * 1e-6;
-    Ok(Finished {
-        ending,
-        wall_seconds,
-        user_seconds: seconds(usage.ru_utime),
-        system_seconds: seconds(usage.ru_stime),
-        max_rss_kib: usage.ru_maxrss as u64,
-        minor_faults: usage.ru_minflt as u64,
-        major_faults: usage.ru_majflt as u64,
-        involuntary_switches: usage.ru_nivcsw as u64,
-        stdout: read_back(&mut stdout)?,
-        stderr: read_back(&mut stderr)?,
-        group: keep.then_some(pid),
-    })
+    command
 }
 
 fn memory_file(name: &str) -> Result<File> {

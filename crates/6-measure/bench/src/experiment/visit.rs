@@ -9,7 +9,7 @@ use afterlink_core::Result;
 use sha1::{Digest, Sha1};
 
 use super::counters::Counters;
-use super::process::{Ending, Finished, Launch, run};
+use super::process::{Ending, Finished, Launch, run, run_both};
 use crate::metric::{MetricSource, MetricSpec, printed_value};
 use crate::record::{Failure, RunRecord, Side, Workload};
 
@@ -93,7 +93,32 @@ impl Stage<'_> {
         let started = self.now();
         let counters = if counted { Counters::open(&names) } else { Counters::default() };
         let done = run(&launch)?;
-        let mut counts = counters.read().into_iter();
+        self.record(done, actor, padding, started, counters.read())
+    }
+
+    /// Both files of a pair at the same time. Counters are not read.
+    ///
+    /// # Errors
+    /// A command cannot be started.
+    pub fn perform_both(&self, actors: [Actor; 2], padding: u32) -> Result<[Performance; 2]> {
+        let launches = actors.map(|actor| self.launch(&self.workload.argv, actor, padding));
+        let started = self.now();
+        let [first, second] = run_both([&launches[0], &launches[1]])?;
+        Ok([
+            self.record(first, actors[0], padding, started, Vec::new())?,
+            self.record(second, actors[1], padding, started, Vec::new())?,
+        ])
+    }
+
+    fn record(
+        &self,
+        done: Finished,
+        actor: Actor,
+        padding: u32,
+        started: f64,
+        counts: Vec<Option<f64>>,
+    ) -> Result<Performance> {
+        let mut counts = counts.into_iter();
         let (stdout, stderr) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
         let mut values = Vec::with_capacity(self.metrics.len());
         for metric in self.metrics {

@@ -129,7 +129,7 @@ mod tests {
                     let own = layout * standard_normal(&mut rng);
                     (0..4).map(|_| level + own + run * standard_normal(&mut rng)).collect()
                 };
-                BlockLogs { seconds: i as f64, a: side(), b: side() }
+                BlockLogs { seconds: i as f64, a: side(), b: side(), paired: false }
             })
             .collect()
     }
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn single_runs_and_constants_have_no_components() {
         let blocks: Vec<BlockLogs> =
-            (0..9).map(|i| BlockLogs { seconds: f64::from(i), a: vec![1.0], b: vec![2.0] }).collect();
+            (0..9).map(|i| BlockLogs { seconds: f64::from(i), a: vec![1.0], b: vec![2.0], paired: false }).collect();
         let c = components(&blocks, true);
         assert_eq!((c.a.run_sd, c.a.layout_sd, c.layout_share), (None, 0.0, 0.0));
     }

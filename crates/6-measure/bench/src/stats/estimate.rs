@@ -22,12 +22,22 @@ pub struct BlockLogs {
     pub seconds: f64,
     pub a: Vec<f64>,
     pub b: Vec<f64>,
+    /// Whether the runs of equal index ran at the same time, so that what disturbed one disturbed both.
+    pub paired: bool,
 }
 
 impl BlockLogs {
     /// log(B) − log(A) of this block.
     pub fn difference(&self, inner: Inner) -> f64 {
+        if self.paired {
+            return reduce(&self.pair_differences(), Inner::Middle);
+        }
         reduce(&self.b, inner) - reduce(&self.a, inner)
+    }
+
+    /// log(B) − log(A) of each pair of runs.
+    pub fn pair_differences(&self) -> Vec<f64> {
+        self.a.iter().zip(&self.b).map(|(a, b)| b - a).collect()
     }
 }
 
@@ -165,7 +175,7 @@ mod tests {
         assert_eq!(reduce(&[1.0, 9.0, 2.0], Inner::Middle), 2.0);
         assert_eq!(reduce(&[1.0, 9.0, 2.0, 3.0], Inner::Middle), 2.5);
         assert_eq!(reduce(&[4.0, 9.0, 2.0], Inner::Min), 2.0);
-        let block = BlockLogs { seconds: 0.0, a: vec![1.0, 1.0], b: vec![1.5, 2.5] };
+        let block = BlockLogs { seconds: 0.0, a: vec![1.0, 1.0], b: vec![1.5, 2.5], paired: false };
         assert_eq!(block.difference(Inner::Middle), 1.0);
     }
 

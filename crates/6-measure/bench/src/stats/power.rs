@@ -75,10 +75,22 @@ pub fn runs_after_pilot(pilot: &[BlockLogs], inner: Inner, layout_cost: f64, pai
     let differences: Vec<f64> = pilot.iter().map(|b| b.difference(inner)).collect();
     let parts = components(pilot, true);
     let square = |sd: Option<f64>| sd.unwrap_or(0.0).powi(2);
-    let run_variance = square(parts.a.run_sd) + square(parts.b.run_sd);
+    let run_variance = if pilot.iter().all(|b| b.paired) {
+        pair_variance(pilot)
+    } else {
+        square(parts.a.run_sd) + square(parts.b.run_sd)
+    };
     let runs = pilot.iter().map(|b| b.a.len() as f64).sum::<f64>() / pilot.len().max(1) as f64;
     let layout_variance = (variance(&differences) - run_variance / runs).max(0.0);
     best_runs_per_layout(layout_cost, pair_cost, run_variance, layout_variance)
+}
+
+/// Of the difference of one pair of runs about its block's mean.
+fn pair_variance(blocks: &[BlockLogs]) -> f64 {
+    let differences: Vec<Vec<f64>> = blocks.iter().map(BlockLogs::pair_differences).collect();
+    let degrees = |d: &Vec<f64>| d.len().saturating_sub(1) as f64;
+    let squares: f64 = differences.iter().map(|d| variance(d) * degrees(d)).sum();
+    squares / differences.iter().map(degrees).sum::<f64>().max(1.0)
 }
 
 #[cfg(test)]

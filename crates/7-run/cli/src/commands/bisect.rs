@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Finds the fewest functions whose rewriting makes a command fail, and the pass.
+/// Finds the fewest functions whose rewriting makes a command fail, and the pass
 ///
 /// The command must pass (exit code 0) with the original program and fail with the optimized one. In the command, {}
 /// stands for the program under test; the variable AFTERLINK_BINARY holds its path too. It is run some twenty times for

@@ -16,6 +16,10 @@ pub struct MeasureArgs {
     /// Lay out the two programs independently of each other, not function by function at the same places.
     #[arg(long)]
     independent: bool,
+    /// Run the two programs of a pair at the same time on one CPU and judge by the CPU time that each one used: for a
+    /// machine with other jobs on it, which then meet both alike.
+    #[arg(long)]
+    together: bool,
     /// What to measure: wall, cpu, rss, counter:cycles, pattern:'tps = ([0-9.]+)' or json:/p99; with higher: before it
     /// if larger is better, and NAME= before all. The first is judged, further ones are shown.
     #[arg(long = "metric", value_name = "METRIC")]
@@ -99,6 +103,7 @@ impl MeasureArgs {
         Plan {
             layout: self.layout.into(),
             coupled: !self.independent && !calibration,
+            together: self.together,
             seed: self.seed,
             runs: self.runs.map_or(Runs::Auto, Runs::Fixed),
             margin: self.margin,
@@ -114,10 +119,11 @@ impl MeasureArgs {
         }
     }
 
-    /// The metrics asked for; wall and CPU time if none.
+    /// The metrics asked for; wall and CPU time if none, or only the latter where two programs share a CPU.
     pub fn metrics(&self) -> Result<Vec<MetricSpec>> {
         if self.metrics.is_empty() {
-            return Ok(vec![MetricSpec::wall(), MetricSpec::cpu()]);
+            let wall = (!self.together).then(MetricSpec::wall);
+            return Ok(wall.into_iter().chain([MetricSpec::cpu()]).collect());
         }
         self.metrics.iter().map(|m| MetricSpec::parse(m).map_err(|e| e.at("--metric"))).collect()
     }

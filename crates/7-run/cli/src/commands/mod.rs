@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod info;
 pub mod instrument;
 pub mod layout_options;
+pub mod manual;
 pub mod measure_options;
 pub mod optimize;
 pub mod profile;

@@ -7,6 +7,7 @@ fn source(changed: &str) -> [String; 2] {
     let first = format!(
         "#include <stdio.h>\n\
          #define F __attribute__((noinline))\n\
+         __attribute__((cold)) int rare(int);\n\
          F static int same(int x) {{ return x * 3 + 1; }}\n\
          F int alpha(int x) {{ return same(x) ^ 5; }}\n\
          F int beta(int x) {{ {changed} return x - 7; }}\n\
@@ -17,15 +18,25 @@ fn source(changed: &str) -> [String; 2] {
     );
     let second = "#define F __attribute__((noinline))\n\
                   F static int same(int x) { return x / 3 - 1; }\n\
-                  F int other(int x) { return same(x + 2) + 4; }\n";
+                  F int other(int x) { return same(x + 2) + 4; }\n\
+                  F int rare(int x) { return x + 1; }\n";
     [first, second.to_owned()]
 }
 
 /// Compiles and links; the bytes of the program.
 fn build(changed: &str) -> Vec<u8> {
+    build_by(changed, "-O1")
+}
+
+/// A program with a function whose cold part gcc split off; GNU ld puts such parts before all other code.
+fn build_split() -> Vec<u8> {
+    build_by("if (x == 99) { x = rare(1) + rare(x); } x *= 3;", "-O2")
+}
+
+fn build_by(changed: &str, level: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a directory for the test");
     let mut command = Command::new("cc");
-    command.args(["-O1", "-fno-ipa-icf", "-Wl,--emit-relocs", "-o", "program"]).current_dir(&folder);
+    command.args([level, "-fno-ipa-icf", "-Wl,--emit-relocs", "-o", "program"]).current_dir(&folder);
     for (name, text) in ["first.c", "second.c"].into_iter().zip(source(changed)) {
         std::fs::write(folder.path().join(name), text).expect("the directory takes files");
         command.arg(name);
@@ -57,6 +68,21 @@ fn both_kinds_of_layout_are_proven() {
     for seed in 0..3 {
         for output in [relayout.shuffle(None, seed).unwrap(), relayout.jitter(seed).unwrap()] {
             assert!(check_pair(&input, &output, Check::Prove, &Silent).unwrap().unwrap() >= 7);
+        }
+    }
+}
+
+#[test]
+fn a_cold_part_in_front_of_its_function_is_proven_too() {
+    let input = build_split();
+    let image = Image::parse(&input).unwrap();
+    let address = |name: &str| image.symbols.iter().find(|s| s.name == name).expect("is there").address;
+    assert!(address("beta.cold") < address("beta"), "the linker changed; find another such program");
+    let relayout = Relayout::new(&input).unwrap();
+    // The gap between the sections and the first gap in the cold one differ from seed to seed.
+    for seed in 0..20 {
+        for output in [relayout.shuffle(None, seed).unwrap(), relayout.jitter(seed).unwrap()] {
+            check_pair(&input, &output, Check::Prove, &Silent).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         }
     }
 }
