@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Fuzzes one target for some seconds, from the checked-in seeds on: fuzz/fuzz.sh eh_frame 3600
 # Needs no nightly compiler: coverage is counted by LLVM's own pass, and safe code needs no address sanitizer.
-# FUZZ_BINARIES names a folder of fuzzers that are built already; fuzz/fuzz.sh build FOLDER fills it.
+# fuzz/fuzz.sh short: a minute of `whole`, beside it some seconds of each reader.
+# FUZZ_BINARIES names a folder below fuzz/ of fuzzers that are built already; fuzz/fuzz.sh build FOLDER fills it.
 set -euo pipefail
 cd "$(dirname "$0")"
 target=$1
@@ -13,18 +14,44 @@ build() {
  -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=1"
     host=$(rustc -vV | sed -n 's/host: //p')
     # With a target named, the flags are for the fuzzed code only and not for build scripts.
-    cargo build --quiet --release --target "$host" "${@/#/--bin=}"
+    nice -n 5 cargo build --quiet --release --target "$host" "${@/#/--bin=}"
     binaries=target/$host/release
 }
 
-if [ "$target" = build ]; then
+# build_into FOLDER
+build_into() {
     build "${targets[@]}"
-    mkdir -p "$2"
+    mkdir -p "$1"
     for target in "${targets[@]}"; do
-        cp --remove-destination "$binaries/$target" "$2/$target"
+        cp --remove-destination "$binaries/$target" "$1/$target"
     done
+}
+
+# quietly TARGET SECONDS: shows what was printed only if something was found.
+quietly() {
+    ./fuzz.sh "$@" -verbosity=0 >"target/short/$1.log" 2>&1 && return
+    cat "target/short/$1.log"
+    echo "fuzz: $1 failed; see artifacts/$1" >&2
+    return 1
+}
+
+case $target in
+build)
+    build_into "$2"
     exit
-fi
+    ;;
+short)
+    build_into target/short
+    export FUZZ_BINARIES=target/short
+    quietly whole 60 &
+    failed=0
+    for target in "${targets[@]:1}"; do
+        quietly "$target" 9 || failed=1
+    done
+    wait $! || failed=1
+    exit $failed
+    ;;
+esac
 
 seconds=${2:-60}
 shift $(($# < 2 ? $# : 2))

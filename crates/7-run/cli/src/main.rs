@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     match run(cli.command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("afterlink: error: {error}");
+            commands::complain(&error);
             ExitCode::FAILURE
         }
     }

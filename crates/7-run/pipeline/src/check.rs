@@ -48,5 +48,5 @@ pub fn check_pair(
         None => format!("{unproven} functions"),
     };
     Err(Error::new(format!("the output could not be proven, nothing was written; {what}"))
-    .next("leave them out with --skip-functions, and report this as a fault of afterlink"))
+        .next("leave them out with --skip-functions, and report this as a fault of afterlink"))
 }

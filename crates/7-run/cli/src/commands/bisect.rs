@@ -47,7 +47,7 @@ impl Bisect {
     pub fn run(self) -> Result<ExitCode> {
         let options = self.layout.options()?;
         let input = files::read(&self.binary)?;
-        let profiles = self.profiles.iter().map(|p| files::read_profile(p)).collect::<Result<Vec<_>>>()?;
+        let profiles = files::read_profiles(&self.profiles)?;
         let workload = Workload::new(self.command)?;
         let limit = self.timeout.map(Duration::try_from_secs_f64).transpose().map_err(|_| {
             Error::new("no time that a run may take").at("--timeout").next("give seconds, such as 2.5")
@@ -120,8 +120,4 @@ impl Scratch {
                     .next("free some space")
             })
     }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {}
 }

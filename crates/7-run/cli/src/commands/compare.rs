@@ -62,7 +62,7 @@ impl Compare {
     pub fn run(self) -> Result<ExitCode> {
         // An error must not look like the verdict "slower".
         Ok(self.judge().unwrap_or_else(|error| {
-            eprintln!("afterlink: error: {error}");
+            commands::complain(&error);
             ExitCode::from(FAILED)
         }))
     }
