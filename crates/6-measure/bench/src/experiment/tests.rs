@@ -197,7 +197,7 @@ fn a_failing_run_drops_its_block() {
 fn different_output_is_refused_unless_allowed() {
     let error = bench("echo one", "echo two").run().unwrap_err().to_string();
     assert!(error.contains("A and B print different output") && error.contains("`one` and `two`"), "{error}");
-    assert!(error.contains("--output ignore"), "{error}");
+    assert!(error.contains("--ignore-output"), "{error}");
     let mut allowed = bench("echo one", "echo two");
     allowed.setup.plan.output = OutputCheck::Ignore;
     assert!(!allowed.run().unwrap().rehearsal.output_checked);
