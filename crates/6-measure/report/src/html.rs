@@ -167,7 +167,7 @@ fn figures(record: &ExperimentRecord, analysis: &Analysis) -> String {
         )
     } else {
         (
-            "Each dot is one block: one fresh layout of A and of B, run in turns. Dots left of zero: B needs less.",
+            "Each dot is one block: one fresh layout of A and of B. Dots left of zero: B needs less.",
             "Each dot is the same program with its code at other addresses. The diamond is the file as it was \
              handed over: one draw from this distribution.",
         )
