@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests (--all: every one). Installs first what they need beyond Rust and gcc (Debian 12, with its security updates).
+# Runs every test. Installs first what they need beyond Rust and gcc (Debian 12, with its security updates).
 # Arguments go to cargo: ./test.sh -p afterlink-testkit --test cases -- jump_table
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -25,14 +25,7 @@ if [ ${#missing[@]} -gt 0 ]; then
     DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-# Every test there is: all cases in all builds, every tool on every output. Takes long on two cores.
-if [ "${1:-}" = --all ]; then
-    exec cargo test --workspace --no-fail-fast
-fi
 if [ $# -gt 0 ]; then
-    exec cargo test "$@"
+    exec cargo test --release "$@"
 fi
-# The default: the crates' own tests, and the folders' rule.
-tested=(core isa frames image profile ingest weigh program layout passes elf emit verify report)
-cargo test --no-fail-fast --lib "${tested[@]/#/-pafterlink-}"
-cargo test -p afterlink-cli --test folders
+exec cargo test --release --workspace --no-fail-fast

@@ -1,23 +1,69 @@
 #!/usr/bin/env bash
 # Fuzzes one target for some seconds, from the checked-in seeds on: fuzz/fuzz.sh eh_frame 3600
 # Needs no nightly compiler: coverage is counted by LLVM's own pass, and safe code needs no address sanitizer.
+# fuzz/fuzz.sh short: a minute of `whole`, beside it some seconds of each reader.
+# FUZZ_BINARIES names a folder below fuzz/ of fuzzers that are built already; fuzz/fuzz.sh build FOLDER fills it.
 set -euo pipefail
 cd "$(dirname "$0")"
 target=$1
-seconds=${2:-60}
-shift $(($# < 2 ? $# : 2))
+targets=(whole image eh_frame fdata counter_file address_map eh_frame_hdr notes)
 
-export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+build() {
+    export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
  -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=1"
-host=$(rustc -vV | sed -n 's/host: //p')
-# With a target named, the flags are for the fuzzed code only and not for build scripts.
-cargo build --quiet --release --target "$host" --bin "$target"
-seeds=$target
-[ "$target" = whole ] && seeds=image
+    host=$(rustc -vV | sed -n 's/host: //p')
+    # With a target named, the flags are for the fuzzed code only and not for build scripts.
+    nice -n 5 cargo build --quiet --release --target "$host" "${@/#/--bin=}"
+    binaries=target/$host/release
+}
+
+# build_into FOLDER
+build_into() {
+    build "${targets[@]}"
+    mkdir -p "$1"
+    for target in "${targets[@]}"; do
+        cp --remove-destination "$binaries/$target" "$1/$target"
+    done
+}
+
+# quietly TARGET SECONDS: shows what was printed only if something was found.
+quietly() {
+    ./fuzz.sh "$@" -verbosity=0 >"target/short/$1.log" 2>&1 && return
+    cat "target/short/$1.log"
+    echo "fuzz: $1 failed; see artifacts/$1" >&2
+    return 1
+}
+
+case $target in
+build)
+    build_into "$2"
+    exit
+    ;;
+short)
+    build_into target/short
+    export FUZZ_BINARIES=target/short
+    quietly whole 60 &
+    failed=0
+    for target in "${targets[@]:1}"; do
+        quietly "$target" 9 || failed=1
+    done
+    wait $! || failed=1
+    exit $failed
+    ;;
+esac
+
+seconds=${2:-60}
+shift $(($# < 2 ? $# : 2))
+binaries=${FUZZ_BINARIES:-}
+[ -n "$binaries" ] || build "$target"
+seeds=$target options=()
+# Few changes at a time, so that many inputs still are programs.
+[ "$target" = whole ] && seeds=image && options=(-mutate_depth=2 -cross_over=0)
 mkdir -p "corpus/$target" "artifacts/$target"
-# Memory: libFuzzer ends a run that takes more than a gigabyte in all, or 256 MiB at once, or half a minute.
+# Time: a run of more than ten seconds is a fault. Memory is held to the input's size by the targets themselves; what
+# libFuzzer adds is for what they don't see.
 # One thread: the order of coverage must not depend on the scheduler.
-RAYON_NUM_THREADS=1 exec "target/$host/release/$target" "corpus/$target" "../tests/hostile/seeds/$seeds" \
+RAYON_NUM_THREADS=1 exec "$binaries/$target" "corpus/$target" "../tests/hostile/seeds/$seeds" \
     -artifact_prefix="artifacts/$target/" -max_total_time="$seconds" -max_len=65536 \
-    -rss_limit_mb=1024 -malloc_limit_mb=256 -timeout=30 -print_final_stats=1 "$@"
+    -rss_limit_mb=1024 -malloc_limit_mb=256 -timeout=10 -print_final_stats=1 "${options[@]}" "$@"

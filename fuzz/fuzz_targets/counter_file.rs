@@ -1,3 +1,4 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| afterlink_hostile::readers::counter_file(bytes));
+// A million records of indirect jumps are free, and are copied once.
+afterlink_fuzz::reader!(afterlink_hostile::readers::counter_file, 128 << 20);

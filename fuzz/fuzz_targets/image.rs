@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| afterlink_hostile::readers::image(bytes));
+afterlink_fuzz::reader!(afterlink_hostile::readers::image);

@@ -79,12 +79,12 @@ make_counts_directory() {
 #   plain          the linker's own output
 #   input          every function moved, order kept; here and in the next two, the old code is overwritten with traps
 #   reverse        every function moved, blocks and functions reversed
-#   random         every function moved, blocks and functions in the random order of SEED
+#   random         every function moved, blocks and functions in the random order of SEED, a random half of each split off
 #   instrumented   counting
 #   optimized      by the profile of both workloads
 # Returns non-zero, having shown why, if a tool fails.
 make_server() {
-    local mode=$1 seed=${2:-} name=$1${2:+-$2} out lookups_profile pgbench_profile report
+    local mode=$1 seed=${2:-} name=$1${2:+-$2} split=none out lookups_profile pgbench_profile report
     out=$servers/$name/postgres
     report=$servers/$name/report.json
     mkdir -p "$servers/$name"
@@ -97,7 +97,8 @@ make_server() {
             { cat "$logs/$name.log" >&2; return 1; }
         ;;
     input | reverse | random)
-        run_optimize "$name" --scope all --split none --trap-old-code --report "$report" \
+        [ "$mode" != random ] || split=random
+        run_optimize "$name" --scope all --split "$split" --trap-old-code --report "$report" \
             "--order-blocks=$mode" "--order-functions=$mode" ${seed:+--seed "$seed"} || return 1
         ;;
     optimized)

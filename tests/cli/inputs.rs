@@ -132,6 +132,37 @@ fn what_can_not_be_read() {
     assert_refused(&sandbox, &file.join("below-a-file"), &[]);
 }
 
+/// Without permission: only root can become somebody else to try it, and for root nothing is forbidden.
+#[test]
+fn what_is_forbidden() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::default();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--clear-groups"]).arg(afterlink_testkit::tool::afterlink());
+        sandbox.run(command.args(arguments))
+    };
+    let allow = |name: &str, mode| {
+        fs::set_permissions(sandbox.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    sandbox.put("readable", &program());
+    sandbox.put("secret", &program());
+    allow(".", 0o755);
+    allow("secret", 0o600);
+    if run(&["--version"]).exit != 0 {
+        eprintln!("not tried: this user can't become another, or that one can't run the command");
+        return;
+    }
+    let before = sandbox.files();
+    let secret = run(&["optimize", "secret", "--scope", "all", "-o", "out"]);
+    assert_clear_error(&secret, &["secret", "permission denied", "readable for you"]);
+    let out = run(&["optimize", "readable", "--scope", "all", "-o", "out"]);
+    assert_clear_error(&out, &["out", "permission denied", "directory that you may write to"]);
+    let counters = run(&["profile", "convert", "secret", "-o", "out"]);
+    assert_clear_error(&counters, &["secret", "permission denied"]);
+    assert_eq!(sandbox.files(), before);
+}
+
 /// An error of the command line is told by another exit code.
 #[test]
 fn wrong_arguments() {

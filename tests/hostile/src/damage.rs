@@ -52,6 +52,19 @@ impl Kind {
         Self::Shift,
     ];
 
+    /// Kinds of damage that a file can have and still be rewritten.
+    pub const DEEP: [Self; 9] = [
+        Self::Symbols,
+        Self::DynamicSymbols,
+        Self::KeptRelocations,
+        Self::StartUpRelocations,
+        Self::EhFrame,
+        Self::DynamicSection,
+        Self::Code,
+        Self::Code,
+        Self::Data,
+    ];
+
     /// Whether damage of this kind leaves everything that the kernel, the dynamic linker and the processor look at as it
     /// was, so that the damaged program still runs as the whole one does.
     ///
@@ -77,7 +90,12 @@ impl Victim {
     /// # Panics
     /// If it can't be read.
     pub fn new(bytes: Vec<u8>) -> Self {
-        let image = Image::parse(&bytes).expect("the program is whole");
+        Self::of(bytes).expect("the program is whole")
+    }
+
+    /// The same of a program that may be damaged already; `None` if it can't be read.
+    pub fn of(bytes: Vec<u8>) -> Option<Self> {
+        let image = Image::parse(&bytes).ok()?;
         let mut places = vec![
             (Kind::FileHeader, 0, 64, 1),
             (Kind::ProgramHeaders, image.program_headers.get() as usize, 56 * image.segments.len(), 56),
@@ -95,7 +113,24 @@ impl Victim {
         numbers.extend(image.symbols.iter().map(|s| s.address.get()));
         numbers.sort_unstable();
         numbers.dedup();
-        Self { bytes, places, numbers }
+        Some(Self { bytes, places, numbers })
+    }
+
+    /// The program with one more fault, mostly of the kinds that are not found until code is looked at; and what may be
+    /// changed in any way without moving anything: the bytes of a part.
+    pub fn with_one_fault(&self, random: &mut Random) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        let kinds = if random.below(4) == 0 { &Kind::ALL[..] } else { &Kind::DEEP[..] };
+        self.harm(&mut bytes, *random.pick(kinds), random);
+        bytes
+    }
+
+    /// Where a part lies, or a run of it, that is not found to be damaged until code is looked at.
+    pub fn some_part(&self, random: &mut Random) -> std::ops::Range<usize> {
+        let deep: Vec<_> = self.places.iter().filter(|p| Kind::DEEP.contains(&p.0)).collect();
+        let Some(&&(_, start, size, _)) = deep.get(random.below(deep.len())) else { return 0..0 };
+        let from = start + random.below(size);
+        from..(from + 1 + random.below(64)).min(start + size).min(self.bytes.len()).max(from)
     }
 
     /// A damaged copy, with what was done to it; the same for the same seed.
@@ -174,11 +209,11 @@ impl Victim {
             0 => 0,
             1 => u64::MAX,
             2 | 3 => old.wrapping_add([1, 4, 8, u64::MAX, 16, 0x1000][random.below(6)]),
-            4 => random.next() % 64,
+            4 => random.number() % 64,
             5 => 1 << random.below(64),
             6 => old ^ 1 << random.below(8 * width),
             7 | 8 => random.pick(&self.numbers).wrapping_add([0, 0, 1, u64::MAX][random.below(4)]),
-            _ => random.next(),
+            _ => random.number(),
         };
         place.copy_from_slice(&value.to_le_bytes()[..width]);
     }

@@ -8,11 +8,11 @@ impl Random {
     pub fn new(seed: u64) -> Self {
         // Neighbouring seeds give unlike streams; the state must not be zero.
         let mut random = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        random.next();
+        random.number();
         random
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -21,7 +21,7 @@ impl Random {
 
     /// A number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
-        ((self.next() >> 16) % end.max(1) as u64) as usize
+        ((self.number() >> 16) % end.max(1) as u64) as usize
     }
 
     /// One of `items`, which must not be empty.

@@ -44,7 +44,7 @@ fn mutate(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
                 let run = &other[from..(from + 1 + random.below(64)).min(other.len())];
                 bytes.splice(at..at, run.iter().copied());
             }
-            _ => bytes.splice(at..at, [random.next() as u8]).for_each(drop),
+            _ => bytes.splice(at..at, [random.number() as u8]).for_each(drop),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use afterlink_hostile::whole::{Outcome, random_layout, run};
+use afterlink_hostile::job::random_layout;
+use afterlink_hostile::whole::{Outcome, run};
 use afterlink_image::{Image, elf};
 use afterlink_pipeline::{Silent, optimize};
 
@@ -171,6 +172,25 @@ fn code_that_names_a_place_out_of_reach() {
     assert!(matches!(run(&edit.bytes, 1), Outcome::Written { .. } | Outcome::Refused(_)));
     edit.put(at, &lea);
     assert!(matches!(run(&edit.bytes, 1), Outcome::Written { .. } | Outcome::Refused(_)));
+}
+
+/// A function that runs off its end stays, but a profile may still have counts of it.
+#[test]
+fn counts_of_a_function_that_was_not_built_to_its_end() {
+    let mut edit = Edit::new(PIE);
+    let name = edit.largest_function();
+    let (_, at) = edit.function(&name);
+    let size = edit.image().symbols.iter().find(|s| s.name == name).unwrap().size as usize;
+    // `cmp; jne` to the start, and on into the next function.
+    let end: [u8; 6] = [0x83, 0xf8, 0, 0x75, (4 - size as isize) as u8, 0x90];
+    edit.put(at, &vec![0x90; size]);
+    edit.put(at + size - 8, &[0x75, 3]);
+    edit.put(at + size - end.len(), &end);
+    assert_eq!(edit.refusal(&name), afterlink_core::Refusal::FallsThroughEnd);
+    let text = format!("0 [unknown] 0 1 {name} 0 0 7\n1 {name} {:x} 1 {name} 0 0 9\n", size - 8);
+    let profile = afterlink_profile::fdata::read(text.as_bytes()).unwrap();
+    let report = optimize(&edit.bytes, vec![profile], &random_layout(1), &Silent).unwrap().report;
+    assert_eq!(report.refused.iter().flat_map(|r| &r.functions).find(|f| f.name == name).unwrap().name, name);
 }
 
 /// Unwind rows that only start at multiples of four bytes can't follow moved code.

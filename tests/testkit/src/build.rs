@@ -109,7 +109,14 @@ pub fn build(case: &Case, variant: &Variant) -> Result<Build, String> {
     if build.program.exists() {
         return Ok(build);
     }
-    fs::create_dir_all(&build.folder).map_err(|e| format!("{}: {e}", build.folder.display()))?;
+    let say = |e: std::io::Error| format!("{}: {e}", build.folder.display());
+    fs::create_dir_all(&build.folder).map_err(say)?;
+    // Several tests, in several processes, may want the same program; the first one builds it.
+    let lock = fs::File::create(build.folder.join("lock")).map_err(say)?;
+    lock.lock().map_err(say)?;
+    if build.program.exists() {
+        return Ok(build);
+    }
     let compiler = command(&variant.compiler);
     for source in &sources {
         let mut command = Command::new(compiler);

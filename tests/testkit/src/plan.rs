@@ -11,8 +11,10 @@
 //! max-growth = 16384                   # bytes that an output may be larger than its input
 //! [refused]                            # functions that must stay, and the reasons of which one must be reported
 //! name = ["data-in-code"]
-//! [calls]                              # how often the profile must say that a function was called
-//! name = 50
+//! [not-instrumented]                   # variants, by name, that can't be instrumented, and words of the error
+//! gcc-O2-static = "no room"
+//! [calls]                              # how often the profile must say that a function was called; one of
+//! name = 50                            # `either` that stays has no counters: never
 //! ```
 
 use std::collections::BTreeMap;
@@ -46,6 +48,8 @@ pub struct Plan {
     pub max_growth: Option<u64>,
     #[serde(default)]
     pub refused: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    pub not_instrumented: BTreeMap<String, String>,
     #[serde(default)]
     pub calls: BTreeMap<String, u64>,
 }

@@ -114,7 +114,12 @@ fn decode(bytes: &[u8]) -> Option<AddressMap> {
             for _ in 0..r.unsigned()? {
                 output_offset = output_offset.checked_add(u32::try_from(r.unsigned()?).ok()?)?;
                 let (mut address, mut input_size) = (None, 0);
-                if r.unsigned()? == 1 {
+                let is_input = match r.unsigned()? {
+                    0 => false,
+                    1 => true,
+                    _ => return None,
+                };
+                if is_input {
                     input = input.wrapping_add(r.signed()? as u64);
                     address = Some(InputAddr(input));
                     input_size = u32::try_from(r.unsigned()?).ok()?;

@@ -71,7 +71,7 @@ pub fn eh_frame_hdr_size(functions: usize) -> u64 {
 /// [`eh_frame_hdr_size`].
 ///
 /// # Errors
-/// When a distance does not fit in 32 bits.
+/// When a distance does not fit in 32 bits, or something is said to stand inside the header.
 pub fn write_eh_frame_hdr(
     address: OutputAddr,
     eh_frame: OutputAddr,
@@ -96,6 +96,12 @@ pub fn write_eh_frame_hdr(
 }
 
 fn distance(target: OutputAddr, base: OutputAddr) -> Result<[u8; 4]> {
+    // To every reader a distance of zero is a pointer to nothing.
+    if target == base {
+        return Err(Error::new(format!("{target:#x} is inside the header itself"))
+            .at(SECTION)
+            .next("link the program again"));
+    }
     let distance = i32::try_from(target.since(base) as i64).map_err(|_| {
         Error::new(format!("{target:#x} is more than 2 GiB away from {base:#x}"))
             .at(SECTION)
@@ -122,6 +128,14 @@ mod tests {
         assert_eq!(read.eh_frame, InputAddr(0x5000));
         let pairs = [(InputAddr(0x1000), InputAddr(0x5018)), (InputAddr(0x2000), InputAddr(0x5040))];
         assert_eq!(read.table, pairs);
+    }
+
+    #[test]
+    fn nothing_stands_inside_the_header() {
+        let here = OutputAddr(0x4000);
+        assert!(write_eh_frame_hdr(here, OutputAddr(0x4004), &[]).is_err());
+        assert!(write_eh_frame_hdr(here, OutputAddr(0x5000), &[(here, OutputAddr(0x5010))]).is_err());
+        assert!(write_eh_frame_hdr(here, OutputAddr(0x5000), &[]).is_ok());
     }
 
     #[test]

@@ -38,8 +38,24 @@ pub(crate) fn build<'a>(
         if function.references.is_empty() && function.terminator_references.is_empty() {
             function.blocks = IdVec::new();
         }
+        end_at_gaps(&mut function);
     }
     function
+}
+
+/// Profiles are held against refused functions too: no block goes on to one that could not be built.
+fn end_at_gaps(function: &mut Function) {
+    let blocks = &function.blocks;
+    let is_gap = |block: &Block| match block.terminator {
+        Terminator::FallThrough(next)
+        | Terminator::Branch { next, .. }
+        | Terminator::ShortBranch { next, .. } => {
+            blocks.get(next).is_none_or(|next| next.input != block.input + u64::from(block.size))
+        }
+        _ => false,
+    };
+    let gaps: Vec<BlockId> = blocks.iter().filter(|(_, block)| is_gap(block)).map(|(id, _)| id).collect();
+    gaps.into_iter().for_each(|id| function.blocks[id].terminator = Terminator::Stop);
 }
 
 struct Builder<'b, 'i, 'a> {

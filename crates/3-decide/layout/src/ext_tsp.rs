@@ -13,11 +13,13 @@
 //! Three things differ from that library in how, not in what: scores are integers, so that ties
 //! are true ties; all cuts of a chain are scored together (the loss of a cut is a prefix sum over
 //! the jumps that it crosses); and a merge is only evaluated when an upper bound of its gain
-//! reaches the top of the queue. One thing differs in what: if the blocks in input order with
-//! the never executed ones moved to the end score higher than the result, they are the result.
+//! reaches the top of the queue. Two things differ in what: a few blocks are also ordered by their best
+//! fall-throughs exactly, and all blocks as in the input with the never executed ones at the end; the
+//! order with the highest score is the result.
 
 mod chains;
 mod cuts;
+mod exact;
 mod jumps;
 mod merge;
 #[cfg(test)]
@@ -81,11 +83,14 @@ pub fn order_blocks(graph: &FlowGraph, params: &ExtTspParams) -> Vec<u32> {
     glue_forced_pairs(&flow, &mut chains);
     merge_by_gain(&flow, params, &mut chains);
     glue_along_edges(&flow, &mut chains);
-    let order = chains.concatenate();
-
+    let merged = chains.concatenate();
     let (executed, never) = crate::split::partition(&input, |block| flow.counts[block as usize] > 0);
+    let exact = exact::best_fall_throughs(&flow, &executed).map(|best| [&best[..], &never].concat());
     let kept = [executed, never].concat();
-    if flow.score(&kept) > flow.score(&order) { kept } else { order }
+    // Of equal ones the first.
+    let better =
+        |best: Vec<u32>, other: Vec<u32>| if flow.score(&other) > flow.score(&best) { other } else { best };
+    exact.into_iter().chain([kept]).fold(merged, better)
 }
 
 /// The extended travelling-salesman score of `order`, in executions: the sum over all edges of

@@ -1,7 +1,7 @@
 //! What a layout does while the program runs, counted by the profile: the figures by which layouts are
 //! compared before anything is run.
 
-use afterlink_program::{BlockId, Placement, Program, Target, Terminator};
+use afterlink_program::{BlockId, FuncId, Placement, Program, Target, Terminator};
 use afterlink_weigh::Weights;
 
 /// Events during the profiled run, under one layout. Only functions that the placement holds count.
@@ -15,7 +15,7 @@ pub struct DynoStats {
     pub unconditional: u64,
     /// Taken conditional and unconditional ones together.
     pub taken_branches: u64,
-    /// Direct calls, tail calls among them.
+    /// Direct calls, tail calls among them, conditional ones too.
     pub calls: u64,
 }
 
@@ -32,13 +32,10 @@ pub fn after(program: &Program, weights: &Weights, placement: &Placement) -> Dyn
     stats
 }
 
-/// Counts for the same functions as the input lays them out.
-pub fn before(program: &Program, weights: &Weights, placement: &Placement) -> DynoStats {
+/// Counts for the functions that are to move, as the input lays them out.
+pub fn before(program: &Program, weights: &Weights, moved: &[FuncId]) -> DynoStats {
     let mut stats = DynoStats::default();
-    let mut functions: Vec<_> = placement.fragments.iter().map(|f| f.function).collect();
-    functions.sort_unstable();
-    functions.dedup();
-    for id in functions {
+    for &id in moved {
         let function = &program.functions[id];
         for block in function.blocks.ids().take(function.input_blocks as usize) {
             let next = BlockId(block.0 + 1);
@@ -53,7 +50,7 @@ pub fn before(program: &Program, weights: &Weights, placement: &Placement) -> Dy
 fn add(
     program: &Program,
     weights: &Weights,
-    id: afterlink_program::FuncId,
+    id: FuncId,
     block: BlockId,
     behind: Option<BlockId>,
     stats: &mut DynoStats,
@@ -80,7 +77,10 @@ fn add(
             let jumps = match taken {
                 Target::Block(to) if to == next => 0,
                 Target::Block(to) => edge(to),
-                Target::Code(_) => count.saturating_sub(on),
+                Target::Code(_) => {
+                    stats.calls += count.saturating_sub(on);
+                    0
+                }
             };
             let (taken_count, not_taken) =
                 if goes_on(taken) && !goes_on(Target::Block(next)) { (on, jumps) } else { (jumps, on) };

@@ -1,9 +1,10 @@
 //! Program and weights in, [`Placement`] out: decides what moves and in which order. No address is given out
-//! here and no block is changed.
+//! here, and no block is changed but in how it branches ([`branches`]).
 //!
-//! The passes are those of [`place`], in that order; each has a file of its own.
+//! The passes are that one and those of [`place`], in that order; each has a file of its own.
 
 mod block_order;
+pub mod branches;
 pub mod dyno_stats;
 mod function_order;
 mod scope;
@@ -53,9 +54,14 @@ impl Default for LayoutOptions {
     }
 }
 
+/// The functions that are to move, in input order.
+pub fn moved(program: &Program, weights: &Weights, options: &LayoutOptions) -> Vec<FuncId> {
+    scope::select(program, weights, options)
+}
+
 /// Decides the order of everything that moves.
 pub fn place(program: &Program, weights: &Weights, options: &LayoutOptions) -> Placement {
-    let moved: Vec<FuncId> = scope::select(program, weights, options);
+    let moved = moved(program, weights, options);
     let orders = block_order::order(program, weights, &moved, options);
     let parts = splitting::split(program, weights, &moved, orders, options);
     function_order::arrange(program, weights, parts, options)

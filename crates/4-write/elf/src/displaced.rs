@@ -50,8 +50,8 @@ impl Displaced {
     }
 }
 
-/// Where the sections that have to give way will stand when the other new sections end at `sections_end`. A
-/// reference to them from code or data has to follow; usual programs have none.
+/// Where the sections that have to give way will stand when the other new sections end at `sections_end`, and no
+/// counters need a segment of their own. A reference to them from code or data has to follow; usual programs have none.
 ///
 /// # Errors
 /// If the program header table cannot grow.
@@ -60,7 +60,7 @@ pub fn displaced(
     with_frame_header: bool,
     sections_end: OutputAddr,
 ) -> Result<Option<Displaced>> {
-    let room = make_room(image, Needs { segment: true, frame_header: with_frame_header })?;
+    let room = make_room(image, Needs { segment: true, counters: false, frame_header: with_frame_header })?;
     Ok(room.vacated.map(|v| v.place(sections_end)))
 }
 
@@ -68,6 +68,8 @@ pub fn displaced(
 #[derive(Clone, Copy)]
 pub(crate) struct Needs {
     pub segment: bool,
+    /// A segment for counters alone.
+    pub counters: bool,
     pub frame_header: bool,
 }
 
@@ -103,7 +105,8 @@ impl Vacated {
 pub(crate) fn make_room(image: &Image<'_>, needs: Needs) -> Result<Room> {
     let mut headers = program_headers(image);
     let has_frame_header = headers.iter().any(|h| h.p_type.get(LE) == elf::PT_GNU_EH_FRAME);
-    let added = u64::from(needs.segment) + u64::from(needs.frame_header && !has_frame_header);
+    let frame_header = needs.frame_header && !has_frame_header;
+    let added = [needs.segment, needs.counters, frame_header].map(u64::from).iter().sum::<u64>();
     let table_end = |headers: &[ProgramHeader]| {
         image.program_headers.get().saturating_add((headers.len() as u64 + added) * HEADER_SIZE)
     };

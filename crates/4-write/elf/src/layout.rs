@@ -10,30 +10,23 @@ use afterlink_image::{Image, Section, SectionId, elf};
 /// `counter_bytes` of zero memory for counters (0 for none).
 ///
 /// # Errors
-/// If no address is left, or counters are asked for and there is no room for them (see [`counter_address`]).
+/// If no address is left.
 pub fn free_address(image: &Image<'_>, counter_bytes: u64) -> Result<OutputAddr> {
-    let start = if counter_bytes > 0 { counter_address(image)? } else { memory_end(image) };
-    let end = start.get().checked_add(counter_bytes).filter(|&end| end < (1 << 47) - PAGE);
+    let end = counter_address(image).get().checked_add(counter_bytes).filter(|&end| end < (1 << 47) - PAGE);
     let end = end.ok_or_else(|| Error::new("the address space has no room behind the program"))?;
     Ok(OutputAddr(end).align_up(PAGE))
 }
 
-/// Where the counters stand: the page behind the program's zero-initialised data.
-///
-/// # Errors
-/// If the program's last segment is not writable, so that it cannot be made longer for counters.
-pub fn counter_address(image: &Image<'_>) -> Result<OutputAddr> {
-    let last = image.segments.iter().rfind(|s| s.kind == elf::PT_LOAD.0);
-    if last.is_none_or(|s| s.flags & elf::PF_W.0 == 0) {
-        return Err(Error::new("the program's last segment is not writable: counters have no place")
-            .at("program headers")
-            .next("link with the data behind the code, as linkers do by default"));
-    }
-    Ok(memory_end(image))
+/// Where the counters stand: the page behind everything that is loaded.
+pub fn counter_address(image: &Image<'_>) -> OutputAddr {
+    OutputAddr(image.loaded_end().get()).align_up(PAGE)
 }
 
-fn memory_end(image: &Image<'_>) -> OutputAddr {
-    OutputAddr(image.loaded_end().get()).align_up(PAGE)
+/// Whether counters need a segment of their own: the program's last one is not writable, so that it cannot be made
+/// longer for them.
+pub(crate) fn counters_stand_apart(image: &Image<'_>) -> bool {
+    let last = image.segments.iter().rfind(|s| s.kind == elf::PT_LOAD.0);
+    last.is_none_or(|s| s.flags & elf::PF_W.0 == 0)
 }
 
 /// The file offset behind the last byte that is loaded or that a segment or loaded section covers.
@@ -93,6 +86,11 @@ impl FileLayout {
             return Err(Error::new("the new sections are empty").at(&first.name));
         }
         Ok(Self { kept_end, segment: Some(segment), displaced, growth, grown })
+    }
+
+    /// The file offset of a segment of counters; it has no bytes there.
+    pub fn counters_offset(&self) -> u64 {
+        self.kept_end.next_multiple_of(PAGE)
     }
 
     /// The file offset of an address in the new segment.

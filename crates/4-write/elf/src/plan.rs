@@ -1,7 +1,7 @@
 //! What is to be written: the plan that the writer is handed, and its checks.
 
 use crate::displaced::Needs;
-use crate::layout::{free_address, loaded_file_end};
+use crate::layout::{counters_stand_apart, free_address, loaded_file_end};
 use crate::{COUNTERS_SECTION, PAGE};
 use afterlink_core::{Error, OutputAddr, Result};
 use afterlink_image::{Image, SectionId, elf};
@@ -143,7 +143,11 @@ impl<'a> OutputPlan<'a> {
 
     /// The program headers that this plan adds.
     pub(crate) fn needs(&self) -> Needs {
-        Needs { segment: !self.sections.is_empty(), frame_header: self.frame_header.is_some() }
+        Needs {
+            segment: !self.sections.is_empty(),
+            counters: self.counter_bytes > 0 && counters_stand_apart(self.image),
+            frame_header: self.frame_header.is_some(),
+        }
     }
 
     pub(crate) fn check(&self) -> Result<()> {

@@ -6,7 +6,7 @@
 //! first section on, and stops at the first that stands further away. Relocations that the linker kept are dropped: they describe code that has moved.
 
 use crate::in_place::build_id_offset;
-use crate::layout::FileLayout;
+use crate::layout::{FileLayout, counters_stand_apart};
 use crate::symbols::SymbolBytes;
 use crate::{COUNTERS_SECTION, LE, OutputPlan, PAGE, SectionRef};
 use afterlink_core::{Error, OutputAddr, Result};
@@ -109,7 +109,7 @@ impl SectionTable {
                 self.add_left(section);
             }
         }
-        self.add_counters(plan);
+        self.add_counters(plan, layout);
         self.map.new = self.rows.len() as u16;
         self.map.new_count = plan.sections.len();
         for section in &plan.sections {
@@ -144,18 +144,21 @@ impl SectionTable {
         self.push(&format!("{}.input", section.name), left);
     }
 
-    fn add_counters(&mut self, plan: &OutputPlan<'_>) {
+    fn add_counters(&mut self, plan: &OutputPlan<'_>, layout: &FileLayout) {
         let load = plan.image.segments.iter().rfind(|s| s.kind == elf::PT_LOAD.0);
-        if let Some(load) = load.filter(|_| plan.counter_bytes > 0)
-            && let Ok(address) = crate::counter_address(plan.image)
-        {
-            let flags = elf::SHF_ALLOC.0 | elf::SHF_WRITE.0;
-            let size = plan.counter_bytes.next_multiple_of(PAGE);
-            let mut counters = header(elf::SHT_NOBITS.0, flags, address.get(), size, PAGE);
-            // No bytes stand there; eu-elflint finds the segment of such a section by its file offset.
-            counters.sh_offset.set(LE, load.offset.get() + (address.get() - load.address.get()));
-            self.map.counters = Some(self.push(COUNTERS_SECTION, counters) as u16);
-        }
+        let Some(load) = load.filter(|_| plan.counter_bytes > 0) else { return };
+        let address = crate::counter_address(plan.image).get();
+        let flags = elf::SHF_ALLOC.0 | elf::SHF_WRITE.0;
+        let size = plan.counter_bytes.next_multiple_of(PAGE);
+        let mut counters = header(elf::SHT_NOBITS.0, flags, address, size, PAGE);
+        // No bytes stand there; eu-elflint finds the segment of such a section by its file offset.
+        let offset = if counters_stand_apart(plan.image) {
+            layout.counters_offset()
+        } else {
+            load.offset.get() + (address - load.address.get())
+        };
+        counters.sh_offset.set(LE, offset);
+        self.map.counters = Some(self.push(COUNTERS_SECTION, counters) as u16);
     }
 
     fn add_kept(&mut self, plan: &OutputPlan<'_>) {

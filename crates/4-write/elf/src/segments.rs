@@ -1,7 +1,7 @@
 //! The output's program headers, from those of the input.
 
 use crate::displaced::{HEADER_SIZE, ProgramHeader, Room};
-use crate::layout::FileLayout;
+use crate::layout::{FileLayout, counters_stand_apart};
 use crate::{LE, OutputPlan, PAGE};
 use afterlink_core::{Error, Result};
 use afterlink_image::elf;
@@ -19,11 +19,20 @@ pub(crate) fn program_headers(
     let table = plan.image.program_headers.get();
     cover_table(&mut headers, table, room.table_end);
     let last_load = headers.iter().rposition(|h| h.p_type.get(LE) == elf::PT_LOAD);
-    let last_load = last_load.ok_or_else(|| Error::new("the file has no loaded segment"))?;
+    let mut last_load = last_load.ok_or_else(|| Error::new("the file has no loaded segment"))?;
     if plan.counter_bytes > 0 {
-        let end = crate::counter_address(plan.image)?.get() + plan.counter_bytes;
-        let header = &mut headers[last_load];
-        header.p_memsz.set(LE, end.next_multiple_of(PAGE) - header.p_vaddr.get(LE));
+        let start = crate::counter_address(plan.image).get();
+        let end = (start + plan.counter_bytes).next_multiple_of(PAGE);
+        if counters_stand_apart(plan.image) {
+            let flags = elf::PF_R | elf::PF_W;
+            let mut counters = header(elf::PT_LOAD, flags, layout.counters_offset(), start, 0, PAGE);
+            counters.p_memsz.set(LE, end - start);
+            last_load += 1;
+            headers.insert(last_load, counters);
+        } else {
+            let header = &mut headers[last_load];
+            header.p_memsz.set(LE, end - header.p_vaddr.get(LE));
+        }
     }
     if let Some(segment) = layout.segment {
         let flags = elf::PF_R | elf::PF_X;

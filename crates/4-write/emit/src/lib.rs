@@ -73,7 +73,7 @@ pub fn emit(
     let addresses = Addresses::assign(program, placement, &shapes, start);
     check_reach(image, program, &addresses)?;
 
-    let memory_at = if memory > 0 { afterlink_elf::counter_address(image)? } else { OutputAddr(0) };
+    let memory_at = if memory > 0 { afterlink_elf::counter_address(image) } else { OutputAddr(0) };
     let offset = options.runtime.as_ref().map_or(0, |r| r.counters_offset);
     let encoder = Encoder { image, program, addresses: &addresses, counters_at: memory_at + offset };
     let mut sections: Vec<NewSection> = [(Part::Hot, ".text.hot"), (Part::Cold, ".text.cold")]

@@ -121,28 +121,34 @@ fn runs(
             continue;
         }
         let here = counters_of(counters, id);
-        // A change at the end of the body holds for the jumps behind it, if there are any.
-        let written: u32 = here.iter().map(|c| counter_size(c.form)).sum();
-        let has_ending = end - start > block.body + written;
-        for (at, found) in rows_of_block(program, function, block, has_ending) {
-            let inserted: u32 = here.iter().filter(|c| c.offset < at).map(|c| counter_size(c.form)).sum();
+        let size_of = |counters: &[Counter]| counters.iter().map(|c| counter_size(c.form)).sum::<u32>();
+        let (inner, last) = here.split_at(here.partition_point(|c| c.offset < block.body));
+        for (at, found) in rows_of_body(function, block) {
+            let inserted = size_of(&inner[..inner.partition_point(|c| c.offset < at)]);
             runs.change(start + at + inserted, found);
+        }
+        // Counters behind the body have the row of what followed it, the jumps behind them that of where they lead.
+        let behind_body = start + block.body + size_of(inner);
+        let jumps = behind_body + size_of(last);
+        if !last.is_empty()
+            && let Some(row) = row_at(program, function, block, u64::from(block.body))
+        {
+            runs.change(behind_body, row);
+        }
+        if end > jumps
+            && let Some(row) = row_of_ending(program, function, block)
+        {
+            runs.change(jumps, row);
         }
         runs.extend_to(end);
     }
     runs.runs
 }
 
-/// The rows of a block by bytes from its start, and what holds for jumps that are written behind its body. `None`: no
-/// entry covers the code, as the assembler's author wanted (where a child process runs on another stack).
-fn rows_of_block(
-    program: &Program,
-    function: &Function,
-    block: &Block,
-    has_ending: bool,
-) -> Vec<(u32, Option<(FdeId, RowId)>)> {
-    // Counters may stand in a block without a body.
-    let limit = block.body.max(1);
+/// The rows of a block's body by bytes from its start. `None`: no entry covers the code, as the assembler's author
+/// wanted (where a child process runs on another stack).
+fn rows_of_body(function: &Function, block: &Block) -> Vec<(u32, Option<(FdeId, RowId)>)> {
+    let limit = block.body;
     let mut rows = Vec::new();
     let mut at = 0;
     while at < limit {
@@ -161,28 +167,38 @@ fn rows_of_block(
         rows.extend(later.map(|&(offset, row)| (at + (offset - from), Some((span.fde, row)))));
         at += end - from;
     }
-    if has_ending && let Some(row) = row_of_ending(program, function, block) {
-        rows.retain(|&(at, _)| at < block.body);
-        rows.push((block.body, row));
-    }
     rows
 }
 
-/// A branch has its own row; a jump that is added to where code simply went on has the row of what follows. Behind
-/// a function's last byte, where nothing follows, the last row goes on: `None`.
-fn row_of_ending(program: &Program, function: &Function, block: &Block) -> Option<Option<(FdeId, RowId)>> {
-    let behind = block.input + u64::from(block.size);
-    let goes_on = match block.terminator {
+/// Whether control simply goes on behind the block in the input.
+fn goes_on(block: &Block) -> bool {
+    match block.terminator {
         Terminator::FallThrough(_) => true,
-        Terminator::Jump(Target::Code(to)) => to == behind,
+        Terminator::Jump(Target::Code(to)) => to == block.input + u64::from(block.size),
         _ => false,
-    };
-    let ending = if goes_on { behind } else { block.input + u64::from(block.body) };
-    let row = |f: &Function| f.unwind_row_at(ending).map(|(span, row)| (span.fde, row));
-    if function.ranges.iter().any(|r| r.contains(ending)) {
+    }
+}
+
+/// A branch has its own row; a jump that is added to where code simply went on has the row of what follows.
+fn row_of_ending(program: &Program, function: &Function, block: &Block) -> Option<Option<(FdeId, RowId)>> {
+    let ending = if goes_on(block) { block.size } else { block.body };
+    row_at(program, function, block, u64::from(ending))
+}
+
+/// The row `offset` bytes behind the start of `block`, at its end or in front of its terminator. Behind a
+/// function's last byte, where nothing follows, the last row goes on: `None`.
+fn row_at(
+    program: &Program,
+    function: &Function,
+    block: &Block,
+    offset: u64,
+) -> Option<Option<(FdeId, RowId)>> {
+    let address = block.input + offset;
+    let row = |f: &Function| f.unwind_row_at(address).map(|(span, row)| (span.fde, row));
+    if function.ranges.iter().any(|r| r.contains(address)) {
         return Some(row(function));
     }
-    let next = program.function_at(ending).filter(|_| goes_on)?;
+    let next = program.function_at(address).filter(|_| goes_on(block))?;
     row(&program.functions[next]).map(Some)
 }
 

@@ -7,12 +7,13 @@
 //! | `mov counter(%rip),%r; lea 1(%r),%r; mov %r,counter(%rip)` | `%r` |
 //! | the second between `lea -128(%rsp),%rsp; push %r` and `pop %r; lea 128(%rsp),%rsp` | nothing |
 
+use crate::start_up;
 use afterlink_image::Image;
 
 /// The output's section of counters.
 pub(crate) const SECTION: &str = ".afterlink.counters";
 
-/// The region of counters.
+/// Where the counters are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counters {
     pub start: u64,
@@ -51,9 +52,19 @@ const STEP_DOWN: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0x80];
 const STEP_UP: [u8; 8] = [0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0];
 
 impl Counters {
+    /// The counters themselves, without the header and the description that will stand in front of them.
     pub fn find(output: &Image) -> Option<Self> {
+        let (start, end) = Self::memory(output)?;
+        let header = start_up::header(output)?;
+        let first = start.checked_add(header.counters_offset())?;
+        let end = first.checked_add(header.counter_count * 8).filter(|&last| last <= end)?;
+        Some(Self { start: first, end })
+    }
+
+    /// The whole memory that the counter file will be mapped over, as start and end.
+    pub fn memory(output: &Image) -> Option<(u64, u64)> {
         let section = &output.sections[output.section_named(SECTION)?];
-        Some(Self { start: section.address.get(), end: section.end().get() })
+        Some((section.address.get(), section.end().get()))
     }
 
     /// Bytes of counter code at `at` of the new segment, which starts at `base`.

@@ -62,10 +62,11 @@ fn step_input(code: &Code, at: u64) -> Option<u64> {
     }
 }
 
-/// Where control that arrives at an output address does something the first time.
-pub(crate) fn destination(places: &Places, mut at: u64) -> u64 {
+/// Where control that runs through added code, which fills these output addresses, leaves it for.
+pub(crate) fn behind_added(places: &Places, added: std::ops::Range<u64>) -> u64 {
+    let mut at = added.start;
     for _ in 0..STEPS {
-        match step_output(places, at) {
+        match step_output(places, at).filter(|_| added.contains(&at)) {
             Some((next, _)) => at = next,
             None => break,
         }

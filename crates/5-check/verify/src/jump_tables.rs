@@ -19,8 +19,8 @@ pub(crate) fn expect(check: &Check, layout: &Layout) -> Vec<Expected> {
         return Vec::new();
     }
     let bases = bases(check);
-    let words = check.references.relative_words.par_iter();
-    words.filter_map(|word| expect_word(check, layout, &bases, *word)).collect()
+    let words = (0..check.references.relative_words.len()).into_par_iter();
+    words.filter_map(|index| expect_word(check, layout, &bases, index)).collect()
 }
 
 /// Addresses outside code that instructions name, ascending.
@@ -69,25 +69,44 @@ pub(crate) fn targets(check: &Check, layout: &Layout) -> Vec<u64> {
     check.references.relative_words.iter().filter_map(target).collect()
 }
 
-fn expect_word(check: &Check, layout: &Layout, bases: &[u64], word: Field) -> Option<Expected> {
+fn expect_word(check: &Check, layout: &Layout, bases: &[u64], index: usize) -> Option<Expected> {
+    let words = &check.references.relative_words;
+    let word = words[index];
     let offset = layout.offset(word.address)?;
     let old = word_at(check.input.bytes, offset, word.size)?;
     let new = word_at(check.output.bytes, offset, word.size)?;
-    let mut rights = candidates(bases, word).filter_map(|base| {
-        let target = base.wrapping_add(old as u64);
-        let right = match check.place(target) {
-            Place::Moved(place) => place.wrapping_sub(base) as i64,
-            Place::Same if check.code.index_at(target).is_some() => old,
-            _ => return None,
-        };
-        (word.size == 8 || i32::try_from(right).is_ok()).then_some(right)
-    });
-    let first = rights.next()?;
-    // Where code names a place inside the table, a farther base is the right one.
-    let farther = rights.find(|&right| right == new && right != old);
-    let right = farther.unwrap_or(first);
+    let mut rights =
+        candidates(bases, word).filter_map(|base| Some((base, right(check, word.size, old, base)?)));
+    let (_, first) = rights.next()?;
+    // Where code names a place inside the table, a farther base is the right one: that of the words beside it too.
+    let beside = [index.checked_sub(1), Some(index + 1)].into_iter().flatten().filter_map(|i| words.get(i));
+    let beside =
+        beside.filter(|w| w.size == word.size && w.address.abs_diff(word.address) == u64::from(w.size));
+    let agrees = |base: u64| {
+        let mut words = beside.clone().peekable();
+        words.peek().is_none()
+            || words.any(|other| {
+                let base = if base == word.address { other.address } else { base };
+                let value = |file| word_at(file, layout.offset(other.address)?, other.size);
+                let old = value(check.input.bytes);
+                old.and_then(|old| right(check, other.size, old, base)) == value(check.output.bytes)
+            })
+    };
+    let farther = rights.find(|&(base, right)| right == new && right != old && agrees(base));
+    let right = farther.map_or(first, |(_, right)| right);
     if right == old {
         return None;
     }
     Some(Expected::number(offset, word.size, right as u64, FindingKind::JumpTable))
+}
+
+/// What a word that is `old` in the input must be if it counts from `base`; `None` if it does not.
+fn right(check: &Check, size: u8, old: i64, base: u64) -> Option<i64> {
+    let target = base.wrapping_add(old as u64);
+    let right = match check.place(target) {
+        Place::Moved(place) => place.wrapping_sub(base) as i64,
+        Place::Same if check.code.index_at(target).is_some() => old,
+        _ => return None,
+    };
+    (size == 8 || i32::try_from(right).is_ok()).then_some(right)
 }

@@ -186,7 +186,8 @@ fn check_places(input: &Image, output: &Image) -> Vec<Finding> {
             let at = section.address.since(s.address);
             inside
                 && section.size <= s.memory_size - at
-                && (zero || (at + section.size <= s.file_size && section.offset == s.offset + at))
+                && (zero || at + section.size <= s.file_size)
+                && section.offset == s.offset + at
         });
         let was =
             |s: &Section| s.name == section.name && s.address == section.address && s.size == section.size;

@@ -1,6 +1,7 @@
 //! File header and program headers: the input's segments are all there and unchanged, one segment of code is
-//! new, and the output's headers agree with each other and with what kernel and dynamic linker rely on.
+//! new (and one of counters, behind a program whose last segment cannot be made longer for them), and the output's headers agree with each other and with what kernel and dynamic linker rely on.
 
+use crate::counters::Counters;
 use crate::expected::Layout;
 use crate::verdict::{Finding, FindingKind};
 use afterlink_image::{Image, LinkKind, Note, Segment, elf, notes};
@@ -57,8 +58,12 @@ fn check_loads(input: &Image, output: &Image) -> Vec<Finding> {
     let mut findings = Vec::new();
     let olds: Vec<&Segment> = input.segments.iter().filter(is_load).collect();
     let news: Vec<&Segment> = output.segments.iter().filter(is_load).collect();
-    let counters = crate::counters::Counters::find(output);
-    let last_writable = olds.iter().rposition(|s| s.flags & elf::PF_W.0 != 0);
+    let counters = Counters::memory(output);
+    let longer = olds.len().checked_sub(1).filter(|&last| olds[last].flags & elf::PF_W.0 != 0);
+    if let Some(counters) = counters.filter(|c| c.0 < input.loaded_end().get()) {
+        let what = "the counters overlap what the program has there";
+        findings.push(finding(FindingKind::Segment, what).output(counters.0));
+    }
     for (i, old) in olds.iter().enumerate() {
         let Some(new) = news.get(i) else {
             findings
@@ -66,8 +71,8 @@ fn check_loads(input: &Image, output: &Image) -> Vec<Finding> {
             continue;
         };
         let mut wanted = **old;
-        if let (Some(counters), true) = (&counters, last_writable == Some(i)) {
-            wanted.memory_size = counters.end.wrapping_sub(old.address.get());
+        if let (Some(counters), true) = (&counters, longer == Some(i)) {
+            wanted.memory_size = counters.1.wrapping_sub(old.address.get());
         }
         if old.offset.get() == 0 && new.file_size == table_end(output).max(old.file_size) {
             // The first segment holds the program headers, which are longer now.
@@ -80,11 +85,15 @@ fn check_loads(input: &Image, output: &Image) -> Vec<Finding> {
             findings.push(finding(FindingKind::Segment, what).input(old).output(new));
         }
     }
-    for new in news.iter().skip(olds.len() + 1) {
-        findings
-            .push(finding(FindingKind::Segment, "more than one segment is new").output(new.address.get()));
+    let mut code = olds.len();
+    if let (Some(counters), None) = (&counters, longer) {
+        findings.extend(check_counters(*counters, news.get(code).copied()));
+        code += 1;
     }
-    if let Some(new) = news.get(olds.len()) {
+    for new in news.iter().skip(code + 1) {
+        findings.push(finding(FindingKind::Segment, "this segment was added").output(new.address.get()));
+    }
+    if let Some(new) = news.get(code) {
         if new.flags != (elf::PF_R.0 | elf::PF_X.0) {
             let what = "the new segment is not for reading and executing only";
             findings.push(finding(FindingKind::Segment, what).output(new.address.get()));
@@ -106,6 +115,16 @@ fn check_loads(input: &Image, output: &Image) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// A segment that holds the counters and nothing else.
+fn check_counters(counters: (u64, u64), segment: Option<&Segment>) -> Option<Finding> {
+    let fits = segment.is_some_and(|s| {
+        let same = (s.address.get(), s.end().get()) == counters;
+        same && s.flags == elf::PF_R.0 | elf::PF_W.0 && s.file_size == 0
+    });
+    let what = "the segment of counters is missing, or another one";
+    (!fits).then(|| finding(FindingKind::Segment, what).output(counters.0))
 }
 
 /// What is true of each segment alone.

@@ -1,42 +1,77 @@
-//! The start-up code of an instrumented output: the program starts in it, and it goes on to where the program
-//! started before.
+//! The start-up code of an instrumented output and what it works with: the program starts in it, it is known byte for
+//! byte ([`code`]), and it goes on to where the program started before.
+
+mod code;
 
 use crate::check::Check;
+use crate::counters;
 use crate::verdict::{Finding, FindingKind};
-use afterlink_isa::{Flow, x86_64};
+use afterlink_core::counter_file::{HEADER_SIZE, Header, fingerprint};
+use afterlink_image::{Image, Section};
 
 /// The output's section of start-up code.
 const SECTION: &str = ".text.afterlink";
+/// The output's section of what a counter file starts with.
+const DESCRIPTION: &str = ".afterlink.description";
+
+/// The section of that name with its bytes.
+fn section<'i, 'a>(image: &'i Image<'a>, name: &str) -> Option<(&'i Section<'a>, &'a [u8])> {
+    let id = image.section_named(name)?;
+    Some((&image.sections[id], image.section_bytes(id)))
+}
+
+/// Whether the output has any part of what only an instrumented one has.
+pub(crate) fn is_instrumented(output: &Image) -> bool {
+    [SECTION, DESCRIPTION, counters::SECTION].iter().any(|name| output.section_named(name).is_some())
+}
+
+/// The header of the counter file, if the description starts with a good one.
+pub(crate) fn header(output: &Image) -> Option<Header> {
+    let (_, bytes) = section(output, DESCRIPTION)?;
+    let (start, text) = bytes.split_at_checked(HEADER_SIZE as usize)?;
+    let word = |at: usize| Some(u64::from_le_bytes(start.get(at..at + 8)?.try_into().ok()?));
+    // Bounded before any sum is formed.
+    let counter_count = word(40).filter(|&count| count < 1 << 32)?;
+    let header = Header {
+        description_size: text.len() as u64,
+        counter_count,
+        build_id: start.get(48..68)?.get(..usize::from(start[68]).min(20))?.to_vec(),
+        fingerprint: fingerprint(text),
+    };
+    (header.encode() == start).then_some(header)
+}
 
 /// `entry` is where the program itself starts in the output.
 pub(crate) fn check(check: &Check, entry: u64) -> Option<Finding> {
-    let fault = |what: &str| {
+    let output = check.output;
+    let fault = |place: u64, what: &str| {
         let finding = Finding::new(FindingKind::EntryPoint, what);
-        Some(finding.input(check.input.entry.get()).output(check.output.entry.get()))
+        Some(finding.input(check.input.entry.get()).output(place))
     };
-    let Some(id) = check.output.section_named(SECTION) else {
-        return fault("the instrumented program has no start-up code");
+    let start = output.entry.get();
+    let parts = (section(output, SECTION), section(output, DESCRIPTION), section(output, counters::SECTION));
+    let (Some((code, bytes)), Some((description, _)), Some((memory, _))) = parts else {
+        return fault(start, "the instrumented program lacks start-up code, description or counters");
     };
-    let section = &check.output.sections[id];
-    let start = check.output.entry;
-    if start < section.address || start >= section.end() {
-        return fault("the program does not start in its start-up code");
+    if start != code.address.get() {
+        return fault(start, "the program does not start with its start-up code");
     }
-    if !jumps_to(check.output.section_bytes(id), section.address.get(), start.get(), entry) {
-        return fault("the start-up code does not go on to where the program starts");
+    let id = &check.input.build_id[..check.input.build_id.len().min(20)];
+    if header(output).is_none_or(|h| h.file_size() != memory.size || h.build_id != id) {
+        return fault(description.address.get(), "the description of the counters is not right");
     }
-    None
-}
-
-/// Whether the code from `at` on comes to a direct jump to `target`, read in a row.
-fn jumps_to(bytes: &[u8], section: u64, mut at: u64, target: u64) -> bool {
-    while let Some(rest) = bytes.get((at - section) as usize..)
-        && let Some(inst) = x86_64::decode(&rest[..rest.len().min(15)])
-    {
-        at += u64::from(inst.len);
-        if matches!(inst.flow, Flow::Jump(displacement) if at.wrapping_add(displacement as u64) == target) {
-            return true;
-        }
+    let path = bytes.get(code::len()..).and_then(|rest| rest.split(|&byte| byte == 0).next());
+    let expected = code::fill(&code::Places {
+        code: start,
+        entry,
+        memory: (memory.address.get(), memory.size),
+        description: (description.address.get(), description.size),
+        path: path.unwrap_or_default(),
+    });
+    if bytes == expected {
+        return None;
     }
-    false
+    let differs = bytes.iter().zip(&expected).position(|(a, b)| a != b);
+    let at = differs.unwrap_or(bytes.len().min(expected.len()));
+    fault(start + at as u64, "the start-up code is not the one that afterlink writes")
 }

@@ -96,6 +96,9 @@ impl Compare<'_, '_, '_> {
                 input += u64::from(inst.len);
                 output += u64::from(inst.len);
             }
+            if !shape.ends && self.leaves_entry(block) {
+                return Ok(());
+            }
             output = self.counters(input, output, block.output_end())?;
         } else {
             let size: u64 = body.iter().map(|i| u64::from(i.len)).sum();
@@ -138,12 +141,17 @@ impl Compare<'_, '_, '_> {
         Ok(output)
     }
 
+    /// Whether control that goes on behind the block leaves what its entry covers. The entry does not say how things
+    /// stand behind its last instruction.
+    fn leaves_entry(&self, block: &Block) -> bool {
+        let rows = &self.rows.input;
+        rows.entry_at(block.input_end().saturating_sub(1)) != rows.entry_at(block.input_end())
+    }
+
     /// The branch of a block and what was added behind it have the row of the input's branch, or of what
     /// follows it. Padding may have any.
     fn tail(&mut self, block: &Block, ends: bool, branch: u64, mut output: u64) -> Result<(), Box<Finding>> {
-        let last = block.input_end().saturating_sub(1);
-        if !ends && self.rows.input.entry_at(last) != self.rows.input.entry_at(block.input_end()) {
-            // Control leaves what the entry covers; it does not say how things stand behind its last instruction.
+        if !ends && self.leaves_entry(block) {
             return Ok(());
         }
         let own = self.rows.input.at(&mut self.hint_input, branch).0;
@@ -174,7 +182,8 @@ impl Compare<'_, '_, '_> {
 
     /// Added code has the row of where it leads.
     fn added(&mut self, block: &Block) -> Result<(), Box<Finding>> {
-        let destination = crate::flow::destination(&self.check.places, block.output);
+        let added = block.output..block.output_end();
+        let destination = crate::flow::behind_added(&self.check.places, added);
         let there = self.rows.output.at(&mut self.hint_output, destination).0;
         let (here, end) = self.rows.output.at(&mut self.hint_output, block.output);
         let whole = end >= block.output_end();
@@ -223,8 +232,6 @@ fn check_new(check: &Check, rows: &Unwinding) -> Vec<Finding> {
     let start = check.input.loaded_end().get();
     let new = rows.output.entries.iter().filter(|e| e.start >= start);
     let stray = new.filter(|e| check.places.fragment_at(e.start).is_none_or(|f| e.end > f.1));
-    // The start-up code of an instrumented program is no fragment of the input.
-    let stray = stray.filter(|_| check.places.counters.is_none());
     let what = "an unwind entry covers no moved code";
     stray.take(ENOUGH).map(|e| Finding::new(FindingKind::Unwind, what).output(e.start)).collect()
 }

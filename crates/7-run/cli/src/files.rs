@@ -2,6 +2,7 @@
 //! in the target's directory, then linked and renamed into place, so that it is there whole or not at all,
 //! whatever ends the process.
 
+use crate::interrupt;
 use afterlink_core::{Error, Result};
 use afterlink_profile::Profile;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -41,6 +42,22 @@ pub fn read_profile(path: &Path) -> Result<Profile> {
     afterlink_ingest::read(&bytes).map_err(|e| e.in_file(path.display()))
 }
 
+/// Profiles of whatever kinds, whose counts are to be summed.
+///
+/// # Errors
+/// If one of them can't be read, or none of them has a record.
+pub fn read_profiles(paths: &[PathBuf]) -> Result<Vec<Profile>> {
+    let profiles = paths.iter().map(|p| read_profile(p)).collect::<Result<Vec<_>>>()?;
+    match paths.first() {
+        Some(first) if profiles.iter().all(Profile::is_empty) => {
+            Err(Error::new("the profile is empty: it has no record")
+                .in_file(first.display())
+                .next("run the instrumented program with a workload, then convert its counters"))
+        }
+        _ => Ok(profiles),
+    }
+}
+
 /// A place for an output, checked before any work is done.
 pub struct Target {
     path: PathBuf,
@@ -50,6 +67,9 @@ pub struct Target {
 
 impl Target {
     /// Checks that an output can appear at `path`, which must not be `input`. A program gets the input's permissions.
+    ///
+    /// # Errors
+    /// If it can't.
     pub fn check(path: &Path, input: &Path) -> Result<Self> {
         let refuse = |what: &str, next: &str| Err(Error::new(what).in_file(path.display()).next(next));
         // A symbolic link is followed, so that what it names is replaced and not the link.
@@ -79,6 +99,24 @@ impl Target {
         }
         let mode = std::fs::metadata(input).map_or(0o644, |m| m.mode() & 0o777);
         Ok(Self { path: path.to_owned(), mode })
+    }
+
+    /// The same of an output that must be no other file of the command either: a profile, or another output.
+    ///
+    /// # Errors
+    /// If it is one.
+    pub fn differs_from<'p>(self, others: impl IntoIterator<Item = &'p PathBuf>) -> Result<Self> {
+        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let same = |other: &Path| {
+            let other = std::fs::canonicalize(other).unwrap_or_else(|_| other.to_owned());
+            whole(&other) == whole(&self.path)
+        };
+        if others.into_iter().any(|other| same(other)) {
+            return Err(Error::new("the output is another file of this command too")
+                .in_file(self.path.display())
+                .next("give it another name"));
+        }
+        Ok(self)
     }
 
     /// Writes a program, with the input's permissions.
@@ -111,6 +149,13 @@ impl Target {
             // Some file systems have no nameless files.
             Err(_) => write_named(bytes, mode, &temporary),
         };
+        // Without /proc a nameless file can't be given its name.
+        let result = match result {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                write_named(bytes, mode, &temporary)
+            }
+            result => result,
+        };
         result.and_then(|()| std::fs::rename(&temporary, &self.path)).map_err(|e| {
             let _ = std::fs::remove_file(&temporary);
             failed(e)
@@ -128,6 +173,7 @@ fn write_nameless(mut file: File, bytes: &[u8], mode: u32, path: &Path) -> std::
 }
 
 fn write_named(bytes: &[u8], mode: u32, path: &Path) -> std::io::Result<()> {
+    interrupt::remove_on_signal(path);
     let mut file = File::options().write(true).create_new(true).open(path)?;
     file.write_all(bytes)?;
     file.set_permissions(std::fs::Permissions::from_mode(mode))

@@ -25,18 +25,20 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one in a process")]
 enum Command {
-    Compare(commands::compare::Compare),
-    Doctor(commands::doctor::Doctor),
-    Bisect(commands::bisect::Bisect),
+    Tune(commands::tune::Tune),
     Info(commands::info::Info),
     Instrument(commands::instrument::Instrument),
-    Optimize(commands::optimize::Optimize),
     #[command(subcommand)]
     Profile(commands::profile::Profile),
-    Shuffle(commands::shuffle::Shuffle),
-    Tune(commands::tune::Tune),
+    Optimize(commands::optimize::Optimize),
     Verify(commands::verify::Verify),
+    Bisect(commands::bisect::Bisect),
+    Compare(commands::compare::Compare),
+    Doctor(commands::doctor::Doctor),
+    Shuffle(commands::shuffle::Shuffle),
+    Manual(commands::manual::Manual),
 }
 
 /// Exit code of a command line that makes no sense (EX_USAGE of sysexits.h).
@@ -52,7 +54,7 @@ fn main() -> ExitCode {
     match run(cli.command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("afterlink: error: {error}");
+            commands::complain(&error);
             ExitCode::FAILURE
         }
     }
@@ -65,6 +67,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Bisect(bisect) => bisect.run(),
         Command::Info(info) => info.run(),
         Command::Instrument(instrument) => instrument.run(),
+        Command::Manual(manual) => manual.run(),
         Command::Optimize(optimize) => optimize.run(),
         Command::Profile(profile) => profile.run(),
         Command::Shuffle(shuffle) => shuffle.run(),

@@ -18,7 +18,7 @@ impl Terminal {
     /// Clears the line.
     pub fn done(&self) {
         if self.shown {
-            eprint!("\r\x1b[K");
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }
 }
@@ -26,7 +26,7 @@ impl Terminal {
 impl Progress for Terminal {
     fn step(&self, what: &str) {
         if self.shown {
-            eprint!("\r\x1b[K{what} …");
+            let _ = write!(std::io::stderr(), "\r\x1b[K{what} …");
             let _ = std::io::stderr().flush();
         }
     }
@@ -86,9 +86,11 @@ impl Listener for Experiment {
             }
             Event::Invalid { block, what, output } => {
                 self.done();
-                eprintln!("afterlink: {}layout {} does not count: {what}", self.name, block + 1);
+                let mut stderr = std::io::stderr();
+                let _ =
+                    writeln!(stderr, "afterlink: {}layout {} does not count: {what}", self.name, block + 1);
                 if !output.trim().is_empty() {
-                    eprintln!("{}", output.trim_end());
+                    let _ = writeln!(stderr, "{}", output.trim_end());
                 }
             }
         }

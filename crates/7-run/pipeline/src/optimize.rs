@@ -43,9 +43,11 @@ pub fn optimize(
     options: &OptimizeOptions,
     progress: &dyn Progress,
 ) -> Result<Optimized> {
+    let started = Instant::now();
     // The model is dropped before the proof, which needs as much memory again.
     let mut optimized = rewrite(input, profiles, options, progress)?;
     optimized.report.proven_functions = check_pair(input, &optimized.bytes, options.check, progress)?;
+    optimized.report.seconds = started.elapsed().as_secs_f64();
     Ok(optimized)
 }
 
@@ -55,15 +57,17 @@ fn rewrite(
     options: &OptimizeOptions,
     progress: &dyn Progress,
 ) -> Result<Optimized> {
-    let started = Instant::now();
     progress.step("recovering the program");
     let image = Image::parse(input)?;
     image.require_rewritable()?;
     let mut program = afterlink_recover::recover(&image)?;
     exclude(&mut program, options.skip_functions.as_ref());
     progress.step("applying the profile");
-    let (weights, fit) = weigh(&image, &program, profiles, options.layout.scope)?;
+    let (mut weights, fit) = weigh(&image, &program, profiles, options.layout.scope)?;
     progress.step("laying out");
+    let moved = afterlink_passes::moved(&program, &weights, &options.layout);
+    let before = dyno_stats::before(&program, &weights, &moved);
+    afterlink_passes::branches::improve(&mut program, &mut weights, &moved);
     let placement = afterlink_passes::place(&program, &weights, &options.layout);
     progress.step("writing");
     let emit =
@@ -75,7 +79,7 @@ fn rewrite(
         refused: refusals(&program, &weights),
         fit,
         dyno_stats: crate::report::BeforeAfter {
-            before: dyno_stats::before(&program, &weights, &placement),
+            before,
             after: dyno_stats::after(&program, &weights, &placement),
         },
         hot_bytes: emitted.hot_bytes,
@@ -83,7 +87,7 @@ fn rewrite(
         input_bytes: input.len() as u64,
         output_bytes: emitted.bytes.len() as u64,
         proven_functions: None,
-        seconds: started.elapsed().as_secs_f64(),
+        seconds: 0.0,
     };
     Ok(Optimized { bytes: emitted.bytes, report })
 }

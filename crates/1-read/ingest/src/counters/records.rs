@@ -10,19 +10,21 @@
 //! Who calls through a pointer is not counted. Where several indirect jumps share their targets, each gets its share
 //! of a target's executions by how often it ran itself.
 
-use afterlink_core::Result;
 use afterlink_core::counter_description::{Block, Description, EdgeKind, Function};
+use afterlink_core::{Error, Result};
 use afterlink_profile::{BranchRecord, Location, LocationKind, NameId, ProfileBuilder};
 
 /// Adds the records of all functions.
 pub(super) fn add(description: &Description, flows: &[Vec<u64>], builder: &mut ProfileBuilder) -> Result<()> {
     let names: Vec<NameId> = description.names.iter().map(|n| builder.intern(n)).collect::<Result<_>>()?;
     let unknown = Location::new(LocationKind::Foreign, builder.intern(b"[unknown]")?, 0);
-    let mut records = Records { names: &names, builder, called: vec![0; names.len()] };
+    let blocks: usize = description.functions.iter().map(|f| f.blocks.len()).sum();
+    let pairs = FREE_PAIRS + PAIRS_PER_BLOCK * blocks;
+    let mut records = Records { names: &names, builder, called: vec![0; names.len()], pairs_left: pairs };
     let mut entries = Vec::with_capacity(flows.len());
     for (function, flows) in description.functions.iter().zip(flows) {
         let counts = Counts::new(function, flows);
-        records.function(function, &counts);
+        records.function(function, &counts)?;
         entries.push(counts.entered.first().copied().unwrap_or(0));
     }
     let called = std::mem::take(&mut records.called);
@@ -73,7 +75,14 @@ struct Records<'a> {
     builder: &'a mut ProfileBuilder,
     /// Direct calls of each name.
     called: Vec<u64>,
+    /// How many more pairs of an indirect jump and a target there may be.
+    pairs_left: usize,
 }
+
+/// Pairs of an indirect jump and one of its targets grow with the square of the file, if it was made to do harm. An
+/// interpreter with a thousand instructions has no more than a million.
+const FREE_PAIRS: usize = 1 << 20;
+const PAIRS_PER_BLOCK: usize = 16;
 
 impl Records<'_> {
     fn add(&mut self, from: Location, to: Location, count: u64) {
@@ -91,7 +100,7 @@ impl Records<'_> {
         Location::new(LocationKind::Symbol, self.names[name as usize], block.offset.saturating_add(offset))
     }
 
-    fn function(&mut self, function: &Function, counts: &Counts) {
+    fn function(&mut self, function: &Function, counts: &Counts) -> Result<()> {
         for (i, block) in function.blocks.iter().enumerate() {
             let last = self.place(function, block, block.last);
             for (successor, &flow) in block.successors.iter().zip(&counts.flows[i]) {
@@ -105,7 +114,7 @@ impl Records<'_> {
                 self.call(last, callee, counts.left[i]);
             }
         }
-        self.indirect_jumps(function, counts);
+        self.indirect_jumps(function, counts)
     }
 
     fn call(&mut self, from: Location, callee: u32, count: u64) {
@@ -115,7 +124,7 @@ impl Records<'_> {
     }
 
     /// Shares out what arrived at each target among the jumps that may lead there.
-    fn indirect_jumps(&mut self, function: &Function, counts: &Counts) {
+    fn indirect_jumps(&mut self, function: &Function, counts: &Counts) -> Result<()> {
         let mut jumps: Vec<Vec<(&Block, u128)>> = vec![Vec::new(); function.target_sets.len()];
         for (block, &left) in function.blocks.iter().zip(&counts.left) {
             if let Some(set) = block.targets
@@ -131,16 +140,27 @@ impl Records<'_> {
             targets.iter().for_each(|&target| totals[target as usize] += total);
         }
         for (targets, jumps) in function.target_sets.iter().zip(&jumps) {
-            for &target in targets {
-                let arrived = u128::from(counts.entered[target as usize]);
+            for &target in targets.iter().filter(|&&target| counts.entered[target as usize] > 0) {
+                self.pairs_left = self.pairs_left.checked_sub(jumps.len()).ok_or_else(|| {
+                    Error::new("the description of the counters lets too many jumps lead to too many places")
+                        .next("instrument and run the program again")
+                })?;
+                let arrived = counts.entered[target as usize];
                 let to = self.place(function, &function.blocks[target as usize], 0);
                 for (block, left) in jumps {
-                    // Rounded; no more than `arrived`, as `left` is a part of the total.
-                    let total = totals[target as usize];
-                    let share = (arrived * left * 2 + total) / (total * 2);
-                    self.add(self.place(function, block, block.last), to, share as u64);
+                    let share = share(arrived, *left, totals[target as usize]);
+                    self.add(self.place(function, block, block.last), to, share);
                 }
             }
         }
+        Ok(())
     }
+}
+
+/// `arrived × left / total`, rounded; no more than `arrived`, as `left` is a part of the total.
+fn share(arrived: u64, left: u128, total: u128) -> u64 {
+    // Counts that no run reaches lose low digits, so that the product fits.
+    let extra = (u128::BITS - total.leading_zeros()).saturating_sub(62);
+    let (left, total) = (left >> extra, total >> extra);
+    ((u128::from(arrived) * left * 2 + total) / (total * 2)) as u64
 }

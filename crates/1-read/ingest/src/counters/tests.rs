@@ -248,6 +248,40 @@ fn a_set_of_targets_is_shared_by_what_jumped() {
     assert_eq!([count(0, 24), count(16, 24), count(8, 24), count(8, 16)], [5, 10, 5, 0]);
 }
 
+/// A function of blocks that all jump to all of them, each counted.
+fn interpreter(blocks: u32) -> Description {
+    let block = |i| Block {
+        entered: true,
+        leaves: true,
+        counted: true,
+        targets: Some(0),
+        offset: 4 * i,
+        ..Block::default()
+    };
+    let function = Function {
+        fragments: vec![0],
+        target_sets: vec![(0..blocks).collect()],
+        blocks: (0..blocks).map(block).collect(),
+    };
+    Description { names: vec![b"f".to_vec()], functions: vec![function] }
+}
+
+#[test]
+fn counts_that_no_run_reaches_are_shared_too() {
+    let profile = read(&counter_file(&interpreter(3), &[u64::MAX; 3])).unwrap();
+    let third = u64::MAX / 3;
+    assert_eq!(profile.branches().len(), 9 + 1);
+    assert!(profile.branches().iter().filter(|b| b.from.is_symbol()).all(|b| b.count.abs_diff(third) < 9));
+}
+
+/// Each block takes a few bytes of the file, but each pair of them is a record.
+#[test]
+fn more_jumps_than_any_program_has_are_an_error() {
+    assert_eq!(read(&counter_file(&interpreter(900), &[9000; 900])).unwrap().branches().len(), 900 * 900 + 1);
+    let many = counter_file(&interpreter(2000), &[9000; 2000]);
+    assert!(read(&many).unwrap_err().to_string().contains("too many jumps"));
+}
+
 #[test]
 fn what_does_not_belong_together_is_an_error() {
     let bytes = counter_file(&drawn(), &[3, 10, 9, 1]);

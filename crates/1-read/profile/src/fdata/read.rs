@@ -87,11 +87,12 @@ impl<'a> Cursor<'a> {
     fn headers(&mut self) -> Result<Headers<'a>> {
         let mut headers = Headers::default();
         while self.skip_empty_lines() {
-            let line = self.rest_of_line().trim_ascii_end();
+            let whole = self.rest_of_line();
+            let line = whole.trim_ascii_end();
             let events = line.strip_prefix(NO_LBR).filter(|rest| rest.is_empty() || rest[0] == b' ');
             let seen = match events {
                 Some(events) => {
-                    headers.events.extend(events.split(|&b| b == b' ').filter(|event| !event.is_empty()));
+                    headers.events.extend(events.split(u8::is_ascii_whitespace).filter(|e| !e.is_empty()));
                     std::mem::replace(&mut headers.no_lbr, true)
                 }
                 None if line == BOLTED => std::mem::replace(&mut headers.bolted, true),
@@ -100,7 +101,7 @@ impl<'a> Cursor<'a> {
             if seen {
                 return Err(joined_files(self.fail("a second header line")));
             }
-            self.at += line.len();
+            self.at += whole.len();
             self.end_line()?;
         }
         Ok(headers)

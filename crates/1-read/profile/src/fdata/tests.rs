@@ -168,6 +168,15 @@ fn malformed_lines_are_named_with_what_was_expected() {
     }
 }
 
+/// Whatever separates events, they are written with one space between them.
+#[test]
+fn events_with_other_white_space() {
+    assert_eq!(
+        rewritten("no_lbr cycles:u\x0c \r\r\tinstructions \t\r\n1 a 0 1\n"),
+        "no_lbr cycles:u instructions\n1 a 0 1\n"
+    );
+}
+
 #[test]
 fn other_files_are_refused_with_the_next_step() {
     assert!(error_of("\x7fELF\x02\x01").contains("line 1: expected a record"));

@@ -10,10 +10,10 @@ use std::io::{self, Write};
 ///
 /// # Errors
 /// `out` fails, or a name cannot be written: it is empty or holds a line break (of an event:
-/// or a space).
+/// or any space).
 pub fn write(profile: &Profile, out: &mut impl Write) -> Result<()> {
     let names = EscapedNames::new(profile.names())?;
-    if let Some(event) = profile.events().find(|e| e.iter().any(|b| matches!(b, b' ' | b'\n'))) {
+    if let Some(event) = profile.events().find(|e| e.iter().any(u8::is_ascii_whitespace)) {
         return Err(Error::new(format!("fdata cannot hold the event name \"{}\"", event.escape_ascii()))
             .next("name the event without spaces"));
     }

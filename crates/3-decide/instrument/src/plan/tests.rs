@@ -80,8 +80,14 @@ fn build(drafts: &[(usize, u8, [u32; 2])]) -> Sample {
     sample
 }
 
-/// How often each way was gone: offset of the instruction in the function, or `None` for the caller; and where to.
-type Ways = BTreeMap<(Option<u64>, u64), u64>;
+/// Offset of the instruction in the function, or `None` for the caller; and where to.
+type Way = (Option<u64>, u64);
+
+/// How often each way was gone.
+type Ways = BTreeMap<Way, u64>;
+
+/// From where (a call of the function: from nowhere) and to where control went.
+type Way = (Option<u64>, u64);
 
 struct Walker<'w> {
     function: &'w Function<'static>,
@@ -97,7 +103,7 @@ impl Walker<'_> {
     }
 
     /// One call of the function: the ways gone and the counters passed. `None` if the choices ended before it did.
-    fn walk(&self, choices: &mut impl Iterator<Item = u8>) -> Option<(Vec<(Option<u64>, u64)>, Vec<u32>)> {
+    fn walk(&self, choices: &mut impl Iterator<Item = u8>) -> Option<(Vec<Way>, Vec<u32>)> {
         let offset = |block: BlockId| self.function.blocks[block].input.get() - START;
         let (mut ways, mut passed) = (vec![(None, START)], Vec::new());
         let mut at = BlockId(0);
@@ -106,7 +112,8 @@ impl Walker<'_> {
             let block = &self.function.blocks[at];
             if at.0 >= self.function.input_blocks {
                 self.count(at, 0..1, &mut passed);
-                let (Terminator::FallThrough(to) | Terminator::Jump(Target::Block(to))) = block.terminator else {
+                let (Terminator::FallThrough(to) | Terminator::Jump(Target::Block(to))) = block.terminator
+                else {
                     panic!("an added block goes on to one other");
                 };
                 at = to;

@@ -24,7 +24,7 @@ impl Random {
 /// Uses everything that a plan offers; `None` if the image has no room for it.
 fn full_plan<'a>(image: &'a Image<'a>) -> Option<OutputPlan<'a>> {
     let mut plan = OutputPlan::new(image);
-    plan.counter_bytes = if afterlink_elf::counter_address(image).is_ok() { 4096 } else { 0 };
+    plan.counter_bytes = 4096;
     let address = afterlink_elf::free_address(image, plan.counter_bytes).ok()?;
     let (kind, flags) = (elf::SHT_PROGBITS.0, elf::SHF_EXECINSTR.0);
     let name = ".text.hot".into();

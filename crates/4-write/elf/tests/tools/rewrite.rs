@@ -23,7 +23,7 @@ pub fn plan_new_code<'a>(image: &'a Image<'a>, counting: Counting) -> OutputPlan
         Counting::No => vec![0xb8, 42, 0, 0, 0, 0xc3],
         Counting::Yes => {
             // The last counter, so that all of the memory has to be there.
-            let counter = counter_address(image).unwrap().get() + COUNTER_BYTES - 8;
+            let counter = counter_address(image).get() + COUNTER_BYTES - 8;
             counting_code(counter.wrapping_sub(hot.get()))
         }
     };
@@ -126,9 +126,8 @@ fn change_symbols(plan: &mut OutputPlan<'_>, answer: &Symbol<'_>, place: SymbolM
             after,
         });
     }
-    if let Ok(address) = counter_address(plan.image)
-        && plan.counter_bytes > 0
-    {
+    if plan.counter_bytes > 0 {
+        let address = counter_address(plan.image);
         plan.added_symbols.push(NewSymbol {
             name: "first.counter".into(),
             place: SymbolMove { address, size: 8, section: SectionRef::Counters },

@@ -1,8 +1,9 @@
 //! Programs that leave hardly any room for another program header.
 
 use crate::programs::{self, run_program};
-use crate::rewrite::{Counting, plan_new_code};
-use afterlink_image::{Image, elf};
+use crate::rewrite::{COUNTER_BYTES, Counting, plan_new_code};
+use afterlink_elf::counter_address;
+use afterlink_image::{Image, Segment, elf};
 use std::fs;
 
 const STATIC: &[&str] = &["-static", "-nostdlib", "-fno-pie", "-no-pie", "-Wl,--build-id=none"];
@@ -44,6 +45,30 @@ fn table_grows_into_free_space_behind_it() {
 fn static_program_gives_up_the_header_of_its_own_table() {
     let has_own = |image: &Image<'_>| assert!(image.segments.iter().any(|s| s.kind == elf::PT_PHDR.0));
     rewrite(programs::LLD, &[STATIC, &["-Wl,--build-id=none"]].concat(), has_own).unwrap();
+}
+
+#[test]
+fn counters_behind_code_get_a_segment_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("tiny");
+    let options = [STATIC, &["-Wl,-z,separate-code", "-fcf-protection=none"]].concat();
+    programs::compile(programs::GNU, &options, "tiny.c", &program);
+    let bytes = fs::read(&program).unwrap();
+    let image = Image::parse(&bytes).unwrap();
+    let writable = |s: &&Segment| s.kind == elf::PT_LOAD.0 && s.flags & elf::PF_W.0 != 0;
+    assert!(!image.segments.iter().any(|s| writable(&s)), "the test wants a program without data");
+    let mut plan = plan_new_code(&image, Counting::Yes);
+    plan.frame_header = None;
+    let output = afterlink_elf::write(plan).unwrap();
+    let written = Image::parse(&output).unwrap();
+    let counters = *written.segments.iter().find(writable).unwrap();
+    assert_eq!((counters.address.get(), counters.file_size), (counter_address(&image).get(), 0));
+    assert_eq!(counters.memory_size, COUNTER_BYTES);
+    let program = programs::write_program(&folder.path().join("tiny.new"), &output);
+    // 40, and one call that the counter has seen.
+    assert_eq!(run_program(&program).1, Some(41));
+    programs::tool(&["strip", program.to_str().unwrap()]);
+    assert_eq!(run_program(&program).1, Some(41));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use afterlink_isa::Flow;
 use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-type Mutant = Option<(Vec<u8>, String)>;
+pub type Mutant = Option<(Vec<u8>, String)>;
 pub type Mutate = fn(&Sites, &mut ChaCha8Rng) -> Mutant;
 
 /// Every kind with its name.
@@ -54,31 +54,35 @@ pub const KINDS: [(&str, Mutate); 40] = [
     ("address map", address_map),
 ];
 
-fn write(sites: &Sites, offset: usize, new: &[u8], what: String) -> Mutant {
+pub fn write(sites: &Sites, offset: usize, new: &[u8], what: String) -> Mutant {
     let mut bytes = sites.bytes.to_vec();
     bytes.get_mut(offset..offset + new.len())?.copy_from_slice(new);
     (bytes != sites.bytes).then_some((bytes, format!("{what} at file offset {offset:#x}")))
 }
 
-fn write_number(sites: &Sites, offset: usize, size: usize, value: i64, what: &str) -> Mutant {
+pub fn write_number(sites: &Sites, offset: usize, size: usize, value: i64, what: &str) -> Mutant {
     let was = sites.word(offset, size);
     write(sites, offset, &value.to_le_bytes()[..size], format!("{what}: {was:#x} to {value:#x}"))
 }
 
 /// Another value for the byte at `offset`.
-fn flip(sites: &Sites, rng: &mut ChaCha8Rng, offset: usize, what: &str) -> Mutant {
+pub fn flip(sites: &Sites, rng: &mut ChaCha8Rng, offset: usize, what: &str) -> Mutant {
     let was = sites.bytes[offset];
     let new = was ^ rng.random_range(1..=255u8);
     write(sites, offset, &[new], format!("{what}: {was:#x} to {new:#x}"))
 }
 
-fn byte_of(sites: &Sites, rng: &mut ChaCha8Rng, section: &str) -> Option<usize> {
+pub fn byte_of(sites: &Sites, rng: &mut ChaCha8Rng, section: &str) -> Option<usize> {
     let (offset, size) = sites.section(section)?;
     (size > 0).then(|| offset + rng.random_range(0..size))
 }
 
-/// Writes a branch's displacement so that it leads to `target`, if that can be written.
+/// Writes a branch's displacement so that it leads to `target`, if that can be written. Leading to the same place by
+/// another way is no fault, even if something else is counted on that way.
 fn lead(sites: &Sites, branch: &MovedInst, target: u64, what: &str) -> Mutant {
+    if sites.settle(target) == sites.settle(self::target(branch)) {
+        return None;
+    }
     let (field, size) = branch.branch_field()?;
     let displacement = target.wrapping_sub(branch.end()) as i64;
     let fits =
@@ -88,6 +92,11 @@ fn lead(sites: &Sites, branch: &MovedInst, target: u64, what: &str) -> Mutant {
 
 fn target(branch: &MovedInst) -> u64 {
     branch.end().wrapping_add(branch.inst.flow.displacement().unwrap_or(0) as u64)
+}
+
+/// A branch that leads where control goes on without it.
+fn is_pointless(sites: &Sites, branch: &MovedInst) -> bool {
+    sites.settle(target(branch)) == sites.settle(branch.end())
 }
 
 fn is_jump(inst: &MovedInst) -> bool {
@@ -107,6 +116,9 @@ fn swapped_targets(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let (field, size) = b.branch_field()?;
     let displacement = target(&a).wrapping_sub(b.end()) as i64;
     let mut bytes = first;
+    if is_pointless(sites, &a) || is_pointless(sites, &b) {
+        return None;
+    }
     if size == 1 && i8::try_from(displacement).is_err() {
         return None;
     }
@@ -127,7 +139,7 @@ fn call_target(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 }
 
 fn with_condition(sites: &Sites, rng: &mut ChaCha8Rng, change: u8) -> Mutant {
-    let branch = sites.inst(rng, |i| matches!(i.inst.flow, Flow::Branch(..)))?;
+    let branch = sites.inst(rng, |i| matches!(i.inst.flow, Flow::Branch(..)) && !is_pointless(sites, i))?;
     let (field, size) = branch.branch_field()?;
     // The byte before the displacement holds the condition in both forms.
     let at = field - 1;
@@ -150,7 +162,8 @@ fn nops(sites: &Sites, inst: &MovedInst, what: &str) -> Mutant {
 }
 
 fn jump_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    nops(sites, &sites.inst(rng, |i| matches!(i.inst.flow, Flow::Jump(_)))?, "jump removed")
+    let jump = sites.inst(rng, |i| matches!(i.inst.flow, Flow::Jump(_)) && !is_pointless(sites, i))?;
+    nops(sites, &jump, "jump removed")
 }
 
 fn branch_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {

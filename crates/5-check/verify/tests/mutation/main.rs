@@ -1,13 +1,15 @@
 //! The checker is checked: good outputs are accepted, and outputs broken on purpose, each at one meaningful
 //! place, are not.
 
+mod counter_kinds;
 mod kinds;
 mod programs;
 mod sites;
 
 use afterlink_image::Image;
 use afterlink_verify::{Options, verify};
-use kinds::KINDS;
+use counter_kinds::COUNTER_KINDS;
+use kinds::{KINDS, Mutate};
 use programs::Pair;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -33,7 +35,7 @@ fn is_caught(input: &Image, bytes: &[u8]) -> bool {
 fn break_program(pair: &Pair, number: u64, tallies: &mut [Tally], survivors: &mut Vec<String>) {
     let input = Image::parse(&pair.input).expect("a good input");
     let sites = Sites::find(&input, &pair.output);
-    for (kind, (name, mutate)) in KINDS.iter().enumerate() {
+    for (kind, (name, mutate)) in all_kinds().enumerate() {
         let mut rng = ChaCha8Rng::seed_from_u64(number << 16 | kind as u64);
         let mutants: Vec<_> = (0..TRIES).filter_map(|_| mutate(&sites, &mut rng)).take(MUTANTS).collect();
         let tally = &mut tallies[kind];
@@ -49,19 +51,25 @@ fn break_program(pair: &Pair, number: u64, tallies: &mut [Tally], survivors: &mu
     }
 }
 
+fn all_kinds() -> impl Iterator<Item = (&'static str, Mutate)> {
+    KINDS.into_iter().chain(COUNTER_KINDS)
+}
+
 #[test]
 fn broken_outputs_are_caught() {
-    let mut tallies: Vec<Tally> = KINDS.iter().map(|_| Tally::default()).collect();
+    let mut tallies: Vec<Tally> = all_kinds().map(|_| Tally::default()).collect();
     let mut survivors = Vec::new();
-    for (number, pair) in programs::build().iter().enumerate() {
+    let programs = programs::build().into_iter().chain(programs::build_instrumented());
+    for (number, pair) in programs.enumerate() {
         let (input, output) = (Image::parse(&pair.input).unwrap(), Image::parse(&pair.output).unwrap());
         let verdict = verify(&input, &output, &Options::default());
         assert!(verdict.is_proven(), "{}: a good output is refused:\n{verdict}", pair.name);
-        break_program(pair, number as u64, &mut tallies, &mut survivors);
+        break_program(&pair, number as u64, &mut tallies, &mut survivors);
     }
     let (mut mutants, mut caught) = (0, 0);
     println!("| kind | programs | mutants | caught |\n|---|---|---|---|");
-    for ((name, _), tally) in KINDS.iter().zip(&tallies) {
+    for ((name, _), tally) in all_kinds().zip(&tallies) {
+        assert!(tally.mutants > 0, "no program has a place for: {name}");
         println!("| {name} | {} | {} | {} |", tally.programs, tally.mutants, tally.caught);
         mutants += tally.mutants;
         caught += tally.caught;

@@ -1,7 +1,7 @@
-//! The programs that are broken: built from two sources in several ways, rewritten at random.
+//! The programs that are broken: built from two sources in several ways, rewritten at random, or instrumented.
 
 use afterlink_pipeline::{
-    BlockOrder, Check, FunctionOrder, LayoutOptions, OptimizeOptions, Scope, Silent, Split,
+    BlockOrder, Check, FunctionOrder, InstrumentOptions, LayoutOptions, OptimizeOptions, Scope, Silent, Split,
 };
 use std::path::Path;
 use std::process::Command;
@@ -21,6 +21,28 @@ const BUILDS: [(&str, &str, &[&str]); 6] = [
     ("words", "gcc", &["-O2", "-fcf-protection=full", "-fno-pie", "-no-pie", "-rdynamic"]),
     ("words", "clang-22", &["-O2", "-fPIE", "-pie"]),
 ];
+
+/// Builds all programs and instruments them.
+#[allow(dead_code, reason = "not every test that has this module needs both kinds")]
+pub fn build_instrumented() -> Vec<Pair> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let build = |(source, compiler, flags): &(&str, &str, &[&str])| {
+        let input = compile(folder.path(), source, compiler, flags);
+        let options = InstrumentOptions {
+            counter_file: b"/where/counters/go".to_vec(),
+            check: Check::Skip,
+            ..InstrumentOptions::default()
+        };
+        let output =
+            afterlink_pipeline::instrument(&input, &options, &Silent).expect("an instrumented program");
+        Pair {
+            name: format!("instrumented {source}, {compiler} {}", flags.join(" ")),
+            input,
+            output: output.bytes,
+        }
+    };
+    BUILDS.iter().map(build).collect()
+}
 
 /// Builds and rewrites all programs.
 pub fn build() -> Vec<Pair> {

@@ -43,6 +43,25 @@ impl MovedInst {
     }
 }
 
+/// A counter in moved code, in one of the three forms that instrumented programs have.
+#[derive(Clone, Copy, Debug)]
+pub struct CounterSite {
+    pub offset: usize,
+    pub address: u64,
+    pub len: usize,
+    pub form: CounterForm,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CounterForm {
+    /// `incq counter(%rip)`.
+    Increment,
+    /// `mov`, `lea`, `mov` through a register.
+    Register,
+    /// The same with `rax`, which is saved on the stack.
+    Spill,
+}
+
 /// A rewritten program with its places.
 pub struct Sites<'a> {
     pub bytes: &'a [u8],
@@ -50,6 +69,7 @@ pub struct Sites<'a> {
     pub output: Image<'a>,
     pub map: AddressMap,
     pub insts: Vec<MovedInst>,
+    pub counters: Vec<CounterSite>,
     /// Starts of moved blocks, by function.
     pub blocks: Vec<Vec<u64>>,
     /// Words of relative jump tables: file offsets.
@@ -68,6 +88,7 @@ impl<'a> Sites<'a> {
             output,
             map,
             insts: Vec::new(),
+            counters: Vec::new(),
             blocks: Vec::new(),
             table_words: Vec::new(),
         };
@@ -90,6 +111,11 @@ impl<'a> Sites<'a> {
                 }
                 while at < end {
                     let offset = self.offset(at).expect("loaded code");
+                    if let Some(counter) = self.counter(offset, at) {
+                        self.counters.push(counter);
+                        at += counter.len as u64;
+                        continue;
+                    }
                     let inst = x86_64::decode(&self.bytes[offset..]).expect("good code");
                     let last_of_block = at + u64::from(inst.len) >= end;
                     let cold = cold.is_some_and(|cold| at >= cold);
@@ -102,6 +128,21 @@ impl<'a> Sites<'a> {
             }
         }
         self.blocks.push(starts);
+    }
+
+    /// The counter that stands at an address.
+    fn counter(&self, offset: usize, address: u64) -> Option<CounterSite> {
+        let (form, len, field) = match self.bytes.get(offset..offset + 7)? {
+            [0x48, 0xff, 0x05, ..] => (CounterForm::Increment, 7, 3),
+            [0x48 | 0x4c, 0x8b, modrm, ..] if modrm & 0xc7 == 5 => (CounterForm::Register, 18, 3),
+            [0x48, 0x8d, 0x64, 0x24, 0x80, 0x50, ..] => (CounterForm::Spill, 33, 9),
+            _ => return None,
+        };
+        let target =
+            address.wrapping_add(field + 4).wrapping_add(self.word(offset + field as usize, 4) as u64);
+        let section = &self.output.sections[self.output.section_named(".afterlink.counters")?];
+        let counts = target >= section.address.get() && target < section.end().get();
+        counts.then_some(CounterSite { offset, address, len, form })
     }
 
     /// Words for which the linker kept a relative relocation into code.
@@ -117,6 +158,21 @@ impl<'a> Sites<'a> {
             }
         }
         words
+    }
+
+    /// Where control that comes to an address first does something: behind jumps and counters.
+    pub fn settle(&self, mut address: u64) -> u64 {
+        for _ in 0..8 {
+            let Some(offset) = self.offset(address) else { break };
+            if let Some(counter) = self.counter(offset, address) {
+                address += counter.len as u64;
+                continue;
+            }
+            let Some(inst) = x86_64::decode(&self.bytes[offset..]) else { break };
+            let Flow::Jump(displacement) = inst.flow else { break };
+            address = address.wrapping_add(u64::from(inst.len)).wrapping_add(displacement as u64);
+        }
+        address
     }
 
     pub fn offset(&self, address: u64) -> Option<usize> {

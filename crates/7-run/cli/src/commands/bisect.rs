@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Finds the fewest functions whose rewriting makes a command fail, and the pass.
+/// Finds the fewest functions whose rewriting makes a command fail, and the pass
 ///
 /// The command must pass (exit code 0) with the original program and fail with the optimized one. In the command, {}
 /// stands for the program under test; the variable AFTERLINK_BINARY holds its path too. It is run some twenty times for
@@ -47,7 +47,7 @@ impl Bisect {
     pub fn run(self) -> Result<ExitCode> {
         let options = self.layout.options()?;
         let input = files::read(&self.binary)?;
-        let profiles = self.profiles.iter().map(|p| files::read_profile(p)).collect::<Result<Vec<_>>>()?;
+        let profiles = files::read_profiles(&self.profiles)?;
         let workload = Workload::new(self.command)?;
         let limit = self.timeout.map(Duration::try_from_secs_f64).transpose().map_err(|_| {
             Error::new("no time that a run may take").at("--timeout").next("give seconds, such as 2.5")
@@ -120,8 +120,4 @@ impl Scratch {
                     .next("free some space")
             })
     }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {}
 }

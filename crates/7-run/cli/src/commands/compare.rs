@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 /// Exit code of an error: 1 to 3 are verdicts.
 const FAILED: u8 = 64;
 
-/// Says whether B is faster than A, or whether it is only the layout.
+/// Says whether B is faster than A, or whether it is only the layout
 ///
 /// Both programs run in many random layouts, in turns; the verdict is about the code and not about where it happens
 /// to lie. The workload comes behind --, with {} for the program:
@@ -62,7 +62,7 @@ impl Compare {
     pub fn run(self) -> Result<ExitCode> {
         // An error must not look like the verdict "slower".
         Ok(self.judge().unwrap_or_else(|error| {
-            eprintln!("afterlink: error: {error}");
+            commands::complain(&error);
             ExitCode::from(FAILED)
         }))
     }

@@ -128,7 +128,10 @@ impl LayoutArgs {
 /// The expression of `--skip-functions`.
 pub fn skip_functions(expression: Option<&str>) -> Result<Option<Regex>> {
     expression.map(Regex::new).transpose().map_err(|e| {
-        let what = e.to_string().lines().last().unwrap_or_default().to_owned();
-        Error::new(what).at("--skip-functions").next("give a regular expression")
+        let text = e.to_string();
+        let what = text.lines().last().unwrap_or_default();
+        Error::new(what.strip_prefix("error: ").unwrap_or(what))
+            .at("--skip-functions")
+            .next("give a regular expression")
     })
 }

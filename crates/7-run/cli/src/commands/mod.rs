@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod info;
 pub mod instrument;
 pub mod layout_options;
+pub mod manual;
 pub mod measure_options;
 pub mod optimize;
 pub mod profile;
@@ -33,8 +34,15 @@ pub fn print_text(text: &str) -> Result<()> {
     use std::io::{ErrorKind, Write};
     match writeln!(std::io::stdout(), "{text}") {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::new(format!("cannot write the result: {e}")))
+            Err(Error::new(format!("cannot write the result: {e}"))
+                .next("look at standard output; output files are written already"))
         }
         _ => Ok(()),
     }
+}
+
+/// Tells an error. Where even that can't be written, the exit code still tells it.
+pub fn complain(error: &Error) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "afterlink: error: {error}");
 }

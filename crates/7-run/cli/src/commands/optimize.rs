@@ -33,17 +33,24 @@ pub struct Optimize {
 impl Optimize {
     pub fn run(self) -> Result<ExitCode> {
         let options = self.layout.options()?;
-        let target = files::Target::check(&self.output, &self.binary)?;
+        let target = files::Target::check(&self.output, &self.binary)?.differs_from(&self.profiles)?;
+        // Both places are checked before anything is written.
+        let report = self.report.as_deref().map(|path| {
+            let others = self.profiles.iter().chain([&self.output]);
+            files::Target::check(path, &self.binary)?.differs_from(others)
+        });
+        let report = report.transpose()?;
         let input = files::read(&self.binary)?;
-        let profiles = self.profiles.iter().map(|p| files::read_profile(p)).collect::<Result<Vec<_>>>()?;
+        let profiles = files::read_profiles(&self.profiles)?;
         let progress = Terminal::new(self.json);
         let optimized = afterlink_pipeline::optimize(&input, profiles, &options, &progress)
             .map_err(|e| e.in_file(self.binary.display()))?;
-        target.write_program(&optimized.bytes)?;
-        if let Some(report) = &self.report {
+        // The program comes last: where it is new, everything is.
+        if let Some(report) = report {
             let text = serde_json::to_string_pretty(&optimized.report).expect("reports have string keys");
-            files::Target::check(report, &self.binary)?.write(text.as_bytes())?;
+            report.write(text.as_bytes())?;
         }
+        target.write_program(&optimized.bytes)?;
         progress.done();
         commands::print(&optimized.report, self.json)?;
         Ok(ExitCode::SUCCESS)

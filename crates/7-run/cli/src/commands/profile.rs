@@ -64,7 +64,7 @@ impl Convert {
         let target = files::Target::check(&self.output, &self.inputs[0])?;
         let profile = read_all(&self.inputs)?;
         let mut text = Vec::new();
-        fdata::write(&profile, &mut text).expect("writing to memory does not fail");
+        fdata::write(&profile, &mut text).map_err(|e| e.in_file(self.output.display()))?;
         target.write(&text)?;
         commands::print(&Summary::new(&profile, 0), self.json)?;
         Ok(ExitCode::SUCCESS)

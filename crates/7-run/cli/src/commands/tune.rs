@@ -38,6 +38,9 @@ pub struct Tune {
     workload: Vec<String>,
 }
 
+/// What to do about a workload that counted nothing.
+const NOT_RUN: &str = "check that the workload runs {} and not another copy of the program";
+
 /// What `tune` found.
 #[derive(serde::Serialize)]
 struct Tuned {
@@ -94,21 +97,22 @@ impl Tune {
 
         progress.step("instrumenting");
         let counters = scratch.counters.clone().into_os_string().into_vec();
-        let instrument = InstrumentOptions { counter_file: counters, skip_functions: None, note: note() };
+        let instrument = InstrumentOptions {
+            counter_file: counters,
+            skip_functions: options.skip_functions.clone(),
+            check: options.check,
+            note: note(),
+        };
         let instrumented = afterlink_pipeline::instrument(&input, &instrument, &afterlink_pipeline::Silent)
             .map_err(in_file)?;
         scratch.write_program(&instrumented.bytes, &self.binary)?;
         progress.step("running the workload, counting");
         self.run_workload(&scratch.program)?;
-        let no_counts = |why: &str| {
-            Error::new(format!("the workload left no counts{why}"))
-                .in_file(self.binary.display())
-                .next("check that the workload runs {} and not another copy of the program")
-        };
-        let profile =
-            files::read_profile(&scratch.counters).map_err(|e| no_counts(&format!(" ({})", e.what)))?;
+        let profile = files::read_profile(&scratch.counters).map_err(|e| {
+            in_file(Error::new(format!("the workload left no counts ({})", e.what)).next(NOT_RUN))
+        })?;
         if profile.is_empty() {
-            return Err(no_counts(""));
+            return Err(in_file(Error::new("the workload did not run the program at all").next(NOT_RUN)));
         }
 
         let optimized =

@@ -27,7 +27,7 @@ pub struct Verify {
 impl Verify {
     pub fn run(self) -> Result<ExitCode> {
         let (input, output) = (files::read(&self.binary)?, files::read(&self.output)?);
-        let options = Options { max_findings: self.findings, ..Options::default() };
+        let options = Options { max_findings: self.findings };
         let verdict = afterlink_pipeline::verify(&input, &output, &options)
             .map_err(|e| e.in_file(format!("{} or {}", self.binary.display(), self.output.display())))?;
         commands::print(&verdict, self.json)?;

@@ -104,6 +104,20 @@ NOINLINE unsigned by_functions(struct machine *m, const unsigned char *code) {
 NOINLINE static int depth(int n) { return n < 2 ? n : depth(n - 1) + depth(n - 2); }
 NOINLINE int entry_point(int n) { return depth(n & 15); }
 
+/* Flags that are read again and again: counters between these branches must keep them. Here rcx is free,... */
+long flags_read(long a, long b);
+__asm__(".text\n.type flags_read, @function\n.globl flags_read\nflags_read:\n.cfi_startproc\n"
+        "\tmov %rdi, %rcx\n\txor %eax, %eax\n\tcmp %rsi, %rcx\n\tjo 1f\n"
+        "\tlea 1(%rdi,%rsi), %rdx\n\tjl 1f\n\tlea 2(%rdx,%rdi), %rdi\n\tjb 1f\n"
+        "\tlea 3(%rsi,%rdi), %rdx\n\tjs 1f\n\tlea 4(%rdx), %rdi\n\tjp 1f\n\tlea 5(%rdi), %rdi\n"
+        "1:\tsetg %al\n\tlea (%rdi,%rax), %rax\n\tret\n.cfi_endproc\n.size flags_read, . - flags_read\n");
+/* ... and here no register is. */
+long flags_kept(long a, long b);
+__asm__(".text\n.type flags_kept, @function\n.globl flags_kept\nflags_kept:\n.cfi_startproc\n"
+        "\tcmp %rsi, %rdi\n\tjo 1f\n\tlea 1(%rdi,%rsi), %rax\n\tjl 1f\n\tlea 2(%rax,%rdi), %rax\n\tjb 1f\n"
+        "\tlea 3(%rsi,%rax), %rax\n\tjs 1f\n\tlea 4(%rax), %rax\n\tjp 1f\n\tlea 5(%rax), %rax\n"
+        "1:\tsetg %al\n\tret\n.cfi_endproc\n.size flags_kept, . - flags_kept\n");
+
 static int compare(const void *a, const void *b) {
     unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
     return x < y ? -1 : x > y;
@@ -129,5 +143,6 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 12; i++)
         printf("%08x%c", results[i], i % 4 == 3 ? '\n' : ' ');
     printf("%d %u %u\n", entry_point(rounds + 9), m.steps, started);
+    printf("%ld %d\n", flags_read(rounds, 2), (int)flags_kept(rounds, 2) & 1);
     return 0;
 }

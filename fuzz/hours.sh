@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Fuzzes every target for an hour of processor time (HOURS=3: three hours), one after the other, at the lowest priority.
+# It goes on where it was ended: fuzz/hours.tsv adds up, over any number of sessions, the time and the executions of each
+# target, and docs/fuzzing.md shows them.
+#   fuzz/hours.sh             fuzzes until all have their time; -- stop it with: touch fuzz/target/hours/stop
+#   fuzz/hours.sh table       only writes the table into docs/fuzzing.md
+# What fails is left in fuzz/artifacts/TARGET, and the target is passed over until the next start.
+set -euo pipefail
+cd "$(dirname "$0")"
+targets=(whole image eh_frame fdata counter_file address_map eh_frame_hdr notes)
+state=hours.tsv
+[ -s $state ] || printf 'target\tcpu seconds\texecutions\tcorpus\tfeatures\tcommit\n' >$state
+
+# of TARGET COLUMN
+of() {
+    awk -F'\t' -v target="$1" -v column="$2" '$1 == target { print $column; found = 1 } END { if (!found) print 0 }' $state
+}
+
+# record TARGET SECONDS EXECUTIONS CORPUS FEATURES: adds a slice
+record() {
+    local seconds executions
+    seconds=$(awk "BEGIN { print int($(of "$1" 2) + $2 + 0.5) }")
+    executions=$(($(of "$1" 3) + $3))
+    {
+        awk -F'\t' -v target="$1" '$1 != target' $state
+        printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$seconds" "$executions" "$4" "$5" "$commit"
+    } >$state.new
+    mv $state.new $state
+}
+
+table() {
+    {
+        sed '/<!-- hours -->/q' ../docs/fuzzing.md
+        echo '| target | processor time | executions | inputs kept | features | last commit |'
+        echo '|---|---|---|---|---|---|'
+        for target in "${targets[@]}"; do
+            awk -F'\t' -v target="$target" '$1 == target {
+                printf "| `%s` | %d min | %.1f million | %d | %d | %s |\n", $1, $2 / 60, $3 / 1e6, $4, $5, $6
+            }' $state
+        done
+        sed -n '/<!-- end -->/,$p' ../docs/fuzzing.md
+    } >../docs/fuzzing.md.new
+    mv ../docs/fuzzing.md.new ../docs/fuzzing.md
+}
+
+if [ "${1:-}" = table ]; then
+    table
+    exit
+fi
+
+work=target/hours
+mkdir -p $work
+rm -f $work/stop
+./fuzz.sh build $work
+export FUZZ_BINARIES=$work
+commit=$(git rev-parse --short HEAD)
+git diff --quiet HEAD -- ../crates ../tests/hostile fuzz_targets src || commit+=+
+goal=$((${HOURS:-1} * 3600))
+TIMEFORMAT='%U %S'
+for target in "${targets[@]}"; do
+    while [ "$(of "$target" 2)" -lt $goal ] && [ ! -e $work/stop ]; do
+        failed=
+        { time nice -n 19 ./fuzz.sh "$target" "${SLICE:-300}" >$work/slice.log 2>&1 || failed=1; } 2>$work/slice.time
+        read -r user system < <(tail -n 1 $work/slice.time)
+        statistics=$(grep -a 'cov: ' $work/slice.log | tail -n 1)
+        read_figure() { sed -n "s/.*$1\([0-9]*\).*/\1/p" <<<"$statistics"; }
+        executions=$(sed -n 's/stat::number_of_executed_units: *//p' $work/slice.log)
+        record "$target" "$(awk "BEGIN { print $user + $system }")" "${executions:-0}" "$(read_figure 'corp: ')" "$(read_figure 'ft: ')"
+        echo "$(date '+%F %T') $target ${executions:-0} executions, $user s ${failed:+FAILED, see artifacts/$target}"
+        grep -a -A12 'outcomes of' $work/slice.log | tail -n 13 >$work/outcomes || true
+        if [ -n "$failed" ]; then
+            cp $work/slice.log "$work/failed.$target.log"
+            break
+        fi
+    done
+done

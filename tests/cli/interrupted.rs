@@ -1,0 +1,238 @@
+//! Every command that writes a file, when the disk is full, the directory becomes read-only, or the command is ended, at 50
+//! random moments each: the earlier file is as it was or the new one is there whole, and nothing else is left.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use afterlink_testkit::execute::Outcome;
+use afterlink_testkit::sandbox::{Sandbox, assert_clear_error, built};
+use afterlink_testkit::tool::afterlink;
+
+/// How often each way to fail is tried on each command.
+const MOMENTS: u32 = 50;
+const EARLIER: &[u8] = b"the earlier output";
+
+/// Numbers from 0 to 1, the same in every run (xorshift64*).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// A command that writes one file, whose name is its last word.
+struct Job {
+    words: &'static [&'static str],
+    /// What it writes when it is left alone, how it exits then, and how long it takes.
+    whole: Vec<u8>,
+    exit: i32,
+    duration: Duration,
+}
+
+/// A folder with what the commands read, and the commands.
+fn jobs() -> (Sandbox, Vec<Job>) {
+    let sandbox = Sandbox::default();
+    sandbox.put("in", &fs::read(built("cold_fragments", "gcc -O2 -static")).unwrap());
+    sandbox.put("small", &fs::read(built("tiny", "gcc -O2")).unwrap());
+    let run = |words: &[&str]| {
+        let outcome = sandbox.afterlink(words);
+        assert!(outcome.exit < 4, "{words:?}: {}", outcome.stderr());
+    };
+    run(&["instrument", "small", "-o", "counted", "--counters", "counters"]);
+    sandbox.run(&mut Command::new(sandbox.path("counted")));
+    let measured = ["--no-probe", "--blocks", "4", "--runs", "2", "--max-time", "2", "--record", "record"];
+    run(&[&["compare", "--self", "small"][..], &measured, &["--", "/bin/sh", "-c", "{}; true"]].concat());
+    let all: [&[&str]; 4] = [
+        &["optimize", "in", "--scope", "all", "-o"],
+        &["instrument", "in", "--counters", "/no/such/folder/counters", "-o"],
+        &["profile", "convert", "counters", "-o"],
+        &["compare", "--replay", "record", "--report"],
+    ];
+    let jobs = all.map(|words| {
+        let start = Instant::now();
+        let outcome = sandbox.afterlink(&[words, &["whole"]].concat());
+        assert!(outcome.exit < 4, "{words:?}: {}", outcome.stderr());
+        let duration = start.elapsed();
+        let whole = fs::read(sandbox.path("whole")).unwrap();
+        fs::remove_file(sandbox.path("whole")).unwrap();
+        Job { words, whole, exit: outcome.exit, duration }
+    });
+    (sandbox, jobs.into())
+}
+
+impl Job {
+    fn start(&self, sandbox: &Sandbox, output: &Path) -> Child {
+        let mut command = Command::new(afterlink());
+        command.args(self.words).arg(output).current_dir(sandbox.path("."));
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    /// Runs it behind `shell`, and asserts that it fails with `words` and changes nothing in the output's folder.
+    fn assert_fails(&self, sandbox: &Sandbox, output: &Path, shell: &str, words: &[&str]) {
+        fs::write(output, EARLIER).unwrap();
+        let folder = output.parent().unwrap();
+        let before = names(folder);
+        let command = format!("{shell}; exec \"$0\" \"$@\"");
+        let mut command_line = Command::new("/bin/sh");
+        command_line.args(["-c", &command]).arg(afterlink()).args(self.words).arg(output);
+        let outcome = sandbox.run(&mut command_line);
+        // `compare` has other exit codes for its verdicts.
+        let exit = if outcome.exit == 64 && self.words[0] == "compare" { 1 } else { outcome.exit };
+        assert_clear_error(&Outcome { exit, ..outcome }, words);
+        assert_eq!(fs::read(output).unwrap(), EARLIER, "{:?}", self.words);
+        assert_eq!(names(folder), before, "{:?}", self.words);
+    }
+}
+
+/// The names of a folder's files, in order.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|e| e.unwrap().file_name().into_string().expect("plain names")).collect();
+    names.sort();
+    names
+}
+
+/// Of a killed command, which can't tidy up: what has no name yet may get one just then.
+fn is_unfinished(name: &str) -> bool {
+    name.starts_with(".out.")
+}
+
+/// A folder with a file system of its own; `None` where nothing can be mounted.
+struct Mount(PathBuf);
+
+impl Mount {
+    fn new(folder: PathBuf, pages: usize) -> Option<Self> {
+        fs::create_dir(&folder).unwrap();
+        let size = format!("size={}", pages * 4096);
+        let output =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "none"]).arg(&folder).output().unwrap();
+        if !output.status.success() {
+            // Mounting needs privileges; the limit on file sizes takes the same way through the command.
+            eprintln!("not tried, no tmpfs can be mounted: {}", String::from_utf8_lossy(&output.stderr));
+            return None;
+        }
+        Some(Self(folder))
+    }
+
+    /// False while a file there is open for writing.
+    fn remount(&self, how: &str) -> bool {
+        let how = format!("remount,{how}");
+        let mut mount = Command::new("mount");
+        mount.args(["-o", &how]).arg(&self.0).stderr(Stdio::null()).status().unwrap().success()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_limit_on_file_sizes() {
+    let (sandbox, jobs) = jobs();
+    let folder = sandbox.path("small-files");
+    fs::create_dir(&folder).unwrap();
+    // What is printed is a file here too: an output of less than a block can't be held back by this.
+    for job in jobs.iter().filter(|job| job.whole.len() > 512) {
+        let limit = (job.whole.len() - 1) / 512;
+        let shell = format!("trap '' XFSZ; ulimit -f {limit}");
+        job.assert_fails(&sandbox, &folder.join("out"), &shell, &["out", "too large"]);
+    }
+}
+
+/// The disk is full, or becomes so while the output is written: 50 random amounts of room.
+#[test]
+fn a_full_disk() {
+    let (sandbox, jobs) = jobs();
+    for (i, job) in jobs.iter().enumerate() {
+        let needed = job.whole.len().div_ceil(4096);
+        let Some(mount) = Mount::new(sandbox.path(&format!("full-{i}")), needed + 1) else { return };
+        let mut random = Random(7);
+        for _ in 0..MOMENTS {
+            // A page is for the earlier output; what is left is never enough.
+            let room = (random.next() * needed as f64) as usize;
+            fs::write(mount.0.join("filler"), vec![1; (needed - room) * 4096]).unwrap();
+            job.assert_fails(&sandbox, &mount.0.join("out"), ":", &["out", "no space left"]);
+        }
+    }
+}
+
+/// The output's file system becomes read-only at 50 random moments.
+#[test]
+fn a_directory_that_can_no_longer_be_written() {
+    let (sandbox, jobs) = jobs();
+    for (i, job) in jobs.iter().enumerate() {
+        let pages = job.whole.len().div_ceil(4096);
+        let Some(mount) = Mount::new(sandbox.path(&format!("fickle-{i}")), pages + 8) else { return };
+        let mut random = Random(11);
+        let (out, mut failed) = (mount.0.join("out"), 0);
+        for _ in 0..MOMENTS {
+            fs::write(&out, EARLIER).unwrap();
+            // One in four is too early, so that quick commands meet it too.
+            let early = random.next() < 0.25;
+            assert!(!early || mount.remount("ro"));
+            let moment = job.duration.mul_f64(random.next());
+            let mut child = job.start(&sandbox, &out);
+            std::thread::sleep(moment);
+            while !early && !mount.remount("ro") {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            let finished = child.wait().unwrap().code() == Some(job.exit);
+            failed += u32::from(!finished);
+            let found = fs::read(&out).unwrap();
+            let expected: &[u8] = if finished { &job.whole } else { EARLIER };
+            assert!(found == expected, "{:?}: {} bytes after {moment:?}", job.words, found.len());
+            assert!(mount.remount("rw"));
+            // It may be taken from under the command between its last two steps.
+            let (unfinished, others): (Vec<_>, Vec<_>) =
+                names(&mount.0).into_iter().partition(|n| is_unfinished(n));
+            assert_eq!(others, ["out"], "{:?}", job.words);
+            unfinished.iter().for_each(|n| fs::remove_file(mount.0.join(n)).unwrap());
+        }
+        assert!(failed >= MOMENTS / 8, "{:?}: only {failed} of {MOMENTS} failed", job.words);
+    }
+}
+
+/// The command is ended at 50 random moments, by each signal: afterwards there is the earlier output or the whole new
+/// one, and nothing else.
+#[test]
+fn a_signal_at_any_moment() {
+    let (sandbox, jobs) = jobs();
+    let folder = sandbox.path("outputs");
+    fs::create_dir(&folder).unwrap();
+    let out = folder.join("out");
+    for job in &jobs {
+        let (mut random, mut ended_early) = (Random(13), 0);
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGKILL] {
+            for _ in 0..MOMENTS {
+                fs::write(&out, EARLIER).unwrap();
+                let moment = job.duration.mul_f64(random.next());
+                let mut child = job.start(&sandbox, &out);
+                std::thread::sleep(moment);
+                // SAFETY: the child has not been waited for, so that the number is still its own.
+                unsafe { libc::kill(child.id() as i32, signal) };
+                let finished = child.wait().unwrap().code() == Some(job.exit);
+                ended_early += u32::from(!finished);
+                let found = fs::read(&out).unwrap();
+                assert!(
+                    found == job.whole || (found == EARLIER && !finished),
+                    "{:?}: {} bytes after {moment:?}",
+                    job.words,
+                    found.len()
+                );
+                let mut left = names(&folder);
+                left.retain(|name| signal != libc::SIGKILL || !is_unfinished(name));
+                assert_eq!(left, ["out"], "{:?}: signal {signal} after {moment:?}", job.words);
+            }
+        }
+        assert!(ended_early >= MOMENTS / 2, "{:?}: only {ended_early} were ended early", job.words);
+    }
+}
