@@ -5,6 +5,7 @@ use afterlink_bench::record::{CpuPolicy, LayoutMode, OutputCheck, Plan, Runs, Wo
 use afterlink_bench::stats::stopping::StopRule;
 use afterlink_core::{Error, Result};
 use clap::ValueEnum;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -149,10 +150,12 @@ impl MeasureArgs {
         }
     }
 
-    /// A fresh directory that vanishes with the value.
+    /// A fresh directory that vanishes with the value. Every user may look into it: a server that refuses to run as root is
+    /// started as another one.
     pub fn work_directory(&self) -> Result<TempDir> {
         let parent = self.work_dir.clone().unwrap_or_else(std::env::temp_dir);
-        tempfile::Builder::new().prefix("afterlink-").tempdir_in(&parent).map_err(|e| {
+        let open = std::fs::Permissions::from_mode(0o755);
+        tempfile::Builder::new().prefix("afterlink-").permissions(open).tempdir_in(&parent).map_err(|e| {
             let reason = e.to_string().split(" (os error").next().unwrap_or_default().to_lowercase();
             Error::new(format!("no directory can be made there: {reason}"))
                 .in_file(parent.display())
