@@ -59,14 +59,15 @@ goal=$((${HOURS:-1} * 3600))
 TIMEFORMAT='%U %S'
 for target in "${targets[@]}"; do
     while [ "$(of "$target" 2)" -lt $goal ] && [ ! -e $work/stop ]; do
-        failed=
-        { time nice -n 19 ./fuzz.sh "$target" "${SLICE:-300}" >$work/slice.log 2>&1 || failed=1; } 2>$work/slice.time
+        touch $work/slice.start
+        { time nice -n 19 ./fuzz.sh "$target" "${SLICE:-300}" >$work/slice.log 2>&1 || true; } 2>$work/slice.time
+        failed=$(find "artifacts/$target" -newer $work/slice.start -type f)
         read -r user system < <(tail -n 1 $work/slice.time)
         statistics=$(grep -a 'cov: ' $work/slice.log | tail -n 1)
         read_figure() { sed -n "s/.*$1\([0-9]*\).*/\1/p" <<<"$statistics"; }
         executions=$(sed -n 's/stat::number_of_executed_units: *//p' $work/slice.log)
         record "$target" "$(awk "BEGIN { print $user + $system }")" "${executions:-0}" "$(read_figure 'corp: ')" "$(read_figure 'ft: ')"
-        echo "$(date '+%F %T') $target ${executions:-0} executions, $user s ${failed:+FAILED, see artifacts/$target}"
+        echo "$(date '+%F %T') $target ${executions:-0} executions, $user s ${failed:+FAILED: $failed}"
         grep -a -A12 'outcomes of' $work/slice.log | tail -n 13 >$work/outcomes || true
         if [ -n "$failed" ]; then
             cp $work/slice.log "$work/failed.$target.log"

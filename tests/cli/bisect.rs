@@ -93,6 +93,22 @@ fn two_that_only_fail_together() {
     assert!(text.contains("2 functions of") && text.contains("are needed together"), "{text}");
 }
 
+/// The fault is there only where a function was split, so that it is found together with what splits it.
+#[test]
+fn the_pass_that_breaks_it() {
+    let sandbox = sandbox(&["which"], false);
+    // The other script, behind a condition.
+    let script = "#!/bin/bash\nif nm \"$1\" | grep -q ' which\\.cold$'; then exec ./plant.sh \"$1\"; fi\nexec \"$1\"\n";
+    let script = sandbox.put("split.sh", script.as_bytes());
+    fs::set_permissions(script, fs::Permissions::from_mode(0o755)).unwrap();
+    let words = ["bisect", "in", "--scope", "all", "--split", "random", "--seed", "1"];
+    let report = report(&sandbox.afterlink(&[&words[..], &["--json", "--", "./split.sh", "{}"]].concat()));
+    assert_eq!(names(&report), ["which"]);
+    assert_eq!(report["passes"], serde_json::json!(["splitting"]));
+    let text = sandbox.afterlink(&[&words[..], &["--", "./split.sh", "{}"]].concat()).stdout();
+    assert!(text.contains("it does not fail with --split none"), "{text}");
+}
+
 #[test]
 fn a_program_that_does_not_fail_or_always_does() {
     let sandbox = sandbox(&["no_such_function"], false);

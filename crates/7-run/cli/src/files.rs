@@ -145,38 +145,47 @@ impl Target {
         let nameless =
             rustix::fs::openat(CWD, directory, OFlags::TMPFILE | OFlags::WRONLY, Mode::from_raw_mode(0o600));
         let result = match nameless {
-            Ok(fd) => write_nameless(File::from(fd), bytes, mode, &temporary),
+            Ok(fd) => write_nameless(File::from(fd), bytes, mode, &temporary, &self.path),
             // Some file systems have no nameless files.
-            Err(_) => write_named(bytes, mode, &temporary),
+            Err(_) => write_named(bytes, mode, &temporary, &self.path),
         };
         // Without /proc a nameless file can't be given its name.
         let result = match result {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                write_named(bytes, mode, &temporary)
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                write_named(bytes, mode, &temporary, &self.path)
             }
             result => result,
         };
-        result.and_then(|()| std::fs::rename(&temporary, &self.path)).map_err(|e| {
+        result.map_err(|e| {
             let _ = std::fs::remove_file(&temporary);
             failed(e)
         })
     }
 }
 
-fn write_nameless(mut file: File, bytes: &[u8], mode: u32, path: &Path) -> std::io::Result<()> {
+fn write_nameless(
+    mut file: File,
+    bytes: &[u8],
+    mode: u32,
+    temporary: &Path,
+    path: &Path,
+) -> std::io::Result<()> {
     file.write_all(bytes)?;
     file.set_permissions(std::fs::Permissions::from_mode(mode))?;
     use std::os::fd::AsRawFd;
     let handle = format!("/proc/self/fd/{}", file.as_raw_fd());
-    rustix::fs::linkat(CWD, handle, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
-    Ok(())
+    // A file that is there can't be replaced by a nameless one in one step.
+    interrupt::uninterrupted(|| {
+        rustix::fs::linkat(CWD, handle, CWD, temporary, AtFlags::SYMLINK_FOLLOW)?;
+        std::fs::rename(temporary, path)
+    })
 }
 
-fn write_named(bytes: &[u8], mode: u32, path: &Path) -> std::io::Result<()> {
-    interrupt::remove_on_signal(path);
-    let mut file = File::options().write(true).create_new(true).open(path)?;
+fn write_named(bytes: &[u8], mode: u32, temporary: &Path, path: &Path) -> std::io::Result<()> {
+    let mut file = interrupt::create_scratch(temporary)?;
     file.write_all(bytes)?;
-    file.set_permissions(std::fs::Permissions::from_mode(mode))
+    file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+    std::fs::rename(temporary, path)
 }
 
 fn directory_of(path: &Path) -> &Path {

@@ -1,9 +1,10 @@
 //! Ctrl-C and termination. Work in progress leaves nothing behind: an unfinished output has no name yet, a
 //! workload's processes are ended, scratch files are removed.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Set when the user wants to stop and the running command wants to end in its own way.
 static HANDLED: AtomicBool = AtomicBool::new(false);
@@ -20,7 +21,9 @@ pub fn install() {
             return;
         }
         end_group(GROUP.load(Ordering::SeqCst));
-        for path in SCRATCH.lock().map(|mut s| std::mem::take(&mut *s)).unwrap_or_default() {
+        // Held to the end, so that nothing is made any more once all is removed.
+        let scratch = SCRATCH.lock().unwrap_or_else(PoisonError::into_inner);
+        for path in scratch.iter() {
             let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
         }
         std::process::exit(130);
@@ -49,6 +52,23 @@ pub fn remove_on_signal(path: &Path) {
     if let Ok(mut paths) = SCRATCH.lock() {
         paths.push(path.to_owned());
     }
+}
+
+/// Does `work`, which is short, before any signal ends the process.
+pub fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
+    let _held = SCRATCH.lock();
+    work()
+}
+
+/// Makes a file that is removed when this process is interrupted.
+///
+/// # Errors
+/// It can't be made, or is there already.
+pub fn create_scratch(path: &Path) -> std::io::Result<File> {
+    let mut scratch = SCRATCH.lock().unwrap_or_else(PoisonError::into_inner);
+    let file = File::options().write(true).create_new(true).open(path)?;
+    scratch.push(path.to_owned());
+    Ok(file)
 }
 
 /// Kills every process of a group; 0 is none.
