@@ -25,7 +25,7 @@ use afterlink_core::counter_file::{Header, fingerprint};
 use afterlink_core::{Error, IdVec, Result};
 use afterlink_image::Image;
 use afterlink_passes::LayoutOptions;
-use afterlink_program::{BlockId, Counter, CounterForm, FuncId, Function, Placement, Program};
+use afterlink_program::{Counter, CounterForm, FuncId, Function, Placement, Program};
 use afterlink_weigh::Weights;
 use insert::Order;
 use liveness::{Convention, Liveness};

@@ -86,9 +86,6 @@ type Way = (Option<u64>, u64);
 /// How often each way was gone.
 type Ways = BTreeMap<Way, u64>;
 
-/// From where (a call of the function: from nowhere) and to where control went.
-type Way = (Option<u64>, u64);
-
 struct Walker<'w> {
     function: &'w Function<'static>,
     scan: &'w Scan,
