@@ -71,9 +71,11 @@ timed_percent() {
 calibrate() {
     [ -f "$objects/truth.json" ] && return
     say 'Counting instructions'
-    local base wanted share counted timed step
+    local base wanted share counted timed step remembering
     link 1 "$objects/trial"
     base=$(instructions "$objects/trial")
+    link 1 "$objects/trial" 0
+    remembering=$(more_percent "$base" "$(instructions "$objects/trial")")
     for wanted in $SHARES; do
         # What is repeated differs from query to query, so the count does not grow evenly: the closest of some trials.
         for step in 0.80 0.85 0.90 0.95 1.00 1.05 1.10; do
@@ -83,7 +85,8 @@ calibrate() {
             awk -v c="$counted" -v w="$wanted" -v s="$share" 'BEGIN { d = c - w; print (d < 0 ? -d : d), s, c }'
         done | sort -g | head -n 1 > "$objects/closest"
         read -r _ share counted < "$objects/closest"
-        timed=$(timed_percent "$share")
+        # The repeats are timed; for remembering what to repeat, its instructions have to stand.
+        timed=$(awk -v t="$(timed_percent "$share")" -v r="$remembering" 'BEGIN { print t + r }')
         echo "wanted $wanted %: one query in $(awk -v s="$share" 'BEGIN { printf "%.1f", 1 / s }') repeated," \
             "$counted % more instructions, $timed % more time" >&2
         jq -n --argjson wanted "$wanted" --argjson share "$share" --argjson instructions "$counted" --argjson time "$timed" \
