@@ -71,18 +71,18 @@ timed_percent() {
 calibrate() {
     [ -f "$objects/truth.json" ] && return
     say 'Counting instructions'
-    local base wanted share counted timed trial
+    local base wanted share counted timed step
     link 1 "$objects/trial"
     base=$(instructions "$objects/trial")
     for wanted in $SHARES; do
-        share=$(awk -v w="$wanted" 'BEGIN { printf "%.5f", w / 40 }')
-        # What is repeated differs from query to query, so a second and third step come closer.
-        for trial in 1 2 3 4 5; do
+        # What is repeated differs from query to query, so the count does not grow evenly: the closest of some trials.
+        for step in 0.80 0.85 0.90 0.95 1.00 1.05 1.10; do
+            share=$(awk -v w="$wanted" -v s="$step" 'BEGIN { printf "%.5f", s * w / 45 }')
             link 1 "$objects/trial" "$share"
             counted=$(more_percent "$base" "$(instructions "$objects/trial")")
-            ! awk -v c="$counted" -v w="$wanted" 'BEGIN { exit !(c / w > 0.98 && c / w < 1.02) }' || break
-            [ "$trial" = 5 ] || share=$(awk -v s="$share" -v c="$counted" -v w="$wanted" 'BEGIN { printf "%.5f", s * w / c }')
-        done
+            awk -v c="$counted" -v w="$wanted" -v s="$share" 'BEGIN { d = c - w; print (d < 0 ? -d : d), s, c }'
+        done | sort -g | head -n 1 > "$objects/closest"
+        read -r _ share counted < "$objects/closest"
         timed=$(timed_percent "$share")
         echo "wanted $wanted %: one query in $(awk -v s="$share" 'BEGIN { printf "%.1f", 1 / s }') repeated," \
             "$counted % more instructions, $timed % more time" >&2
@@ -90,7 +90,7 @@ calibrate() {
             '$ARGS.named'
     done | jq -s . > "$objects/truth.json.new"
     mv "$objects/truth.json.new" "$objects/truth.json"
-    rm -f "$objects/trial" "$objects/clock"
+    rm -f "$objects/trial" "$objects/clock" "$objects/closest"
 }
 
 # ---- the comparisons ------------------------------------------------------------------------------------------------------

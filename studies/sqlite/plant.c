@@ -12,8 +12,8 @@
 
 int __real_sqlite3_prepare_v2(sqlite3 *, const char *, int, sqlite3_stmt **, const char **);
 
-/* Any of the last eight rounds' queries: the same mix, and seldom one that the caches still hold. */
-enum { REMEMBERED = 256, LONGEST = 1024 };
+/* Any of the last two rounds' queries: the same mix. They take few pages, so that hardly anything but the repeats is added. */
+enum { REMEMBERED = 64, LONGEST = 384 };
 
 static char queries[REMEMBERED][LONGEST];
 static unsigned count;

@@ -169,7 +169,7 @@ fn wrong_arguments() {
     let sandbox = Sandbox::default();
     for arguments in [&["optimize"][..], &["no-such-command"], &["info", "--no-such-option", "x"], &[]] {
         let outcome = sandbox.afterlink(arguments);
-        assert_eq!(outcome.exit, 2, "{arguments:?}");
+        assert_eq!(outcome.exit, 64, "{arguments:?}");
         assert!(outcome.stderr().contains("Usage"), "{}", outcome.stderr());
     }
     let outcome = sandbox.afterlink(&["optimize", "x", "-o", "y", "--skip-functions", "("]);

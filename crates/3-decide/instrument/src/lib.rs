@@ -24,8 +24,8 @@ use afterlink_core::counter_description::Description;
 use afterlink_core::counter_file::{Header, fingerprint};
 use afterlink_core::{Error, IdVec, Result};
 use afterlink_image::Image;
-use afterlink_passes::{BlockOrder, FunctionOrder, LayoutOptions, Scope, Split};
-use afterlink_program::{BlockId, Counter, CounterForm, FuncId, Function, Placement, Program};
+use afterlink_passes::LayoutOptions;
+use afterlink_program::{Counter, CounterForm, FuncId, Function, Placement, Program};
 use afterlink_weigh::Weights;
 use insert::Order;
 use liveness::{Convention, Liveness};
@@ -73,7 +73,8 @@ pub fn instrument(image: &Image, program: &mut Program, counter_file: &[u8]) -> 
     if counter_file.is_empty() || counter_file.contains(&0) {
         return Err(Error::new("the counter file has no name").next("give one with --counters FILE"));
     }
-    let moved = moved_functions(program);
+    let options = LayoutOptions::whole_in_input_order();
+    let moved = afterlink_passes::moved(program, &Weights::default(), &options);
     let names = Names::new(image, program);
     let plans = plan_all(image, program, &names, &moved);
     let mut result = Assembly::default();
@@ -87,22 +88,6 @@ pub fn instrument(image: &Image, program: &mut Program, counter_file: &[u8]) -> 
     summary.counter_file_bytes = runtime.memory;
     let placement = Placement { fragments: hot.into_iter().chain(cold).collect(), counters };
     Ok(Instrumentation { placement, runtime, summary })
-}
-
-/// Every function that can move, in input order.
-fn moved_functions(program: &Program) -> Vec<FuncId> {
-    let options = LayoutOptions {
-        scope: Scope::All,
-        order_blocks: BlockOrder::Input,
-        order_functions: FunctionOrder::Input,
-        split: Split::None,
-        ..LayoutOptions::default()
-    };
-    let placement = afterlink_passes::place(program, &Weights::default(), &options);
-    let entries = placement.fragments.iter().filter(|f| f.blocks.first() == Some(&BlockId(0)));
-    let mut moved: Vec<FuncId> = entries.map(|f| f.function).collect();
-    moved.sort_unstable();
-    moved
 }
 
 fn plan_all(image: &Image, program: &Program, names: &Names, moved: &[FuncId]) -> Vec<Option<FunctionPlan>> {

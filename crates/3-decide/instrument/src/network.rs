@@ -25,52 +25,11 @@ pub(crate) fn draw(
         ..Network::default()
     };
     let mut sets: Vec<(Option<u32>, u32)> = Vec::new();
-    for (id, block) in function.blocks.iter() {
-        let fragment = function.ranges.iter().position(|r| r.contains(block.input)).unwrap_or(0);
-        let steps = scan.steps(id);
-        let last_step = steps.last().map_or(0, |s| s.at);
-        let mut own = Block {
-            fragment: fragment as u32,
-            offset: block.input.since(function.ranges[fragment].start) as u32,
-            last: last_step,
-            entered: id.index() == 0 || entered.contains(block.input),
-            may_stop: steps.iter().any(|s| stops(s.kind)),
-            ..Block::default()
-        };
-        let callee = |address: InputAddr| names.of(address);
-        for step in steps {
-            if let StepKind::Call(address) = step.kind
-                && let Some(callee) = callee(address)
-            {
-                own.calls.push(Call { offset: step.at, callee });
-            }
-        }
-        let mut go = |target: Target| match target {
-            Target::Block(to) if own.successors.iter().all(|s| s.block != to.0) => {
-                own.successors.push(Successor { block: to.0, counted: false });
-            }
-            Target::Block(_) => {}
-            Target::Code(address) => {
-                own.leaves = true;
-                own.exit = callee(address);
-            }
-        };
-        match block.terminator {
-            Terminator::FallThrough(next) => go(Target::Block(next)),
-            Terminator::Jump(target) => {
-                own.last = block.body;
-                go(target);
-            }
-            Terminator::Branch { taken, next, .. } | Terminator::ShortBranch { taken, next, .. } => {
-                own.last = block.body;
-                go(taken);
-                go(Target::Block(next));
-            }
-            Terminator::Indirect { table } => {
-                own.leaves = true;
-                own.targets = Some(target_set(function, id, table, &mut sets, &mut network));
-            }
-            Terminator::Stop => own.leaves = true,
+    for id in function.blocks.ids() {
+        let mut own = draw_block(function, id, scan, names, stops);
+        own.entered = id.index() == 0 || entered.contains(function.blocks[id].input);
+        if let Terminator::Indirect { table } = function.blocks[id].terminator {
+            own.targets = Some(target_set(function, id, table, &mut sets, &mut network));
         }
         network.blocks.push(own);
     }
@@ -78,6 +37,57 @@ pub(crate) fn draw(
         set.iter().for_each(|&target| network.blocks[target as usize].entered = true);
     }
     network
+}
+
+/// A block but for what enters it and where its indirect jump leads.
+fn draw_block(
+    function: &Function,
+    id: BlockId,
+    scan: &Scan,
+    names: &Names,
+    stops: &dyn Fn(StepKind) -> bool,
+) -> Block {
+    let block = &function.blocks[id];
+    let fragment = function.ranges.iter().position(|r| r.contains(block.input)).unwrap_or(0);
+    let steps = scan.steps(id);
+    let mut own = Block {
+        fragment: fragment as u32,
+        offset: block.input.since(function.ranges[fragment].start) as u32,
+        last: steps.last().map_or(0, |s| s.at),
+        may_stop: steps.iter().any(|s| stops(s.kind)),
+        ..Block::default()
+    };
+    for step in steps {
+        if let StepKind::Call(address) = step.kind
+            && let Some(callee) = names.of(address)
+        {
+            own.calls.push(Call { offset: step.at, callee });
+        }
+    }
+    let mut go = |target: Target| match target {
+        Target::Block(to) if own.successors.iter().all(|s| s.block != to.0) => {
+            own.successors.push(Successor { block: to.0, counted: false });
+        }
+        Target::Block(_) => {}
+        Target::Code(address) => {
+            own.leaves = true;
+            own.exit = names.of(address);
+        }
+    };
+    match block.terminator {
+        Terminator::FallThrough(next) => go(Target::Block(next)),
+        Terminator::Jump(target) => {
+            go(target);
+            own.last = block.body;
+        }
+        Terminator::Branch { taken, next, .. } | Terminator::ShortBranch { taken, next, .. } => {
+            go(taken);
+            go(Target::Block(next));
+            own.last = block.body;
+        }
+        Terminator::Indirect { .. } | Terminator::Stop => own.leaves = true,
+    }
+    own
 }
 
 /// The number of the set of blocks that an indirect jump through `table` leads to.

@@ -54,6 +54,19 @@ impl Default for LayoutOptions {
     }
 }
 
+impl LayoutOptions {
+    /// Everything that can move, as it is.
+    pub fn whole_in_input_order() -> Self {
+        Self {
+            scope: Scope::All,
+            order_blocks: BlockOrder::Input,
+            order_functions: FunctionOrder::Input,
+            split: Split::None,
+            ..Self::default()
+        }
+    }
+}
+
 /// The functions that are to move, in input order.
 pub fn moved(program: &Program, weights: &Weights, options: &LayoutOptions) -> Vec<FuncId> {
     scope::select(program, weights, options)

@@ -43,14 +43,7 @@ pub(crate) fn write(
         .iter()
         .map(|(_, cie)| OutputCie::new(cie, |personality| personality_target(&personality, addresses)))
         .collect();
-    let runs: Vec<Run> = (0..placement.fragments.len())
-        .into_par_iter()
-        .flat_map_iter(|i| {
-            let fragment = &placement.fragments[i];
-            let counters = counters_of_function(&placement.counters, fragment.function);
-            runs(program, fragment, &shapes[i], addresses.fragments[i], counters)
-        })
-        .collect();
+    let runs = all_runs(program, placement, shapes, addresses);
     let rows: Vec<Vec<(u32, &Row)>> =
         runs.iter().map(|r| r.rows.iter().map(|&(at, row)| (at, &program.rows[row])).collect()).collect();
     let moved = runs.iter().zip(&rows).map(|(run, rows)| OutputFde {
@@ -60,19 +53,7 @@ pub(crate) fn write(
         lsda: None,
         body: FdeBody::Rows(rows),
     });
-    let stays = |id: &FdeId| {
-        program.function_at(frames.fdes[*id].start).is_none_or(|function| !addresses.is_moved(function))
-    };
-    let copied: Vec<(FdeId, Vec<(u32, Row)>)> = frames
-        .fdes
-        .ids()
-        .filter(stays)
-        .map(|id| {
-            let fde = &frames.fdes[id];
-            let copy = frames.copyable_instructions(fde).is_some();
-            (id, if copy { Vec::new() } else { frames.rows(fde).unwrap_or_default() })
-        })
-        .collect();
+    let copied = stayed(program, addresses);
     let copied_rows: Vec<Vec<(u32, &Row)>> =
         copied.iter().map(|(_, rows)| rows.iter().map(|(at, row)| (*at, row)).collect()).collect();
     let stayed = copied.iter().zip(&copied_rows).map(|((id, _), rows)| {
@@ -93,6 +74,32 @@ pub(crate) fn write(
     let table: Vec<_> = fdes.iter().map(|f| f.start).zip(written.fdes).collect();
     let header = write_eh_frame_hdr(header_at, frames_at, &table)?;
     Ok(Frames { header_at, header, frames_at, frames: written.bytes })
+}
+
+/// The code that moved, by fragment.
+fn all_runs(program: &Program, placement: &Placement, shapes: &[Shape], addresses: &Addresses) -> Vec<Run> {
+    (0..placement.fragments.len())
+        .into_par_iter()
+        .flat_map_iter(|i| {
+            let fragment = &placement.fragments[i];
+            let counters = counters_of_function(&placement.counters, fragment.function);
+            runs(program, fragment, &shapes[i], addresses.fragments[i], counters)
+        })
+        .collect()
+}
+
+/// The entries of code that stays, with the rows of those whose instructions cannot be copied.
+fn stayed(program: &Program, addresses: &Addresses) -> Vec<(FdeId, Vec<(u32, Row)>)> {
+    let frames = &program.frames;
+    let stays = |id: &FdeId| {
+        program.function_at(frames.fdes[*id].start).is_none_or(|function| !addresses.is_moved(function))
+    };
+    let rows = |id: FdeId| {
+        let fde = &frames.fdes[id];
+        let copy = frames.copyable_instructions(fde).is_some();
+        (id, if copy { Vec::new() } else { frames.rows(fde).unwrap_or_default() })
+    };
+    frames.fdes.ids().filter(stays).map(rows).collect()
 }
 
 /// The routine's new place; of an indirect one, the word that holds it, which is data and stays.

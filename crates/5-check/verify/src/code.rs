@@ -10,6 +10,8 @@ use afterlink_isa::{Flow, x86_64};
 use rayon::prelude::*;
 
 const GRANULE: u64 = 32;
+/// Bytes of an instruction, a little less than in usual code; most code then needs no second allocation.
+const TYPICAL_LENGTH: u64 = 4;
 /// Bytes that one thread decodes at a time.
 const CHUNK: u64 = 1 << 16;
 
@@ -161,12 +163,15 @@ impl<'a> Code<'a> {
         let swept: Vec<Sweep> = chunks
             .into_par_iter()
             .map(|boundaries| {
-                let mut sweep = Sweep { bytes, start, ..Sweep::default() };
+                let size = boundaries.last().zip(boundaries.first()).map_or(0, |(end, start)| end - start);
+                let insts = Vec::with_capacity((size / TYPICAL_LENGTH) as usize);
+                let mut sweep = Sweep { bytes, start, insts, undecoded: Vec::new() };
                 boundaries.windows(2).for_each(|w| sweep.run(w[0], w[1]));
                 sweep
             })
             .collect();
         let first = self.insts.len();
+        self.insts.reserve_exact(swept.iter().map(|s| s.insts.len()).sum());
         for sweep in swept {
             self.insts.extend_from_slice(&sweep.insts);
             self.undecoded.extend_from_slice(&sweep.undecoded);
@@ -223,6 +228,20 @@ impl<'a> Code<'a> {
         rows.map(move |(i, inst)| (first + i, start + u64::from(inst.offset), inst))
     }
 
+    /// The same in pieces of `size` instructions.
+    pub fn section_chunks(
+        &self,
+        section: &CodeSection,
+        size: usize,
+    ) -> impl Iterator<Item = impl Iterator<Item = (usize, u64, &Inst)>> {
+        let (start, first) = (section.start, section.first);
+        let chunks = self.insts[section.first..section.last].chunks(size).enumerate();
+        chunks.map(move |(chunk, insts)| {
+            let rows = insts.iter().enumerate();
+            rows.map(move |(i, inst)| (first + chunk * size + i, start + u64::from(inst.offset), inst))
+        })
+    }
+
     /// `len` bytes of code from `address` on.
     pub fn bytes(&self, address: u64, len: usize) -> Option<&'a [u8]> {
         let section = self.section_at(address)?;
@@ -260,7 +279,6 @@ fn granules(insts: &[Inst], first: usize, size: u64) -> Vec<u32> {
 }
 
 /// One thread's share of decoding.
-#[derive(Default)]
 struct Sweep<'a> {
     bytes: &'a [u8],
     start: u64,

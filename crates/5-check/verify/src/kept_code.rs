@@ -3,12 +3,15 @@
 //! where a stub must stand.
 
 use crate::check::Check;
-use crate::code::CodeSection;
+use crate::code::Inst;
 use crate::expected::{Expected, Layout};
 use crate::places::Place;
 use crate::verdict::{Finding, FindingKind};
+use rayon::prelude::*;
 
-/// Findings of this kind after which a section is not looked at further.
+/// Instructions that one thread looks at at a time.
+const CHUNK: usize = 1 << 14;
+/// Findings of this kind after which the rest is not looked at.
 const ENOUGH: usize = 64;
 
 /// What code that did not move asks for.
@@ -22,25 +25,33 @@ pub(crate) struct Demands {
 /// What must have changed in code that did not move.
 pub(crate) fn expect(check: &Check, layout: &Layout, expected: &mut Vec<Expected>) -> Demands {
     let mut demands = Demands::default();
-    if !check.places.moved.is_empty() {
-        for section in &check.code.sections {
-            expect_in(check, layout, section, expected, &mut demands);
+    if check.places.moved.is_empty() {
+        return demands;
+    }
+    for section in &check.code.sections {
+        let chunks: Vec<_> = check.code.section_chunks(section, CHUNK).collect();
+        let found: Vec<(Vec<Expected>, Demands)> =
+            chunks.into_par_iter().map(|chunk| expect_in(check, layout, chunk)).collect();
+        for (more, asked) in found {
+            expected.extend(more);
+            demands.stubs.extend(asked.stubs);
+            demands.findings.extend(asked.findings);
         }
     }
+    demands.findings.truncate(ENOUGH);
     demands
 }
 
-fn expect_in(
+fn expect_in<'i>(
     check: &Check,
     layout: &Layout,
-    section: &CodeSection,
-    expected: &mut Vec<Expected>,
-    demands: &mut Demands,
-) {
+    insts: impl Iterator<Item = (usize, u64, &'i Inst)>,
+) -> (Vec<Expected>, Demands) {
+    let (mut expected, mut demands) = (Vec::new(), Demands::default());
     let kept = |index: usize, address: u64| {
         check.places.of_inst(index) == Place::Same && !check.places.is_moved(address)
     };
-    for (index, address, inst) in check.code.section_insts(section) {
+    for (index, address, inst) in insts {
         let absolute = check.references.fields_in(address, inst.len);
         let field = inst.field().filter(|_| check.place(inst.target(address)) != Place::Same);
         if (field.is_none() && absolute.is_empty()) || !kept(index, address) {
@@ -71,4 +82,5 @@ fn expect_in(
             expected.push(Expected::number(offset, size as u8, value, FindingKind::KeptCode));
         }
     }
+    (expected, demands)
 }

@@ -62,10 +62,11 @@ impl Default for Options {
 
 /// Checks that `output` is `input` rearranged. Never fails: what cannot be read is a finding.
 pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
-    let mut findings = segments::check(input, output);
-    let (found, matching) = sections::check(input, output);
+    let ((old_rows, new_rows), ((mut findings, (found, matching)), references)) = rayon::join(
+        || rayon::join(|| read_unwinding(input), || read_unwinding(output)),
+        || ((segments::check(input, output), sections::check(input, output)), References::read(input)),
+    );
     findings.extend(found);
-    let (old_rows, new_rows) = rayon::join(|| read_unwinding(input), || read_unwinding(output));
     let mut rows = Unwinding {
         input: old_rows.unwrap_or_default(),
         output: new_rows.unwrap_or_else(|fault| {
@@ -76,7 +77,6 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
     let frames: Vec<(u64, u64)> = rows.input.entries.iter().map(|e| (e.start, e.end)).collect();
     let functions = Functions::read(input, &frames);
     let code = Code::decode(input, &functions);
-    let references = References::read(input);
     let places = Places::read(input, output, &code, &functions, matching.displaced, &mut findings);
     let check = Check { input, output, code, functions, references, places };
     let layout = Layout::of(input);

@@ -1,6 +1,7 @@
 //! `.eh_frame` as what it says at each address: rows with the rules for the caller's frame and registers.
 //! Two rows are equal if their byte strings are; a row's string holds the CFA rule, every register's rule, the
-//! size of pushed arguments, and the entry's personality, language data, signal mark and return column.
+//! size of pushed arguments, and the entry's personality, language data, signal mark and return column. A program has
+//! many thousands of rows but few that differ, so each string is kept once.
 
 use afterlink_image::{Image, elf};
 use gimli::{
@@ -21,7 +22,8 @@ const CHUNK: usize = 128;
 pub(crate) struct Span {
     pub start: u64,
     pub end: u64,
-    row: (u32, u32),
+    /// In [`UnwindRows::strings`].
+    row: u32,
 }
 
 /// An unwind entry.
@@ -42,7 +44,7 @@ pub(crate) struct UnwindRows {
     pub spans: Vec<Span>,
     /// Ascending by start.
     pub entries: Vec<FrameEntry>,
-    strings: Vec<u8>,
+    strings: Vec<Box<[u8]>>,
 }
 
 impl UnwindRows {
@@ -74,35 +76,30 @@ impl UnwindRows {
 
     fn join(parts: Vec<Self>) -> Self {
         let mut all = Self::default();
-        let mut spans = Vec::new();
+        let mut known = Known::default();
         for part in parts {
-            let base = all.strings.len() as u32;
-            spans.extend(part.spans.iter().map(|s| Span { row: (base + s.row.0, s.row.1), ..*s }));
+            let rows: Vec<u32> = part.strings.into_iter().map(|s| known.row(&s)).collect();
+            all.spans.extend(part.spans.iter().map(|s| Span { row: rows[s.row as usize], ..*s }));
             all.entries.extend(part.entries);
-            all.strings.extend(part.strings);
         }
+        all.strings = known.into_strings();
         all.entries.sort_unstable();
-        spans.sort_by_key(|s| s.start);
-        for span in spans {
-            match all.spans.last() {
-                Some(last) if last.end == span.start && all.string(last) == all.string(&span) => {
-                    let index = all.spans.len() - 1;
-                    all.spans[index].end = span.end;
-                }
-                _ => all.spans.push(span),
+        all.spans.sort_by_key(|s| s.start);
+        all.spans.dedup_by(|next, last| {
+            let goes_on = last.end == next.start && last.row == next.row;
+            if goes_on {
+                last.end = next.end;
             }
-        }
+            goes_on
+        });
+        all.spans.shrink_to_fit();
         all
     }
 
     /// Replaces the address of each personality routine that rows name directly.
     pub fn lead_personalities(&mut self, place: impl Fn(u64) -> u64) {
-        for span in &self.spans {
-            let Some([tag, address @ ..]) =
-                self.strings.get_mut(span.row.0 as usize..).and_then(|s| s.get_mut(..9))
-            else {
-                continue;
-            };
+        for string in &mut self.strings {
+            let Some([tag, address @ ..]) = string.get_mut(..9) else { continue };
             if *tag == DIRECT {
                 let old = u64::from_le_bytes((&*address).try_into().unwrap_or_default());
                 address.copy_from_slice(&place(old).to_le_bytes());
@@ -119,7 +116,7 @@ impl UnwindRows {
 
     /// The row of a span, as bytes that compare.
     pub fn string(&self, span: &Span) -> &[u8] {
-        &self.strings[span.row.0 as usize..][..span.row.1 as usize]
+        &self.strings[span.row as usize]
     }
 
     /// Index of the first span that ends behind `address`; `hint` is where the last search ended.
@@ -198,6 +195,8 @@ impl<'a> Table<'a> {
         let mut rows = UnwindRows::default();
         let mut context = UnwindContext::new();
         let limit = limit(entries.iter().map(|e| e.entry_len()).sum());
+        let mut known = Known::default();
+        let (mut string, mut written) = (Vec::new(), 0);
         for entry in entries {
             let (start, end) = (entry.initial_address(), entry.end_address());
             let address = self.address + entry.offset() as u64;
@@ -208,16 +207,17 @@ impl<'a> Table<'a> {
                 if start >= end {
                     continue;
                 }
-                let from = rows.strings.len() as u32;
-                write_entry(&mut rows.strings, entry);
-                self.write_row(&mut rows.strings, row)?;
-                let row = (from, rows.strings.len() as u32 - from);
-                rows.spans.push(Span { start, end, row });
-                if rows.strings.len() > limit {
+                string.clear();
+                write_entry(&mut string, entry);
+                self.write_row(&mut string, row)?;
+                rows.spans.push(Span { start, end, row: known.row(&string) });
+                written += string.len();
+                if written > limit {
                     return Err(gimli::Error::TooManyRegisterRules);
                 }
             }
         }
+        rows.strings = known.into_strings();
         Ok(rows)
     }
 
@@ -268,6 +268,29 @@ impl<'a> Table<'a> {
         out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
         out.extend_from_slice(bytes);
         Ok(())
+    }
+}
+
+/// Strings by number.
+#[derive(Default)]
+struct Known {
+    numbers: FxHashMap<Box<[u8]>, u32>,
+}
+
+impl Known {
+    fn row(&mut self, string: &[u8]) -> u32 {
+        if let Some(&number) = self.numbers.get(string) {
+            return number;
+        }
+        let number = self.numbers.len() as u32;
+        self.numbers.insert(string.into(), number);
+        number
+    }
+
+    fn into_strings(self) -> Vec<Box<[u8]>> {
+        let mut strings: Vec<(u32, Box<[u8]>)> = self.numbers.into_iter().map(|(s, n)| (n, s)).collect();
+        strings.sort_unstable_by_key(|s| s.0);
+        strings.into_iter().map(|s| s.1).collect()
     }
 }
 

@@ -6,6 +6,7 @@ pub fn signed_percent(value: f64) -> String {
     let text = percent(value.abs());
     match text.as_str() {
         "0 %" => text,
+        long if long.starts_with("more") => long.replace("than ", "than +"),
         _ if value < 0.0 => format!("−{text}"),
         _ => format!("+{text}"),
     }
@@ -15,6 +16,9 @@ pub fn signed_percent(value: f64) -> String {
 pub fn percent(value: f64) -> String {
     if !value.is_finite() {
         return "unknown".into();
+    }
+    if value.abs() > 1000.0 {
+        return "more than 1000 %".into();
     }
     let places = match value.abs() {
         v if v < 0.995 => 2,
@@ -48,6 +52,7 @@ mod tests {
         assert_eq!(signed_percent(-2.44), "−2.4 %");
         assert_eq!(signed_percent(-0.0004), "0 %");
         assert_eq!(signed_percent(123.4), "+123 %");
+        assert_eq!(signed_percent(15_153.0), "more than +1000 %");
         assert_eq!(percent(0.996), "1 %");
         assert_eq!(percent(f64::INFINITY), "unknown");
         assert_eq!(percent(2.25), "2.2 %");

@@ -141,9 +141,14 @@ fn two_answers(record: &ExperimentRecord, analysis: &Analysis) -> String {
     } else {
         "averaged over the layouts"
     };
+    let test = if record.plan.together {
+        "Student's t test of the pairs of runs of the two files"
+    } else {
+        "Welch's t test, all runs of one file against all runs of the other"
+    };
     format!(
         "<div class=\"pair\"><div class=\"card\"><h3>What other tools would say</h3><b>{}</b>\
-         <div class=\"soft small\">Welch's t test, all runs of one file against all runs of the other</div></div>\n\
+         <div class=\"soft small\">{test}</div></div>\n\
          <div class=\"card\"><h3>What this experiment says</h3><b>B against A: {} [{}, {}]</b>\
          <div class=\"soft small\">{over}; 95 %, valid although the experiment chose when to stop</div></div></div>\n",
         escape(&naive),
@@ -162,7 +167,7 @@ fn figures(record: &ExperimentRecord, analysis: &Analysis) -> String {
         )
     } else {
         (
-            "Each dot is one block: one fresh layout of A and of B, run in turns. Dots left of zero: B needs less.",
+            "Each dot is one block: one fresh layout of A and of B. Dots left of zero: B needs less.",
             "Each dot is the same program with its code at other addresses. The diamond is the file as it was \
              handed over: one draw from this distribution.",
         )
@@ -266,7 +271,12 @@ fn how(record: &ExperimentRecord, analysis: &Analysis) -> String {
     facts.push((
         "runs",
         format!(
-            "in balanced order (ABBA or BAAB by coin), {places}, environment size varied, output {}",
+            "{}, {places}, environment size varied, output {}",
+            if record.plan.together {
+                "both programs of a pair at the same time, judged by the CPU time of each"
+            } else {
+                "in balanced order (ABBA or BAAB by coin)"
+            },
             if record.rehearsal.output_checked { "equal in all runs" } else { "not compared" }
         ),
     ));

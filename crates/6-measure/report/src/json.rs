@@ -39,7 +39,7 @@ fn report<'a>(experiments: &'a [ExperimentRecord], analysis: &'a SuiteAnalysis) 
 /// # Errors
 /// None of these, or written by a newer afterlink.
 pub fn parse_records(text: &str) -> Result<Vec<ExperimentRecord>> {
-    let next = "give a file written by `afterlink compare --json` or `--html`";
+    let next = "give a file written by `afterlink compare` with --record, --report or --json";
     let json = match text.find(DATA_OPEN) {
         Some(start) => {
             let rest = &text[start + DATA_OPEN.len()..];

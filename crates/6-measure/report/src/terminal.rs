@@ -9,17 +9,26 @@ use afterlink_bench::stats::verdict::Outcome;
 
 use crate::numbers::{duration, p_value, percent, percentile, quantity, share, shell_line, signed_percent};
 
+/// Columns of the words at the left.
+const LABEL: usize = 11;
+
 /// One experiment. `colour` adds ANSI colours to the verdict.
 pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool) -> String {
     let mut out = String::new();
     let mut line = |label: &str, text: String| {
-        let _ = writeln!(out, "{label:<11}{text}");
+        let _ = writeln!(out, "{label:<LABEL$}{text}");
     };
     line("machine", machine_line(record, analysis));
     line("layouts", layouts_line(record, analysis));
     line("question", analysis.estimand.clone());
     for (letter, side) in [('A', &analysis.a), ('B', &analysis.b)] {
-        line(&format!("{letter} ({})", side.label), side_line(side, analysis));
+        let label = format!("{letter} ({})", side.label);
+        if label.chars().count() < LABEL {
+            line(&label, side_line(side, analysis));
+        } else {
+            line(&letter.to_string(), side.label.clone());
+            line("", side_line(side, analysis));
+        }
     }
     if let Some(text) = naive_line(analysis) {
         line("naive", text);
@@ -58,6 +67,10 @@ pub fn suite_text(records: &[ExperimentRecord], suite: &SuiteAnalysis, colour: b
     let _ = writeln!(out, "== all {} benchmarks, verdicts corrected by Holm's method ==", records.len());
     for b in &suite.benchmarks {
         let change = &b.change;
+        if b.counts.layouts < 2 {
+            let _ = writeln!(out, "{:<width$}  {}", b.name, b.verdict.headline);
+            continue;
+        }
         let _ = writeln!(
             out,
             "{:<width$}  {:>9}  [{}, {}]  {}",
@@ -149,6 +162,9 @@ fn side_line(side: &SideSummary, analysis: &Analysis) -> String {
         return "not measured".into();
     }
     let mut text = format!("{} {}", analysis.metric.name, quantity(side.typical, &analysis.metric.unit));
+    if side.layouts.len() < 2 {
+        return text;
+    }
     if let Some(sd) = side.run_sd_percent {
         let _ = write!(text, "   runs ±{}", percent(sd));
     }
@@ -159,7 +175,7 @@ fn side_line(side: &SideSummary, analysis: &Analysis) -> String {
         percent(side.layout_sd_percent),
         percent(side.range_percent)
     );
-    if let Some(shipped) = &side.shipped {
+    if let Some(shipped) = side.shipped.as_ref().filter(|s| s.runs > 1) {
         let deviation =
             format!("{} ±{}", signed_percent(shipped.deviation_percent), percent(shipped.error_percent));
         let _ = write!(text, "   as shipped: {}", percentile(shipped.percentile));
@@ -179,7 +195,11 @@ pub(crate) fn naive_claim(analysis: &Analysis) -> Option<String> {
     let files = if analysis.layout == LayoutMode::AsIs { "" } else { " on the two shipped files" };
     let p = p_value(w.p);
     if w.p >= 0.05 {
-        return Some(format!("no significant difference{files}: {} ({} {p})", signed_percent(w.percent), naive.test));
+        return Some(format!(
+            "no significant difference{files}: {} ({} {p})",
+            signed_percent(w.percent),
+            naive.test
+        ));
     }
     let claim = if analysis.metric.is_time() {
         format!("B is {} {}", percent(w.percent.abs()), if w.percent > 0.0 { "slower" } else { "faster" })
@@ -221,6 +241,7 @@ fn secondary_line(other: &afterlink_bench::analyse::Secondary) -> String {
             signed_percent(change.low),
             signed_percent(change.high),
         ),
+        (Some(_), Some(_), None) => format!("{name}: not enough was measured"),
         _ => format!("{name}: not counted on this machine"),
     }
 }

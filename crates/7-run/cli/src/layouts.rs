@@ -80,8 +80,9 @@ impl LayoutSource for Relaid<'_> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    // Servers are often started as another user.
     let written = std::fs::write(path, bytes)
-        .and_then(|()| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)));
+        .and_then(|()| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)));
     written.map_err(|e| {
         Error::new(format!("cannot be written: {e}")).in_file(path.display()).next("give another --work-dir")
     })

@@ -41,8 +41,15 @@ enum Command {
     Manual(commands::manual::Manual),
 }
 
+/// Exit code of a command line that makes no sense (EX_USAGE of sysexits.h).
+const WRONG_USAGE: i32 = 64;
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        // Help and version are no errors; a wrong command line must not look like a verdict of `compare`.
+        let _ = error.print();
+        std::process::exit(if error.use_stderr() { WRONG_USAGE } else { 0 })
+    });
     interrupt::install();
     match run(cli.command) {
         Ok(code) => code,

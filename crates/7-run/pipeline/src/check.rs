@@ -18,8 +18,8 @@ pub enum Check {
 /// # Errors
 /// If one of them is no program.
 pub fn verify(input: &[u8], output: &[u8], options: &Options) -> Result<Verdict> {
-    let (before, after) = (Image::parse(input)?, Image::parse(output)?);
-    Ok(afterlink_verify::verify(&before, &after, options))
+    let (before, after) = rayon::join(|| Image::parse(input), || Image::parse(output));
+    Ok(afterlink_verify::verify(&before?, &after?, options))
 }
 
 /// Proves `output`, unless the check is skipped. Returns the number of proven functions.
@@ -36,6 +36,7 @@ pub fn check_pair(
         return Ok(None);
     }
     progress.step("proving the output");
+    crate::memory::return_freed();
     let verdict = verify(input, output, &Options::default())?;
     if verdict.is_proven() {
         return Ok(Some(verdict.functions_proven));
@@ -47,5 +48,5 @@ pub fn check_pair(
         None => format!("{unproven} functions"),
     };
     Err(Error::new(format!("the output could not be proven, nothing was written; {what}"))
-    .next("leave them out with --skip-functions, and report this as a fault of afterlink"))
+        .next("leave them out with --skip-functions, and report this as a fault of afterlink"))
 }

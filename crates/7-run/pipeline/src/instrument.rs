@@ -1,6 +1,7 @@
 //! Program in, the program with counters out.
 
 use crate::Progress;
+use crate::check::{Check, check_pair};
 use crate::optimize::exclude;
 use crate::report::{RefusalCount, refusals, write_refusals};
 use afterlink_core::Result;
@@ -19,6 +20,8 @@ pub struct InstrumentOptions {
     pub counter_file: Vec<u8>,
     /// Functions whose names match stay as they are and are not counted.
     pub skip_functions: Option<Regex>,
+    /// Whether to prove the output before it is returned.
+    pub check: Check,
     /// The options as the user wrote them, for the note in the output.
     pub note: String,
 }
@@ -40,6 +43,8 @@ pub struct InstrumentReport {
     /// Bytes of the files.
     pub input_bytes: u64,
     pub output_bytes: u64,
+    /// Functions that `verify` has proven; `None` if it was not asked.
+    pub proven_functions: Option<usize>,
     /// Wall time of the job.
     pub seconds: f64,
 }
@@ -47,13 +52,21 @@ pub struct InstrumentReport {
 /// Adds counters to `input`.
 ///
 /// # Errors
-/// If the input cannot be rewritten.
+/// If the input cannot be rewritten, or the output could not be proven.
 pub fn instrument(
     input: &[u8],
     options: &InstrumentOptions,
     progress: &dyn Progress,
 ) -> Result<Instrumented> {
     let started = Instant::now();
+    // The model is dropped before the proof, which needs as much memory again.
+    let mut instrumented = add_counters(input, options, progress)?;
+    instrumented.report.proven_functions = check_pair(input, &instrumented.bytes, options.check, progress)?;
+    instrumented.report.seconds = started.elapsed().as_secs_f64();
+    Ok(instrumented)
+}
+
+fn add_counters(input: &[u8], options: &InstrumentOptions, progress: &dyn Progress) -> Result<Instrumented> {
     progress.step("recovering the program");
     let image = Image::parse(input)?;
     image.require_rewritable()?;
@@ -70,7 +83,8 @@ pub fn instrument(
         refused: refusals(&program, &Weights::default()),
         input_bytes: input.len() as u64,
         output_bytes: emitted.bytes.len() as u64,
-        seconds: started.elapsed().as_secs_f64(),
+        proven_functions: None,
+        seconds: 0.0,
     };
     Ok(Instrumented { bytes: emitted.bytes, report })
 }
@@ -86,6 +100,9 @@ impl fmt::Display for InstrumentReport {
             added.counters, added.blocks, added.increments, added.through_register, added.spilling
         )?;
         writeln!(f, "             {} blocks added", added.added_blocks)?;
+        if let Some(proven) = self.proven_functions {
+            writeln!(f, "checked      {proven} of {proven} functions proven")?;
+        }
         writeln!(f, "counted into {} ({} bytes)", self.counter_file, added.counter_file_bytes)?;
         writeln!(f, "file         {} bytes, was {}", self.output_bytes, self.input_bytes)?;
         write!(f, "time         {:.2} s", self.seconds)

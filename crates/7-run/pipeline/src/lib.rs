@@ -3,6 +3,7 @@
 pub mod bisect;
 mod check;
 mod instrument;
+mod memory;
 mod optimize;
 mod relayout;
 mod report;

@@ -43,9 +43,11 @@ pub fn optimize(
     options: &OptimizeOptions,
     progress: &dyn Progress,
 ) -> Result<Optimized> {
+    let started = Instant::now();
     // The model is dropped before the proof, which needs as much memory again.
     let mut optimized = rewrite(input, profiles, options, progress)?;
     optimized.report.proven_functions = check_pair(input, &optimized.bytes, options.check, progress)?;
+    optimized.report.seconds = started.elapsed().as_secs_f64();
     Ok(optimized)
 }
 
@@ -55,7 +57,6 @@ fn rewrite(
     options: &OptimizeOptions,
     progress: &dyn Progress,
 ) -> Result<Optimized> {
-    let started = Instant::now();
     progress.step("recovering the program");
     let image = Image::parse(input)?;
     image.require_rewritable()?;
@@ -86,7 +87,7 @@ fn rewrite(
         input_bytes: input.len() as u64,
         output_bytes: emitted.bytes.len() as u64,
         proven_functions: None,
-        seconds: started.elapsed().as_secs_f64(),
+        seconds: 0.0,
     };
     Ok(Optimized { bytes: emitted.bytes, report })
 }

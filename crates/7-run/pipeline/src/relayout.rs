@@ -12,7 +12,7 @@ use afterlink_core::{Error, Result};
 use afterlink_emit::EmitOptions;
 use afterlink_image::Image;
 use afterlink_layout::random::{key_of, keyed_order};
-use afterlink_passes::{BlockOrder, FunctionOrder, LayoutOptions, Scope, Split};
+use afterlink_passes::LayoutOptions;
 use afterlink_program::{BlockId, Fragment, Function, Part, Placement, Program};
 use afterlink_weigh::Weights;
 use std::collections::BTreeMap;
@@ -127,14 +127,7 @@ impl<'a> Relayout<'a> {
 
 /// The functions that move, each in one hot and maybe one cold piece.
 fn units(program: &Program) -> Vec<Unit> {
-    let options = LayoutOptions {
-        scope: Scope::All,
-        order_blocks: BlockOrder::Input,
-        order_functions: FunctionOrder::Input,
-        split: Split::None,
-        ..LayoutOptions::default()
-    };
-    let whole = afterlink_passes::place(program, &Weights::default(), &options);
+    let whole = afterlink_passes::place(program, &Weights::default(), &LayoutOptions::whole_in_input_order());
     let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
     let mut units: Vec<Unit> = Vec::new();
     for fragment in whole.fragments {

@@ -122,7 +122,7 @@ impl fmt::Display for Report {
         if let Some(proven) = self.proven_functions {
             writeln!(f, "checked      {proven} of {proven} functions proven")?;
         }
-        write!(f, "time         {:.2} s", self.seconds)
+        write!(f, "work         {:.2} s for recovering, laying out and writing", self.seconds)
     }
 }
 

@@ -39,7 +39,7 @@ pub fn analyse_suite(records: &[ExperimentRecord]) -> SuiteAnalysis {
         let mut alone = record.clone();
         alone.plan.family = 1;
         let analysis = analyse(&alone);
-        claims.push(if family > 1 { claim_p(&alone, &analysis, &mut boundaries) } else { 0.0 });
+        claims.push(claim_p(&alone, &analysis, family, &mut boundaries));
         benchmarks.push(analysis);
     }
     let adjusted_p = holm(&claims);
@@ -48,7 +48,7 @@ pub fn analyse_suite(records: &[ExperimentRecord]) -> SuiteAnalysis {
             analysis.verdict.outcome,
             Outcome::Faster | Outcome::Slower | Outcome::NoDifference | Outcome::Differs
         );
-        if claims && *p > OVERALL {
+        if family > 1 && claims && *p > OVERALL {
             let before = std::mem::replace(&mut analysis.verdict.headline, "undecided".into());
             analysis.verdict.outcome = Outcome::Undecided;
             analysis.verdict.details =
@@ -67,6 +67,7 @@ pub fn analyse_suite(records: &[ExperimentRecord]) -> SuiteAnalysis {
 fn claim_p(
     record: &ExperimentRecord,
     analysis: &Analysis,
+    family: u32,
     boundaries: &mut BTreeMap<Vec<u32>, SmallestP>,
 ) -> f64 {
     let decision = &analysis.decision;
@@ -75,6 +76,10 @@ fn claim_p(
         Outcome::NoDifference => 2.0 * decision.equivalence_p,
         Outcome::Undecided | Outcome::Untrusted => return 1.0,
     };
+    // A single benchmark's verdict stands; its boundary need not be simulated.
+    if family <= 1 {
+        return nominal;
+    }
     let procedure = procedure_of(&record.plan);
     let overall = match procedure.stop {
         StopRule::Verdict if procedure.looks.schedule.len() > 1 => {
@@ -88,7 +93,7 @@ fn claim_p(
 }
 
 fn geometric_mean(benchmarks: &[Analysis]) -> Option<Change> {
-    if benchmarks.len() < 3 {
+    if benchmarks.len() < 3 || benchmarks.iter().any(|b| b.counts.layouts < 2) {
         return None;
     }
     let costs: Vec<f64> =

@@ -81,7 +81,10 @@ pub fn warnings(record: &ExperimentRecord) -> Vec<String> {
     let mut lines = record.machine.warnings.clone();
     let machine = summarise(record);
     if let Some(share) = machine.cpu_pressure.filter(|s| *s > PRESSURE) {
-        lines.push(format!("other jobs wanted the CPUs for {:.0} % of the time", 100.0 * share));
+        let could_share =
+            record.rehearsal.pinned && record.workload.set_up.is_none() && !record.plan.together;
+        let advice = if could_share { "; with --together both programs meet them alike" } else { "" };
+        lines.push(format!("other jobs wanted the CPUs for {:.0} % of the time{advice}", 100.0 * share));
     }
     lines.extend(fault_line(record));
     let major: u64 = timed(record).flat_map(|b| &b.runs).map(|r| r.major_faults).sum();

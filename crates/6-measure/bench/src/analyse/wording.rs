@@ -166,7 +166,7 @@ fn calibration(record: &ExperimentRecord, analysis: &Analysis, differs: bool) ->
         Outcome::Undecided => (Outcome::Undecided, undecided_headline(analysis)),
         _ => (Outcome::NoDifference, format!("A does not differ from itself by more than {margin}")),
     };
-    let mut details = vec![floor];
+    let mut details = if analysis.counts.layouts < 2 { Vec::new() } else { vec![floor] };
     if outcome == Outcome::Undecided {
         details.extend(undecided_details(analysis, record));
     }

@@ -189,8 +189,7 @@ impl<'a> Troupe<'a> {
             if done.interrupted {
                 return Err(Stop::Interrupted);
             }
-            // A counter that is not open in a warm-up has no value; only real faults count here.
-            if let Some(failure) = done.record.failure.filter(|f| f.what.contains("ended with")) {
+            if let Some(failure) = done.record.failure {
                 return Err(Stop::Invalid(failure));
             }
         }

@@ -129,13 +129,23 @@ fn check(setup: &Setup, source: &dyn LayoutSource) -> Result<()> {
     if plan.max_layouts < 2 || plan.runs == Runs::Fixed(0) {
         return fault(
             "an experiment needs at least two layouts and one run of each",
-            "raise --max-layouts or --runs",
+            "raise --blocks or --runs",
         );
     }
     if plan.calibration && plan.coupled && plan.layout != LayoutMode::AsIs {
         return fault(
             "a program against itself needs independent layouts: coupled ones are equal",
             "set coupled to false for a calibration",
+        );
+    }
+    if let CpuPolicy::Pin(wanted) = &plan.cpus
+        && let allowed = cpus::allowed()
+        && let Some(cpu) = wanted.iter().find(|cpu| !allowed.contains(cpu))
+    {
+        let allowed: Vec<String> = allowed.iter().map(u32::to_string).collect();
+        return fault(
+            &format!("CPU {cpu} is not among those that may be used here"),
+            &format!("choose from {} with --cpus", allowed.join(",")),
         );
     }
     if plan.metrics.is_empty() {
@@ -167,8 +177,11 @@ fn check_together(setup: &Setup) -> Result<()> {
     let metrics = &setup.plan.metrics;
     let shared = |m: &&MetricSpec| matches!(m.source, MetricSource::Wall | MetricSource::Counter(_));
     if let Some(metric) = metrics.iter().find(shared) {
-        return Err(Error::new(format!("`{}` of two programs that run at once cannot be told apart", metric.name))
-            .next("judge by CPU time: --metric cpu"));
+        return Err(Error::new(format!(
+            "`{}` of two programs that run at once cannot be told apart",
+            metric.name
+        ))
+        .next("judge by CPU time: --metric cpu"));
     }
     let workload = &setup.workload;
     if workload.set_up.is_some() || workload.warm_up.is_some() || workload.tear_down.is_some() {

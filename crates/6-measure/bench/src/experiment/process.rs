@@ -68,13 +68,13 @@ impl Finished {
         self.ending == Ending::Exit(0)
     }
 
-    /// The end in words.
+    /// The end in words that follow a name.
     pub fn ending_text(&self) -> String {
         match self.ending {
-            Ending::Exit(code) => format!("exit code {code}"),
-            Ending::Signal(signal) => format!("killed by signal {signal}"),
-            Ending::TimedOut => "no end within the time limit".into(),
-            Ending::Interrupted => "interrupted".into(),
+            Ending::Exit(code) => format!("ended with exit code {code}"),
+            Ending::Signal(signal) => format!("was killed by signal {signal}"),
+            Ending::TimedOut => "did not end within the time limit".into(),
+            Ending::Interrupted => "was interrupted".into(),
         }
     }
 
@@ -207,7 +207,7 @@ fn start(command: &mut Command, name: &str) -> Result<std::process::Child> {
             }
             result => {
                 return result.map_err(|e| {
-                    Error::new(format!("cannot be started: {e}"))
+                    Error::new(format!("cannot be started: {}", system_message(&e)))
                         .in_file(name)
                         .next("check the command after `--`, its path and its permissions")
                 });
@@ -215,6 +215,12 @@ fn start(command: &mut Command, name: &str) -> Result<std::process::Child> {
         }
     }
     Err(Error::new("stays busy: something holds it open for writing").in_file(name))
+}
+
+/// The system's message without the number that Rust adds.
+fn system_message(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -106,5 +106,5 @@ fn differing(what: &str, one: &Performance, other: &Performance) -> Error {
         .map(|(i, (l, r))| format!("line {}: `{}` and `{}`", i + 1, l.unwrap_or(""), r.unwrap_or("")))
         .unwrap_or_else(|| "white space at the end".into());
     Error::new(format!("{what}, {place}"))
-        .next("compare programs that do the same work, or pass --output ignore if the output may vary (times, addresses)")
+        .next("compare programs that do the same work, or pass --ignore-output if the output may vary (times, addresses)")
 }

@@ -197,7 +197,7 @@ fn a_failing_run_drops_its_block() {
 fn different_output_is_refused_unless_allowed() {
     let error = bench("echo one", "echo two").run().unwrap_err().to_string();
     assert!(error.contains("A and B print different output") && error.contains("`one` and `two`"), "{error}");
-    assert!(error.contains("--output ignore"), "{error}");
+    assert!(error.contains("--ignore-output"), "{error}");
     let mut allowed = bench("echo one", "echo two");
     allowed.setup.plan.output = OutputCheck::Ignore;
     assert!(!allowed.run().unwrap().rehearsal.output_checked);
@@ -235,7 +235,7 @@ fn a_broken_workload_is_told_before_measuring() {
     let mut slow = bench("sleep 100", "sleep 100");
     slow.setup.workload.timeout_seconds = 0.3;
     let error = slow.run().unwrap_err().to_string();
-    assert!(error.contains("no end within the time limit"), "{error}");
+    assert!(error.contains("A did not end within the time limit"), "{error}");
     let mut odd = bench("echo x", "echo x");
     odd.setup.plan.metrics = vec![MetricSpec::counter("no-such-counter")];
     assert!(odd.run().unwrap_err().to_string().contains("does not count `no-such-counter`"));
@@ -391,4 +391,37 @@ fn a_record_survives_json_and_says_the_same_again() {
     assert_eq!(again, record);
     assert_eq!(again.plan.seed, u64::MAX - 12345);
     assert_eq!(analyse(&again), analyse(&record));
+}
+
+/// Both scripts of a pair must be at work at the same time: each waits until the other one has left its mark.
+#[test]
+fn a_pair_runs_at_once() {
+    let marks = tempfile::tempdir().unwrap();
+    let meet = |own: &str, other: &str| {
+        format!(
+            "n=$(cat {0}/{own} 2>/dev/null || echo 0)\n[ $AFTERLINK_PADDING ] || exit 0\n\
+             echo $((n + 1)) > {0}/{own}\ni=0\nwhile [ $i -lt 20000 ]; do i=$((i + 1)); done\n\
+             [ -f {0}/{other} ] && echo met >> {0}/meetings\nrm -f {0}/{own}\necho done",
+            marks.path().display()
+        )
+    };
+    let mut bench = bench(&meet("a", "b"), &meet("b", "a"));
+    bench.setup.plan.together = true;
+    bench.setup.plan.metrics = vec![MetricSpec::cpu()];
+    bench.setup.plan.output = OutputCheck::Ignore;
+    bench.setup.plan.max_layouts = 4;
+    let record = bench.run().unwrap();
+    for block in &record.blocks {
+        for pair in block.runs.chunks(2) {
+            assert_eq!(pair[0].started, pair[1].started);
+            assert_eq!(pair[0].padding, pair[1].padding);
+            assert!(pair[0].side != pair[1].side && pair[0].shipped == pair[1].shipped);
+        }
+    }
+    let meetings = fs::read_to_string(marks.path().join("meetings")).unwrap_or_default().lines().count();
+    assert!(meetings >= record.blocks.len(), "{meetings} meetings");
+    assert!(analyse(&record).naive.is_some_and(|n| n.test == "paired t"));
+    bench.setup.plan.metrics = vec![MetricSpec::wall()];
+    let error = bench.run().unwrap_err().to_string();
+    assert!(error.contains("wall time") && error.contains("--metric cpu"), "{error}");
 }

@@ -93,7 +93,8 @@ impl Stage<'_> {
         let started = self.now();
         let counters = if counted { Counters::open(&names) } else { Counters::default() };
         let done = run(&launch)?;
-        self.record(done, actor, padding, started, counters.read())
+        let counts = counted.then(|| counters.read());
+        self.record(done, actor, padding, started, counts)
     }
 
     /// Both files of a pair at the same time. Counters are not read.
@@ -105,8 +106,8 @@ impl Stage<'_> {
         let started = self.now();
         let [first, second] = run_both([&launches[0], &launches[1]])?;
         Ok([
-            self.record(first, actors[0], padding, started, Vec::new())?,
-            self.record(second, actors[1], padding, started, Vec::new())?,
+            self.record(first, actors[0], padding, started, None)?,
+            self.record(second, actors[1], padding, started, None)?,
         ])
     }
 
@@ -116,9 +117,10 @@ impl Stage<'_> {
         actor: Actor,
         padding: u32,
         started: f64,
-        counts: Vec<Option<f64>>,
+        counts: Option<Vec<Option<f64>>>,
     ) -> Result<Performance> {
-        let mut counts = counts.into_iter();
+        let counted = counts.is_some();
+        let mut counts = counts.unwrap_or_default().into_iter();
         let (stdout, stderr) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
         let mut values = Vec::with_capacity(self.metrics.len());
         for metric in self.metrics {
@@ -143,23 +145,29 @@ impl Stage<'_> {
             involuntary_switches: done.involuntary_switches,
             padding,
             output: fingerprint(&done.stdout),
-            failure: self.fault_of(&done, actor, &values),
+            failure: self.fault_of(&done, actor, &values, counted),
             values,
         };
         let interrupted = done.ending == Ending::Interrupted;
         Ok(Performance { record, stdout: done.stdout, interrupted })
     }
 
-    fn fault_of(&self, done: &Finished, actor: Actor, values: &[Option<f64>]) -> Option<Failure> {
+    fn fault_of(
+        &self,
+        done: &Finished,
+        actor: Actor,
+        values: &[Option<f64>],
+        counted: bool,
+    ) -> Option<Failure> {
         let side = actor.side.letter();
         if !done.succeeded() {
-            return Some(Failure {
-                what: format!("{side} ended with {}", done.ending_text()),
-                output: tail(done),
-            });
+            return Some(Failure { what: format!("{side} {}", done.ending_text()), output: tail(done) });
         }
         // Only the judged metric must be there; a secondary one may be absent.
         let first = self.metrics.first().filter(|_| values.first().is_some_and(Option::is_none))?;
+        if !counted && matches!(first.source, MetricSource::Counter(_)) {
+            return None;
+        }
         let what = match &first.source {
             MetricSource::Pattern(p) => format!("{side} printed no positive number that matches `{p}`"),
             MetricSource::Json(p) => format!("{side} printed no JSON with a positive number at `{p}`"),
@@ -229,7 +237,7 @@ fn trouble_of(done: &Finished, what: &str, actor: Actor) -> Option<Trouble> {
         Ending::Exit(0) => None,
         Ending::Interrupted => Some(Trouble::Interrupted),
         _ => Some(Trouble::Failed(Failure {
-            what: format!("the {what} for {} ended with {}", actor.side.letter(), done.ending_text()),
+            what: format!("the {what} for {} {}", actor.side.letter(), done.ending_text()),
             output: tail(done),
         })),
     }

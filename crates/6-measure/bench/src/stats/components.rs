@@ -172,8 +172,9 @@ mod tests {
 
     #[test]
     fn single_runs_and_constants_have_no_components() {
-        let blocks: Vec<BlockLogs> =
-            (0..9).map(|i| BlockLogs { seconds: f64::from(i), a: vec![1.0], b: vec![2.0], paired: false }).collect();
+        let blocks: Vec<BlockLogs> = (0..9)
+            .map(|i| BlockLogs { seconds: f64::from(i), a: vec![1.0], b: vec![2.0], paired: false })
+            .collect();
         let c = components(&blocks, true);
         assert_eq!((c.a.run_sd, c.a.layout_sd, c.layout_share), (None, 0.0, 0.0));
     }

@@ -46,7 +46,7 @@ pub fn differences(record: &ExperimentRecord, analysis: &Analysis) -> String {
     let levels = stack(&centres, radius + 0.5);
     let highest = levels.iter().copied().max().unwrap_or(0) as f64;
     let floor = 30.0 + (highest + 1.0) * 2.0 * (radius + 0.5);
-    let bottom = floor + 46.0;
+    let bottom = floor + 58.0;
     let mut d = Drawing::new(WIDTH, bottom + 48.0, "differences of B against A, one dot a block");
     d.rect("band", scale.at(-margin), 16.0, scale.at(margin) - scale.at(-margin), bottom - 16.0);
     d.text("legend", "middle", scale.at(0.0), 11.0, &format!("margin ±{}", percent(margin)));
@@ -57,7 +57,7 @@ pub fn differences(record: &ExperimentRecord, analysis: &Analysis) -> String {
         d.dot("both", *x, y, radius, &format!("block {}: {}", point.block, signed_percent(point.percent)));
     }
     if change.low.is_finite() && change.high.is_finite() {
-        let y = floor + 22.0;
+        let y = floor + 18.0;
         d.line("interval", scale.at(change.low), y, scale.at(change.high), y);
         d.line("cap", scale.at(change.low), y - 7.0, scale.at(change.low), y + 7.0);
         d.line("cap", scale.at(change.high), y - 7.0, scale.at(change.high), y + 7.0);
@@ -68,12 +68,9 @@ pub fn differences(record: &ExperimentRecord, analysis: &Analysis) -> String {
             signed_percent(change.low),
             signed_percent(change.high)
         );
-        // On the side of the interval that has more room.
-        if scale.at(change.high) < 0.6 * WIDTH {
-            d.text("value", "start", scale.at(change.high) + 14.0, y + 5.0, &words);
-        } else {
-            d.text("value", "end", scale.at(change.low) - 14.0, y + 5.0, &words);
-        }
+        // Below the interval, and not over an end of the picture.
+        let middle = scale.at(change.percent).clamp(LEFT + 130.0, RIGHT - 130.0);
+        d.text("value", "middle", middle, y + 26.0, &words);
     }
     d.finish()
 }

@@ -114,6 +114,7 @@ impl Compare {
         let (a, b) = (shipped(a)?, shipped(b)?);
         let benchmarks = self.benchmarks()?;
         let directory = self.measure.work_directory()?;
+        interrupt::remove_on_signal(directory.path());
         let progress = Experiment::new(self.json);
         progress.say("recovering the programs");
         let mode = LayoutMode::from(self.measure.layout);
@@ -151,7 +152,7 @@ impl Compare {
         work_dir: PathBuf,
         machine: MachineRecord,
     ) -> Result<Setup> {
-        let [label_a, label_b] = programs.map(|p| p.path.display().to_string());
+        let [label_a, label_b] = labels(programs.map(|p| p.path.as_path()));
         Ok(Setup {
             name: benchmark.name.clone(),
             label_a,
@@ -168,8 +169,12 @@ impl Compare {
         let Some(path) = &self.benchmarks else {
             let workload = self.measure.workload(self.workload.clone());
             let metrics = self.measure.metrics()?;
-            let name = self.workload.first().map_or("the program alone", String::as_str);
-            return Ok(vec![Benchmark { name: name.into(), workload, metrics }]);
+            let name = match self.workload.join(" ") {
+                none if none.is_empty() => "the program alone".into(),
+                long if long.chars().count() > 60 => long.chars().take(59).chain(['…']).collect(),
+                line => line,
+            };
+            return Ok(vec![Benchmark { name, workload, metrics }]);
         };
         let text = String::from_utf8_lossy(&files::read(path)?).into_owned();
         parse_benchmarks(&text).map_err(|e| e.in_file(path.display()))
@@ -179,5 +184,29 @@ impl Compare {
         let probe = ProbeOptions { spin_seconds: 0.5, ..ProbeOptions::default() };
         let probe = (!self.measure.no_probe).then_some(probe);
         examine(Path::new("/"), Some(directory), probe).machine_record()
+    }
+}
+
+/// The paths without the folders that both begin with: `old/server` and `new/server`.
+fn labels(paths: [&Path; 2]) -> [String; 2] {
+    let parts = paths.map(|p| p.components().collect::<Vec<_>>());
+    let shorter = parts[0].len().min(parts[1].len());
+    let common =
+        parts[0].iter().zip(&parts[1]).take_while(|(a, b)| a == b).count().min(shorter.saturating_sub(1));
+    parts.map(|p| p[common..].iter().collect::<PathBuf>().display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_what_tells_the_programs_apart() {
+        let of = |a: &str, b: &str| labels([Path::new(a), Path::new(b)]);
+        assert_eq!(of("/x/old/server", "/x/new/server"), ["old/server", "new/server"]);
+        assert_eq!(of("a", "b"), ["a", "b"]);
+        assert_eq!(of("/x/a", "/x/a"), ["a", "a"]);
+        assert_eq!(of("/x/a", "b"), ["/x/a", "b"]);
+        assert_eq!(of("/x/a", "/x/a/b"), ["a", "a/b"]);
     }
 }

@@ -1,9 +1,9 @@
 //! `afterlink doctor`.
 
 use crate::commands;
-use crate::commands::measure_options::percent;
+use crate::commands::measure_options::{percent, seconds};
 use afterlink_bench::doctor::{ProbeOptions, examine, predict};
-use afterlink_core::{Error, Result};
+use afterlink_core::Result;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ pub struct Doctor {
     #[arg(long, value_parser = percent, value_name = "PERCENT")]
     margin: Option<f64>,
     /// Length of one run of the workload, for the prediction.
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_parser = seconds, allow_negative_numbers = true, value_name = "S")]
     run_seconds: Option<f64>,
     /// Also show what was found in order.
     #[arg(long)]
@@ -31,9 +31,6 @@ pub struct Doctor {
 
 impl Doctor {
     pub fn run(self) -> Result<ExitCode> {
-        if self.run_seconds.is_some_and(|s| !(s > 0.0 && s < 1e6)) {
-            return Err(Error::new("not a number of seconds").at("--run-seconds").next("give e.g. 2.5"));
-        }
         let directory = std::env::temp_dir();
         let probe = (!self.no_probe).then(ProbeOptions::default);
         let mut examination = examine(Path::new("/"), Some(&directory), probe);

@@ -4,7 +4,7 @@ use crate::commands::layout_options;
 use crate::progress::Terminal;
 use crate::{commands, files};
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::InstrumentOptions;
+use afterlink_pipeline::{Check, InstrumentOptions};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,6 +14,8 @@ use std::process::ExitCode;
 /// Every process of the program counts into the same file, which is complete at any moment: it may be converted while the
 /// program runs, and loses nothing when it is killed. The variable AFTERLINK_COUNTERS names another file when the
 /// program starts; set but empty it turns counting off.
+///
+/// The output appears under its name only when it is complete and proven.
 #[derive(clap::Args)]
 pub struct Instrument {
     /// The program, as the linker made it (linked with -Wl,--emit-relocs, not stripped).
@@ -27,6 +29,9 @@ pub struct Instrument {
     /// Do not count functions whose names match this regular expression.
     #[arg(long, value_name = "RE")]
     skip_functions: Option<String>,
+    /// Do not prove the output.
+    #[arg(long)]
+    no_verify: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -46,6 +51,7 @@ impl Instrument {
         let options = InstrumentOptions {
             counter_file: counters.into_os_string().into_vec(),
             skip_functions: layout_options::skip_functions(self.skip_functions.as_deref())?,
+            check: if self.no_verify { Check::Skip } else { Check::Prove },
             note: note(),
         };
         let input = files::read(&self.binary)?;

@@ -5,6 +5,7 @@ use afterlink_bench::record::{CpuPolicy, LayoutMode, OutputCheck, Plan, Runs, Wo
 use afterlink_bench::stats::stopping::StopRule;
 use afterlink_core::{Error, Result};
 use clap::ValueEnum;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -28,7 +29,7 @@ pub struct MeasureArgs {
     #[arg(long, default_value = "1%", value_parser = percent, value_name = "PERCENT")]
     margin: f64,
     /// End after so many seconds with the verdict so far.
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_parser = seconds, allow_negative_numbers = true, value_name = "S")]
     max_time: Option<f64>,
     /// Layouts of each program at most.
     #[arg(long, default_value_t = 60, value_name = "N")]
@@ -49,7 +50,7 @@ pub struct MeasureArgs {
     #[arg(long)]
     ignore_output: bool,
     /// Limit for each command.
-    #[arg(long, default_value_t = 600.0, value_name = "S")]
+    #[arg(long, default_value = "600", value_parser = seconds, allow_negative_numbers = true, value_name = "S")]
     timeout: f64,
     /// A shell command that starts a server and returns when it is ready; {} is the program.
     #[arg(long, value_name = "COMMAND")]
@@ -97,6 +98,14 @@ pub fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A length of time in seconds.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(value) if value > 0.0 && value < 1e7 => Ok(value),
+        _ => Err("give a number of seconds above 0, e.g. 2.5".into()),
+    }
+}
+
 impl MeasureArgs {
     /// What to do. `benchmarks` share the time, and the promise of 5 %.
     pub fn plan(&self, metrics: Vec<MetricSpec>, benchmarks: usize, calibration: bool) -> Plan {
@@ -141,11 +150,14 @@ impl MeasureArgs {
         }
     }
 
-    /// A fresh directory that vanishes with the value.
+    /// A fresh directory that vanishes with the value. Every user may look into it: a server that refuses to run as root is
+    /// started as another one.
     pub fn work_directory(&self) -> Result<TempDir> {
         let parent = self.work_dir.clone().unwrap_or_else(std::env::temp_dir);
-        tempfile::Builder::new().prefix("afterlink-").tempdir_in(&parent).map_err(|e| {
-            Error::new(format!("no directory can be made there: {e}"))
+        let open = std::fs::Permissions::from_mode(0o755);
+        tempfile::Builder::new().prefix("afterlink-").permissions(open).tempdir_in(&parent).map_err(|e| {
+            let reason = e.to_string().split(" (os error").next().unwrap_or_default().to_lowercase();
+            Error::new(format!("no directory can be made there: {reason}"))
                 .in_file(parent.display())
                 .next("give a directory that you may write to with --work-dir")
         })

@@ -39,7 +39,10 @@ impl Shuffle {
         progress.step("recovering the program");
         let relayout = Relayout::new(&input).map_err(named)?;
         std::fs::create_dir_all(&self.output).map_err(|e| {
-            Error::new(format!("the directory cannot be made: {e}")).in_file(self.output.display())
+            let reason = e.to_string().split(" (os error").next().unwrap_or_default().to_lowercase();
+            Error::new(format!("the directory cannot be made: {reason}"))
+                .in_file(self.output.display())
+                .next("choose a directory that you may write to")
         })?;
         let mut written = Vec::new();
         for number in 0..self.count {

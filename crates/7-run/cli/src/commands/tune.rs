@@ -9,6 +9,7 @@ use afterlink_pipeline::{InstrumentOptions, Progress, Report};
 use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
@@ -46,15 +47,43 @@ struct Tuned {
     #[serde(flatten)]
     report: Report,
     timing: Option<Timing>,
+    /// Commands to go on with.
+    next: Vec<Next>,
 }
 
-/// Wall times of the workload, in seconds.
+/// A command and what it is for.
+#[derive(serde::Serialize)]
+struct Next {
+    command: String,
+    purpose: &'static str,
+}
+
+/// Wall times of the workload, in seconds; the runs of one index followed each other.
 #[derive(serde::Serialize)]
 struct Timing {
     old: Vec<f64>,
     new: Vec<f64>,
-    /// Median of new against old within each pair.
+    /// New against old: the median of the pairs, and the pairs at both ends.
     ratio: f64,
+    smallest_ratio: f64,
+    largest_ratio: f64,
+    printed: Printed,
+}
+
+/// What the workload wrote to its standard output.
+#[derive(Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Printed {
+    Same,
+    /// It differs already from run to run of the old program.
+    Varying,
+    Different,
+}
+
+/// One run of the workload.
+struct Run {
+    seconds: f64,
+    stdout: Vec<u8>,
 }
 
 impl Tune {
@@ -68,16 +97,19 @@ impl Tune {
 
         progress.step("instrumenting");
         let counters = scratch.counters.clone().into_os_string().into_vec();
-        let instrument = InstrumentOptions { counter_file: counters, skip_functions: None, note: note() };
+        let instrument = InstrumentOptions {
+            counter_file: counters,
+            skip_functions: options.skip_functions.clone(),
+            check: options.check,
+            note: note(),
+        };
         let instrumented = afterlink_pipeline::instrument(&input, &instrument, &afterlink_pipeline::Silent)
             .map_err(in_file)?;
         scratch.write_program(&instrumented.bytes, &self.binary)?;
         progress.step("running the workload, counting");
         self.run_workload(&scratch.program)?;
         let profile = files::read_profile(&scratch.counters).map_err(|e| {
-            Error::new(format!("the workload left no counts ({})", e.what))
-                .in_file(self.binary.display())
-                .next(NOT_RUN)
+            in_file(Error::new(format!("the workload left no counts ({})", e.what)).next(NOT_RUN))
         })?;
         if profile.is_empty() {
             return Err(in_file(Error::new("the workload did not run the program at all").next(NOT_RUN)));
@@ -89,28 +121,30 @@ impl Tune {
         let timing = self.time(&scratch, &progress)?;
         target.write_program(&optimized.bytes)?;
         progress.done();
-        commands::print(&Tuned { report: optimized.report, timing }, self.json)?;
+        let tuned = Tuned { report: optimized.report, timing, next: self.next_steps() };
+        commands::print(&tuned, self.json)?;
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Runs the workload on `program` and returns its wall time in seconds.
-    fn run_workload(&self, program: &Path) -> Result<f64> {
+    /// Runs the workload on `program`.
+    fn run_workload(&self, program: &Path) -> Result<Run> {
         let path = program.to_string_lossy();
         let words: Vec<String> = self.workload.iter().map(|w| w.replace("{}", &path)).collect();
+        let failed = |e: std::io::Error| {
+            Error::new(format!("the workload cannot be started: {e}")).at(&words[0]).next("check its path")
+        };
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).env("AFTERLINK_BINARY", program);
+        // A group of its own, so that Ctrl-C can end all of it.
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let started = Instant::now();
-        let output = Command::new(&words[0])
-            .args(&words[1..])
-            .env("AFTERLINK_BINARY", program)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|e| {
-                Error::new(format!("the workload cannot be started: {e}"))
-                    .at(&words[0])
-                    .next("check its path")
-            })?;
-        let seconds = started.elapsed().as_secs_f64();
+        let child = command.spawn().map_err(failed)?;
+        interrupt::set_group(child.id());
+        let output = child.wait_with_output();
+        interrupt::set_group(0);
+        let (output, seconds) = (output.map_err(failed)?, started.elapsed().as_secs_f64());
         if output.status.success() {
-            return Ok(seconds);
+            return Ok(Run { seconds, stdout: output.stdout });
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let last = said.lines().last().map(|l| format!(", its last words: {l}")).unwrap_or_default();
@@ -126,7 +160,7 @@ impl Tune {
         let original = absolute(&self.binary)?;
         let (mut old, mut new) = (Vec::new(), Vec::new());
         for pair in 0..self.pairs {
-            progress.step(&format!("timing, pair {} of {}", pair + 1, self.pairs));
+            progress.step(&format!("timing old and new in turns, pair {} of {}", pair + 1, self.pairs));
             // In turns, so that neither side always goes first.
             if pair % 2 == 0 {
                 old.push(self.run_workload(&original)?);
@@ -136,34 +170,99 @@ impl Tune {
                 old.push(self.run_workload(&original)?);
             }
         }
-        let mut ratios: Vec<f64> = old.iter().zip(&new).map(|(old, new)| new / old).collect();
+        Ok(Some(Timing::of(&old, &new)))
+    }
+
+    fn next_steps(&self) -> Vec<Next> {
+        let (old, new) = (self.binary.display(), self.output.display());
+        let workload = self.workload.join(" ");
+        let next = |command, purpose| Next { command, purpose };
+        vec![
+            next(
+                format!("afterlink compare --layout as-is {old} {new} -- {workload}"),
+                "times them until the gain is sure",
+            ),
+            next(format!("afterlink verify {old} {new}"), "proves once more that they are the same program"),
+            next(format!("strip {new}"), "if you ship it without symbols"),
+        ]
+    }
+}
+
+impl Timing {
+    fn of(old: &[Run], new: &[Run]) -> Self {
+        let mut ratios: Vec<f64> = old.iter().zip(new).map(|(old, new)| new.seconds / old.seconds).collect();
         ratios.sort_by(f64::total_cmp);
-        let middle = ratios.len() / 2;
-        let ratio =
-            if ratios.len() % 2 == 1 { ratios[middle] } else { (ratios[middle - 1] + ratios[middle]) / 2.0 };
-        Ok(Some(Timing { old, new, ratio }))
+        let printed = match &old[0].stdout {
+            first if old.iter().any(|run| run.stdout != *first) => Printed::Varying,
+            first if new.iter().any(|run| run.stdout != *first) => Printed::Different,
+            _ => Printed::Same,
+        };
+        let seconds = |runs: &[Run]| runs.iter().map(|run| run.seconds).collect();
+        Self {
+            old: seconds(old),
+            new: seconds(new),
+            ratio: median(&ratios),
+            smallest_ratio: ratios[0],
+            largest_ratio: ratios[ratios.len() - 1],
+            printed,
+        }
+    }
+}
+
+/// Of values in ascending order.
+fn median(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+}
+
+impl fmt::Display for Timing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sorted = |times: &[f64]| {
+            let mut times = times.to_vec();
+            times.sort_by(f64::total_cmp);
+            median(&times)
+        };
+        let less = |ratio: f64| 100.0 * (1.0 - ratio);
+        let (old, new) = (sorted(&self.old), sorted(&self.new));
+        writeln!(
+            f,
+            "timing       old {old:.3} s, new {new:.3} s (medians of {} runs, in turns)",
+            self.old.len()
+        )?;
+        let (gain, least, most) = (less(self.ratio), less(self.largest_ratio), less(self.smallest_ratio));
+        let range = format!("(median of the pairs; they lie between {least:.1} and {most:.1} %)");
+        if gain > 0.0 {
+            writeln!(f, "GAIN         {gain:.1} % less time {range}")?;
+        } else {
+            writeln!(f, "no gain      {:.1} % more time {range}", -gain)?;
+        }
+        match self.printed {
+            Printed::Same => writeln!(f, "output       the workload prints the same with both"),
+            Printed::Varying => {
+                writeln!(f, "output       the workload prints something else in each run; not compared")
+            }
+            Printed::Different => {
+                writeln!(
+                    f,
+                    "WARNING      the workload prints something else with the new program: compare it by hand"
+                )
+            }
+        }
     }
 }
 
 impl fmt::Display for Tuned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.report)?;
-        let Some(timing) = &self.timing else { return Ok(()) };
-        let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
-        writeln!(f)?;
-        writeln!(
-            f,
-            "timing       old {:.3} s, new {:.3} s on average",
-            mean(&timing.old),
-            mean(&timing.new)
-        )?;
-        writeln!(
-            f,
-            "             new takes {:+.1} % (median of {} pairs)",
-            100.0 * (timing.ratio - 1.0),
-            timing.old.len()
-        )?;
-        write!(f, "             a first impression; `afterlink compare` gives a sound verdict")
+        writeln!(f, "{}", self.report)?;
+        if let Some(timing) = &self.timing {
+            write!(f, "{timing}")?;
+        }
+        for (number, next) in self.next.iter().enumerate() {
+            let label = if number == 0 { "next" } else { "" };
+            let end = if number + 1 == self.next.len() { "" } else { "\n" };
+            write!(f, "{label:<12} {}\n                 {}{end}", next.command, next.purpose)?;
+        }
+        Ok(())
     }
 }
 

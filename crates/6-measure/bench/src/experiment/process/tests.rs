@@ -17,7 +17,7 @@ fn output_exit_code_and_environment_come_back() {
     let done = run(&launch("echo out $AFTERLINK_PADDING; echo err >&2; exit 7", &stop)).unwrap();
     assert_eq!(done.ending, Ending::Exit(7));
     assert_eq!((done.stdout.as_slice(), done.stderr.as_slice()), (&b"out xyz\n"[..], &b"err\n"[..]));
-    assert!(!done.succeeded() && done.ending_text() == "exit code 7");
+    assert!(!done.succeeded() && done.ending_text() == "ended with exit code 7");
     let killed = run(&launch("kill -SEGV $$", &stop)).unwrap();
     assert_eq!(killed.ending, Ending::Signal(libc::SIGSEGV));
 }

@@ -1,0 +1,102 @@
+//! Counting: nothing is lost however the program ends, it can be read while the program runs, and nobody can tell a
+//! counting program from the original by what it prints or how it ends.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use afterlink_testkit::execute::Outcome;
+use afterlink_testkit::sandbox::Sandbox;
+
+/// A sandbox with the program of that name and its counting twin.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::default();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/programs/endings.c");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O2", "-Wl,--emit-relocs", "-o", "plain"]).arg(source);
+    assert_eq!(sandbox.run(&mut gcc).exit, 0);
+    let made = sandbox.afterlink(&["instrument", "plain", "-o", "counting", "--counters", "counters"]);
+    assert_eq!(made.exit, 0, "{}", made.stderr());
+    sandbox
+}
+
+fn counting(sandbox: &Sandbox, ending: &str) -> Outcome {
+    sandbox.run(Command::new(sandbox.path("counting")).arg(ending))
+}
+
+/// How often `step` was called, by the profile that the counters give.
+fn steps(sandbox: &Sandbox) -> u64 {
+    let converted = sandbox.afterlink(&["profile", "convert", "counters", "-o", "profile.fdata"]);
+    assert_eq!(converted.exit, 0, "{}", converted.stderr());
+    let fdata = fs::read_to_string(sandbox.path("profile.fdata")).unwrap();
+    let calls = fdata.lines().filter(|line| line.contains(" 1 step 0 "));
+    calls.map(|line| line.split(' ').next_back().unwrap().parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn no_ending_loses_a_count() {
+    let sandbox = sandbox();
+    for (i, (ending, exit)) in (1..).zip([("return", 3), ("_exit", 7), ("abort", -6), ("kill", -9)]) {
+        let outcome = counting(&sandbox, ending);
+        assert_eq!((outcome.exit, outcome.stderr()), (exit, String::new()), "{ending}");
+        assert_eq!(steps(&sandbox), 1000 * i, "after {ending}; the file is added to by every run");
+    }
+}
+
+#[test]
+fn children_count_into_the_same_file() {
+    let sandbox = sandbox();
+    assert_eq!(counting(&sandbox, "children").exit, 0);
+    let counted = steps(&sandbox);
+    // Counting takes no locks: two processors that count at the same moment may lose some of their counts.
+    assert!((4000..=8000).contains(&counted), "{counted} of 8000");
+}
+
+#[test]
+fn a_running_program_can_be_read() {
+    let sandbox = sandbox();
+    let mut running = Command::new(sandbox.path("counting"))
+        .arg("wait")
+        .current_dir(sandbox.path(""))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(running.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!((said.as_str(), steps(&sandbox)), ("walked\n", 1000));
+    assert!(running.try_wait().unwrap().is_none(), "it runs on");
+    drop(running.stdin.take());
+    running.wait().unwrap();
+}
+
+#[test]
+fn without_a_counter_file_it_runs_on() {
+    let sandbox = sandbox();
+    let plain = sandbox.run(&mut Command::new(sandbox.path("plain")));
+    symlink("/proc/sys/no-such-file", sandbox.path("nowhere")).unwrap();
+    for file in ["absent/counters", ".", "nowhere", "/dev/full"] {
+        let mut command = Command::new(sandbox.path("counting"));
+        let outcome = sandbox.run(command.env("AFTERLINK_COUNTERS", file));
+        assert_eq!((outcome.exit, outcome.stdout()), (plain.exit, plain.stdout()), "{file}");
+        let said = outcome.stderr();
+        assert_eq!(said.lines().count(), 1, "{file}: {said}");
+        assert!(said.contains(file) && said.contains("uncounted"), "{said}");
+    }
+    let mut off = Command::new(sandbox.path("counting"));
+    let outcome = sandbox.run(off.env("AFTERLINK_COUNTERS", ""));
+    assert_eq!((outcome.exit, outcome.stderr()), (plain.exit, String::new()), "turned off");
+    assert!(!sandbox.path("counters").exists());
+}
+
+#[test]
+fn another_programs_counters_are_not_touched() {
+    let sandbox = sandbox();
+    sandbox.put("counters", &[b'x'; 70_000]);
+    let outcome = counting(&sandbox, "return");
+    assert_eq!(outcome.exit, 3);
+    assert!(outcome.stderr().contains("counters"), "{}", outcome.stderr());
+    assert_eq!(fs::read(sandbox.path("counters")).unwrap(), [b'x'; 70_000]);
+}
