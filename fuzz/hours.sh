@@ -35,7 +35,9 @@ table() {
         echo '|---|---|---|---|---|---|'
         for target in "${targets[@]}"; do
             awk -F'\t' -v target="$target" '$1 == target {
-                printf "| `%s` | %d min | %.1f million | %d | %d | %s |\n", $1, $2 / 60, $3 / 1e6, $4, $5, $6
+                time = $2 < 600 ? $2 " s" : int($2 / 60) " min"
+                executions = $3 < 1e6 ? int($3 / 1e3) " thousand" : sprintf("%.1f million", $3 / 1e6)
+                printf "| `%s` | %s | %s | %d | %d | %s |\n", $1, time, executions, $4, $5, $6
             }' $state
         done
         sed -n '/<!-- end -->/,$p' ../docs/fuzzing.md

@@ -1,7 +1,8 @@
 //! Writes one damaged program and the output made of it, to look at: damage PROGRAM SEED FOLDER
 
 use afterlink_hostile::damage::Victim;
-use afterlink_hostile::whole::{Outcome, run};
+use afterlink_hostile::job::choose;
+use afterlink_hostile::whole::{Outcome, run_chosen};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -10,10 +11,12 @@ fn main() {
         std::process::exit(2);
     };
     let seed = seed.parse().expect("a number");
-    let (bytes, kinds) = Victim::new(std::fs::read(program).expect("a program")).damaged(seed);
+    let (mut bytes, kinds) = Victim::new(std::fs::read(program).expect("a program")).damaged(seed);
+    choose(&mut bytes, seed);
     std::fs::write(format!("{folder}/damaged"), &bytes).expect("a folder that can be written");
-    println!("{kinds:?}");
-    match run(&bytes, seed) {
+    let (job, outcome) = run_chosen(&bytes);
+    println!("{job:?} {kinds:?}");
+    match outcome {
         Outcome::Refused(error) | Outcome::Unreadable(error) => println!("{error}"),
         Outcome::Written { bytes, verdict, moved } => {
             println!("{moved} functions moved\n{verdict}");

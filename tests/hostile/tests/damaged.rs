@@ -11,8 +11,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use afterlink_hostile::damage::{Kind, Victim};
-use afterlink_hostile::job::{CHOICE, Job};
-use afterlink_hostile::random::Random;
+use afterlink_hostile::job::{Job, choose};
 use afterlink_hostile::whole::{Outcome, run_chosen};
 use afterlink_testkit::execute::{self, run_program};
 use afterlink_testkit::plan::read_case;
@@ -100,11 +99,7 @@ fn damaged_programs() {
 
 fn one_file(program: &Program, seed: u64, folder: &std::path::Path, said: &Mutex<String>, tally: &mut Tally) {
     let (mut bytes, kinds) = program.victim.damaged(seed);
-    // Which job it is, and how everything is laid out.
-    let mut choice = Random::new(seed).number().to_le_bytes();
-    // Where a relocation is lost, code may still lead to an old place; there must be no traps.
-    choice[0] &= 0x7f;
-    bytes.iter_mut().skip(CHOICE.start).zip(&choice[..CHOICE.len()]).for_each(|(byte, new)| *byte = *new);
+    choose(&mut bytes, seed);
     let mut fault = |what: String| tally.faults.entry(what).or_default().push(seed);
     let start = Instant::now();
     let before = Memory::start();
