@@ -7,6 +7,8 @@
 # Everything is written below studies/sqlite/work.
 . "$(dirname "$0")/environment.sh"
 
+rounds=600 # of the workload: a run takes about a second and a half
+
 # The only flag that afterlink asks for is the linker's --emit-relocs.
 build_program() {
     [ "$work/sqlite-bench" -nt "$study/workload.c" ] && return
@@ -26,11 +28,11 @@ wait "$program" || die 'gcc failed'
 echo "SQLite $(sqlite_version), $(stat -c %s "$work/sqlite-bench") bytes, after $((SECONDS - began)) s"
 
 cd "$work"
-say 'afterlink tune ./sqlite-bench -o ./sqlite-bench.fast -- {}'
+say "afterlink tune ./sqlite-bench -o ./sqlite-bench.fast -- {} $rounds"
 rm -f sqlite-bench.fast
-"$AFTERLINK" tune ./sqlite-bench -o ./sqlite-bench.fast -- {}
-./sqlite-bench > answers.before
-./sqlite-bench.fast > answers.after
+"$AFTERLINK" tune ./sqlite-bench -o ./sqlite-bench.fast -- {} "$rounds"
+./sqlite-bench "$rounds" > answers.before
+./sqlite-bench.fast "$rounds" > answers.after
 cmp answers.before answers.after || die 'the faster program answers differently: please report this'
 
 say "Done in $((SECONDS - began)) s. The faster program is $work/sqlite-bench.fast; its answers are the same"
