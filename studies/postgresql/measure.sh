@@ -8,8 +8,8 @@
 #     instrumented   throughput while counting
 #     speed          throughput of the optimized servers (real time: needs a quiet machine)
 #
-#   REPEATS=7                       runs of each side in tool, instrumented and speed; the medians count
-#   SECONDS_PER_RUN=5               of pgbench
+#   REPEATS=7                       runs of each side in tool
+#   ROUNDS=25, SECONDS_PER_RUN=2    of pgbench in instrumented and speed
 #   TOOLS="afterlink bolt-profile2 bolt-cdsplit"
 #   PROFILES="bolt-lookups bolt-pgbench afterlink-lookups"      whose instrumentation, and of which workload
 #
@@ -19,7 +19,8 @@
 . "$study/rewrite.sh"
 
 REPEATS=${REPEATS:-7}
-SECONDS_PER_RUN=${SECONDS_PER_RUN:-5}
+ROUNDS=${ROUNDS:-25}
+SECONDS_PER_RUN=${SECONDS_PER_RUN:-2}
 PROFILES=${PROFILES:-bolt-lookups bolt-pgbench afterlink-lookups}
 TOOLS=${TOOLS:-afterlink bolt-profile2 bolt-cdsplit}
 cachegrind=(valgrind --tool=cachegrind --cache-sim=yes --I1=32768,8,64 --cachegrind-out-file=/dev/null)
@@ -175,19 +176,22 @@ print_tool_table() {
     done
 }
 
-# measure_throughput EXPERIMENT TITLE NAME=SERVER …: the first is what the others are compared with. All servers stand
-# ready at once, each on its own data; pgbench visits them in turn, and every round starts with the next one.
+# measure_throughput EXPERIMENT TITLE NAME=SERVER …: the first is what the others are compared with, round by round, as
+# the machine's speed may change from one round to the next. All servers stand ready at once, each on its own data; pgbench
+# visits them in turn, and every round starts with the next one. Servers and pgbench share one CPU: otherwise the time that
+# it takes to wake a CPU up counts more than the work.
 measure_throughput() {
-    local experiment=$1 title=$2 entry name round i count throughput first
+    local experiment=$1 title=$2 entry name round i count throughput ratio
     shift 2
     local entries=("$@") base=$STUDY_WORK/throughput
     stop_throughput_servers
     rm -rf "$base"
     mkdir -p "$base"
     give_to_user "$base"
+    taskset -pc "$(($(nproc) - 1))" $$ > /dev/null
     for entry in "$@"; do start_on_own_socket "$base/${entry%%=*}" "${entry#*=}"; done
     count=${#entries[@]}
-    for round in $(seq 0 "$REPEATS"); do
+    for round in $(seq 0 "$ROUNDS"); do
         for ((i = 0; i < count; i++)); do
             name=${entries[(i + round) % count]%%=*}
             throughput=$(pgbench_once "$base/$name")
@@ -195,14 +199,16 @@ measure_throughput() {
         done
     done
     stop_throughput_servers
-    first=$(median < "$base/${entries[0]%%=*}.tps")
-    printf '\n%s: pgbench -S -M prepared, 1 client, medians of %d interleaved runs of %d s\n' "$title" "$REPEATS" "$SECONDS_PER_RUN"
+    taskset -pc "0-$(($(nproc) - 1))" $$ > /dev/null
+    printf '\n%s: pgbench -S -M prepared, 1 client, %d rounds of %d s each; medians, and medians of the rounds\047 ratios\n' \
+        "$title" "$ROUNDS" "$SECONDS_PER_RUN"
     printf '%-20s %12s %12s\n' server tps of-plain
     for entry in "$@"; do
         name=${entry%%=*}
         throughput=$(median < "$base/$name.tps")
-        printf '%-20s %12.0f %12s\n' "$name" "$throughput" "$(ratio "$throughput" "$first")"
-        add_row --arg server "$name" --argjson tps "$throughput" --argjson of_plain "$(ratio "$throughput" "$first")" \
+        ratio=$(paste "$base/$name.tps" "$base/${entries[0]%%=*}.tps" | awk '{ print $1 / $2 }' | median)
+        printf '%-20s %12.0f %12.3f\n' "$name" "$throughput" "$ratio"
+        add_row --arg server "$name" --argjson tps "$throughput" --argjson of_plain "$ratio" \
             --argjson runs "$(jq -cs . "$base/$name.tps")"
     done
     write_results "$experiment"

@@ -354,6 +354,6 @@ fn tune_ends_with_the_timing_and_what_to_do_next() {
     assert!(text.contains("afterlink compare --layout as-is program fast -- {}"), "{text}");
     let different = tune(&shell("{}; case {} in *afterlink*) echo new;; *) echo old;; esac"));
     assert!(different.stdout().contains("WARNING"), "{}", different.stdout());
-    assert_clear_error(&tune(&["true"]), &["no counts", "{}"]);
+    assert_clear_error(&tune(&["true"]), &["did not run the program", "{}"]);
     assert_clear_error(&tune(&["false"]), &["the workload failed"]);
 }
