@@ -147,3 +147,21 @@ fn an_output_is_no_other_file_of_the_command() {
         assert_eq!(sandbox.files(), before, "{words:?}");
     }
 }
+
+#[test]
+fn debug_information_is_kept_and_the_user_told_what_it_is_worth() {
+    let sandbox = Sandbox::default();
+    sandbox.put("tiny.c", b"#include <stdio.h>\nint main(void) { return puts(\"tiny\") < 0; }\n");
+    let build = |flags: &str| {
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-O2", "-Wl,--emit-relocs", "tiny.c", "-o", "in"]).args(flags.split_whitespace());
+        assert_eq!(sandbox.run(&mut gcc).exit, 0);
+        fs::remove_file(sandbox.path("out")).ok();
+        let said = optimize_to(&sandbox, "out").stdout();
+        (said, String::from_utf8_lossy(&fs::read(sandbox.path("out")).unwrap()).contains(".debug_info"))
+    };
+    let (said, kept) = build("-g");
+    assert!(said.contains("not updated") && kept, "{said}");
+    let (said, kept) = build("");
+    assert!(!said.contains("debug info") && !kept, "{said}");
+}

@@ -86,6 +86,7 @@ fn rewrite(
         cold_bytes: emitted.cold_bytes,
         input_bytes: input.len() as u64,
         output_bytes: emitted.bytes.len() as u64,
+        debug_bytes: crate::report::debug_bytes(&image),
         proven_functions: None,
         seconds: 0.0,
     };

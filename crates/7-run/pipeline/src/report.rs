@@ -1,6 +1,7 @@
 //! What a job reports of its work, for people and as JSON.
 
 use afterlink_core::{InputAddr, Refusal};
+use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
 use afterlink_program::Program;
 use afterlink_weigh::{Fit, Weights};
@@ -24,6 +25,8 @@ pub struct Report {
     /// Bytes of the files.
     pub input_bytes: u64,
     pub output_bytes: u64,
+    /// Bytes of debug information, whose code addresses are those of the input.
+    pub debug_bytes: u64,
     /// Functions that the checker proved; absent if it was skipped.
     pub proven_functions: Option<usize>,
     /// Wall time of the job, without the check.
@@ -86,6 +89,24 @@ pub(crate) fn refusals(program: &Program, weights: &Weights) -> Vec<RefusalCount
     counts
 }
 
+/// Bytes of debug information in a program.
+pub(crate) fn debug_bytes(image: &Image) -> u64 {
+    let is_debug = |name: &str| name.starts_with(".debug_") || name.starts_with(".zdebug_");
+    image.sections.iter().filter(|(_, s)| is_debug(s.name)).map(|(_, s)| s.size).sum()
+}
+
+/// What to expect of a debugger.
+pub(crate) fn write_debug(f: &mut fmt::Formatter<'_>, bytes: u64) -> fmt::Result {
+    if bytes == 0 {
+        return Ok(());
+    }
+    writeln!(
+        f,
+        "debug info   {bytes} bytes kept; its code addresses are not updated yet: debuggers find moved functions by their\n             \
+         symbols, not their source lines"
+    )
+}
+
 /// A short table of the reasons.
 pub(crate) fn write_refusals(f: &mut fmt::Formatter<'_>, refused: &[RefusalCount]) -> fmt::Result {
     for count in refused {
@@ -119,6 +140,7 @@ impl fmt::Display for Report {
         }
         writeln!(f, "code         {} bytes hot, {} bytes cold", self.hot_bytes, self.cold_bytes)?;
         writeln!(f, "file         {} bytes, was {}", self.output_bytes, self.input_bytes)?;
+        write_debug(f, self.debug_bytes)?;
         if let Some(proven) = self.proven_functions {
             writeln!(f, "checked      {proven} of {proven} functions proven")?;
         }

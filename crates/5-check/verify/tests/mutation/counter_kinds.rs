@@ -81,8 +81,8 @@ fn register_clobbered(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
         let general = read.map(|u| u.register().full_register());
         let general = general.filter(|r| (Register::RAX..=Register::R15).contains(r));
         // As a base, two registers would need another byte.
-        let numbers = general.map(|r| (r as u32 - Register::RAX as u32) as u8);
-        numbers.filter(|number| number & 7 != 4).last()
+        let mut numbers = general.map(|r| (r as u32 - Register::RAX as u32) as u8);
+        numbers.rfind(|number| number & 7 != 4)
     };
     let wide: Vec<(CounterSite, u8)> = sites
         .counters
