@@ -211,16 +211,19 @@ fn a_signal_at_any_moment() {
     let out = folder.join("out");
     for job in &jobs {
         let (mut random, mut ended_early) = (Random(13), 0);
+        // Follows the command's true duration, which changes with what else the machine does.
+        let mut longest = job.duration;
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGKILL] {
             for _ in 0..MOMENTS {
                 fs::write(&out, EARLIER).unwrap();
-                let moment = job.duration.mul_f64(random.next());
+                let moment = longest.mul_f64(random.next());
                 let mut child = job.start(&sandbox, &out);
                 std::thread::sleep(moment);
                 // SAFETY: the child has not been waited for, so that the number is still its own.
                 unsafe { libc::kill(child.id() as i32, signal) };
                 let finished = child.wait().unwrap().code() == Some(job.exit);
                 ended_early += u32::from(!finished);
+                longest = longest.mul_f64(if finished { 0.8 } else { 1.1 }).min(2 * job.duration);
                 let found = fs::read(&out).unwrap();
                 assert!(
                     found == job.whole || (found == EARLIER && !finished),
