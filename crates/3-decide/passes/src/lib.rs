@@ -72,10 +72,9 @@ pub fn moved(program: &Program, weights: &Weights, options: &LayoutOptions) -> V
     scope::select(program, weights, options)
 }
 
-/// Decides the order of everything that moves.
-pub fn place(program: &Program, weights: &Weights, options: &LayoutOptions) -> Placement {
-    let moved = moved(program, weights, options);
-    let orders = block_order::order(program, weights, &moved, options);
-    let parts = splitting::split(program, weights, &moved, orders, options);
+/// Decides the order of the functions that move, which [`moved`] has named.
+pub fn place(program: &Program, weights: &Weights, moved: &[FuncId], options: &LayoutOptions) -> Placement {
+    let orders = block_order::order(program, weights, moved, options);
+    let parts = splitting::split(program, weights, moved, orders, options);
     function_order::arrange(program, weights, parts, options)
 }

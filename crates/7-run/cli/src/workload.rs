@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// The variable that holds the path of the program under test.
@@ -43,25 +43,52 @@ impl Workload {
         Ok(Self { words })
     }
 
+    /// Runs the command with `binary` to its end, and keeps what it prints.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn capture(&self, binary: &Path) -> Result<Output> {
+        self.run_group(binary, Stdio::piped, Child::wait_with_output)
+    }
+
     /// Runs the command with `binary`, for at most `limit`, and discards what it prints.
     ///
     /// # Errors
     /// If it cannot be started.
     pub fn run(&self, binary: &Path, limit: Option<Duration>) -> Result<Ended> {
-        let words: Vec<OsString> = self.words.iter().map(|w| fill_in(w, binary.as_os_str())).collect();
+        self.run_group(binary, Stdio::null, |mut child| wait(&mut child, limit))
+    }
+
+    /// The command as it is run with `binary`, to show.
+    pub fn line(&self, binary: &Path) -> String {
+        let words: Vec<_> = self.filled(binary).iter().map(|w| w.to_string_lossy().into_owned()).collect();
+        words.join(" ")
+    }
+
+    fn filled(&self, binary: &Path) -> Vec<OsString> {
+        self.words.iter().map(|w| fill_in(w, binary.as_os_str())).collect()
+    }
+
+    /// Starts the command in a process group of its own, so that all of it can be ended, and hands it to `finish`.
+    fn run_group<T>(
+        &self,
+        binary: &Path,
+        stream: fn() -> Stdio,
+        finish: impl FnOnce(Child) -> std::io::Result<T>,
+    ) -> Result<T> {
+        let words = self.filled(binary);
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).env(BINARY_VARIABLE, binary);
-        // A group of its own, so that all of it can be ended.
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        command.stdin(Stdio::null()).stdout(stream()).stderr(stream()).process_group(0);
         let failed = |e: std::io::Error| {
             Error::new(format!("the command {} cannot be run: {e}", words[0].display()))
                 .next("check its path")
         };
-        let mut child = command.spawn().map_err(failed)?;
+        let child = command.spawn().map_err(failed)?;
         interrupt::set_group(child.id());
-        let ended = wait(&mut child, limit);
+        let finished = finish(child);
         interrupt::set_group(0);
-        ended.map_err(failed)
+        finished.map_err(failed)
     }
 }
 

@@ -68,7 +68,7 @@ fn rewrite(
     let moved = afterlink_passes::moved(&program, &weights, &options.layout);
     let before = dyno_stats::before(&program, &weights, &moved);
     afterlink_passes::branches::improve(&mut program, &mut weights, &moved);
-    let placement = afterlink_passes::place(&program, &weights, &options.layout);
+    let placement = afterlink_passes::place(&program, &weights, &moved, &options.layout);
     progress.step("writing");
     let emit =
         EmitOptions { trap_old_code: options.trap_old_code, note: options.note.clone(), runtime: None };

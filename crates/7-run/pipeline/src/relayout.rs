@@ -127,7 +127,9 @@ impl<'a> Relayout<'a> {
 
 /// The functions that move, each in one hot and maybe one cold piece.
 fn units(program: &Program) -> Vec<Unit> {
-    let whole = afterlink_passes::place(program, &Weights::default(), &LayoutOptions::whole_in_input_order());
+    let (weights, options) = (Weights::default(), LayoutOptions::whole_in_input_order());
+    let moved = afterlink_passes::moved(program, &weights, &options);
+    let whole = afterlink_passes::place(program, &weights, &moved, &options);
     let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
     let mut units: Vec<Unit> = Vec::new();
     for fragment in whole.fragments {

@@ -29,7 +29,7 @@ pub struct Report {
     pub debug_bytes: u64,
     /// Functions that the checker proved; absent if it was skipped.
     pub proven_functions: Option<usize>,
-    /// Wall time of the job, without the check.
+    /// Wall time of the job, the check included.
     pub seconds: f64,
 }
 
@@ -144,7 +144,7 @@ impl fmt::Display for Report {
         if let Some(proven) = self.proven_functions {
             writeln!(f, "checked      {proven} of {proven} functions proven")?;
         }
-        write!(f, "work         {:.2} s for recovering, laying out and writing", self.seconds)
+        write!(f, "time         {:.2} s", self.seconds)
     }
 }
 

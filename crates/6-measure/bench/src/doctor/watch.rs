@@ -25,10 +25,11 @@ struct Counters {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct CpuTicks {
-    total: u64,
-    interrupts: u64,
-    steal: u64,
+pub(super) struct CpuTicks {
+    pub total: u64,
+    pub idle: u64,
+    pub interrupts: u64,
+    pub steal: u64,
 }
 
 impl Watch {
@@ -94,13 +95,18 @@ fn line_value(text: &str, key: &str) -> Option<u64> {
 
 /// The first line of /proc/stat: user nice system idle iowait irq softirq steal guest guest_nice.
 /// Guest time is contained in user time already.
-fn cpu_ticks(text: &str) -> Option<CpuTicks> {
+pub(super) fn cpu_ticks(text: &str) -> Option<CpuTicks> {
     let line = text.lines().find(|l| l.starts_with("cpu "))?;
     let fields: Vec<u64> = line.split_whitespace().skip(1).filter_map(|f| f.parse().ok()).collect();
     if fields.len() < 8 {
         return None;
     }
-    Some(CpuTicks { total: fields[..8].iter().sum(), interrupts: fields[5] + fields[6], steal: fields[7] })
+    Some(CpuTicks {
+        total: fields[..8].iter().sum(),
+        idle: fields[3],
+        interrupts: fields[5] + fields[6],
+        steal: fields[7],
+    })
 }
 
 fn thermal_events(root: &Path) -> Option<u64> {

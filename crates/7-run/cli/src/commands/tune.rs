@@ -3,15 +3,17 @@
 use crate::commands::instrument::{absolute, note};
 use crate::commands::layout_options::LayoutArgs;
 use crate::progress::Terminal;
+use crate::workload::Workload;
 use crate::{commands, files, interrupt};
+use afterlink_bench::stats::estimate::median;
 use afterlink_core::{Error, Result};
 use afterlink_pipeline::{InstrumentOptions, Progress, Report};
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::Instant;
 
 /// Makes a program faster: instruments it, runs the workload, lays it out anew, proves it, and times old against new.
@@ -35,7 +37,7 @@ pub struct Tune {
     json: bool,
     /// How to run the program; `{}` stands for it, as does the variable AFTERLINK_BINARY.
     #[arg(last = true, required = true)]
-    workload: Vec<String>,
+    workload: Vec<OsString>,
 }
 
 /// What to do about a workload that counted nothing.
@@ -89,6 +91,7 @@ struct Run {
 impl Tune {
     pub fn run(self) -> Result<ExitCode> {
         let options = self.layout.options()?;
+        let workload = Workload::new(self.workload.clone())?;
         let target = files::Target::check(&self.output, &self.binary)?;
         let input = files::read(&self.binary)?;
         let progress = Terminal::new(self.json);
@@ -107,7 +110,7 @@ impl Tune {
             .map_err(in_file)?;
         scratch.write_program(&instrumented.bytes, &self.binary)?;
         progress.step("running the workload, counting");
-        self.run_workload(&scratch.program)?;
+        run_workload(&workload, &scratch.program)?;
         let profile = files::read_profile(&scratch.counters).map_err(|e| {
             in_file(Error::new(format!("the workload left no counts ({})", e.what)).next(NOT_RUN))
         })?;
@@ -118,7 +121,7 @@ impl Tune {
         let optimized =
             afterlink_pipeline::optimize(&input, vec![profile], &options, &progress).map_err(in_file)?;
         scratch.write_program(&optimized.bytes, &self.binary)?;
-        let timing = self.time(&scratch, &progress)?;
+        let timing = self.time(&workload, &scratch, &progress)?;
         target.write_program(&optimized.bytes)?;
         progress.done();
         let tuned = Tuned { report: optimized.report, timing, next: self.next_steps() };
@@ -126,34 +129,7 @@ impl Tune {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Runs the workload on `program`.
-    fn run_workload(&self, program: &Path) -> Result<Run> {
-        let path = program.to_string_lossy();
-        let words: Vec<String> = self.workload.iter().map(|w| w.replace("{}", &path)).collect();
-        let failed = |e: std::io::Error| {
-            Error::new(format!("the workload cannot be started: {e}")).at(&words[0]).next("check its path")
-        };
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).env("AFTERLINK_BINARY", program);
-        // A group of its own, so that Ctrl-C can end all of it.
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let started = Instant::now();
-        let child = command.spawn().map_err(failed)?;
-        interrupt::set_group(child.id());
-        let output = child.wait_with_output();
-        interrupt::set_group(0);
-        let (output, seconds) = (output.map_err(failed)?, started.elapsed().as_secs_f64());
-        if output.status.success() {
-            return Ok(Run { seconds, stdout: output.stdout });
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let last = said.lines().last().map(|l| format!(", its last words: {l}")).unwrap_or_default();
-        Err(Error::new(format!("the workload failed ({}){last}", output.status))
-            .at(words.join(" "))
-            .next("make it succeed with the original program first"))
-    }
-
-    fn time(&self, scratch: &Scratch, progress: &Terminal) -> Result<Option<Timing>> {
+    fn time(&self, workload: &Workload, scratch: &Scratch, progress: &Terminal) -> Result<Option<Timing>> {
         if self.pairs == 0 {
             return Ok(None);
         }
@@ -163,11 +139,11 @@ impl Tune {
             progress.step(&format!("timing old and new in turns, pair {} of {}", pair + 1, self.pairs));
             // In turns, so that neither side always goes first.
             if pair % 2 == 0 {
-                old.push(self.run_workload(&original)?);
-                new.push(self.run_workload(&scratch.program)?);
+                old.push(run_workload(workload, &original)?);
+                new.push(run_workload(workload, &scratch.program)?);
             } else {
-                new.push(self.run_workload(&scratch.program)?);
-                old.push(self.run_workload(&original)?);
+                new.push(run_workload(workload, &scratch.program)?);
+                old.push(run_workload(workload, &original)?);
             }
         }
         Ok(Some(Timing::of(&old, &new)))
@@ -175,7 +151,7 @@ impl Tune {
 
     fn next_steps(&self) -> Vec<Next> {
         let (old, new) = (self.binary.display(), self.output.display());
-        let workload = self.workload.join(" ");
+        let workload = self.workload.join(OsStr::new(" ")).to_string_lossy().into_owned();
         let next = |command, purpose| Next { command, purpose };
         vec![
             next(
@@ -186,6 +162,21 @@ impl Tune {
             next(format!("strip {new}"), "if you ship it without symbols"),
         ]
     }
+}
+
+/// Runs the workload on `program`.
+fn run_workload(workload: &Workload, program: &Path) -> Result<Run> {
+    let started = Instant::now();
+    let output = workload.capture(program)?;
+    let seconds = started.elapsed().as_secs_f64();
+    if output.status.success() {
+        return Ok(Run { seconds, stdout: output.stdout });
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().last().map(|l| format!(", its last words: {l}")).unwrap_or_default();
+    Err(Error::new(format!("the workload failed ({}){last}", output.status))
+        .at(workload.line(program))
+        .next("make it succeed with the original program first"))
 }
 
 impl Timing {
@@ -209,21 +200,10 @@ impl Timing {
     }
 }
 
-/// Of values in ascending order.
-fn median(sorted: &[f64]) -> f64 {
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
-}
-
 impl fmt::Display for Timing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sorted = |times: &[f64]| {
-            let mut times = times.to_vec();
-            times.sort_by(f64::total_cmp);
-            median(&times)
-        };
         let less = |ratio: f64| 100.0 * (1.0 - ratio);
-        let (old, new) = (sorted(&self.old), sorted(&self.new));
+        let (old, new) = (median(&self.old), median(&self.new));
         writeln!(
             f,
             "timing       old {old:.3} s, new {new:.3} s (medians of {} runs, in turns)",

@@ -38,19 +38,20 @@ fn distinct(values: &[String]) -> String {
 }
 
 fn governor(r: &Reader) -> Check {
-    let check = r.setting(
-        "governor",
-        "CPU governor",
-        Weight::Heavy,
-        "sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
-    );
-    let values = per_cpu(r, "scaling_governor");
+    performance(r, "governor", "CPU governor", Weight::Heavy, "scaling_governor")
+}
+
+/// Whether a cpufreq file says `performance` on every CPU that has it.
+fn performance(r: &Reader, id: &'static str, title: &'static str, weight: Weight, file: &str) -> Check {
+    let files = format!("{CPUS}/cpu*/cpufreq/{file}");
+    let check = r.setting(id, title, weight, &files);
+    let values = per_cpu(r, file);
     if values.is_empty() {
         return check;
     }
     check
         .found(distinct(&values), values.iter().all(|v| v == "performance"))
-        .advise("echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")
+        .advise(format!("echo performance | sudo tee /{files}"))
 }
 
 fn limits(r: &Reader) -> Check {
@@ -92,19 +93,7 @@ fn current(r: &Reader) -> Check {
 }
 
 fn energy_preference(r: &Reader) -> Check {
-    let check = r.setting(
-        "energy-preference",
-        "energy preference",
-        Weight::Medium,
-        "sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference",
-    );
-    let values = per_cpu(r, "energy_performance_preference");
-    if values.is_empty() {
-        return check;
-    }
-    check.found(distinct(&values), values.iter().all(|v| v == "performance")).advise(
-        "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference",
-    )
+    performance(r, "energy-preference", "energy preference", Weight::Medium, "energy_performance_preference")
 }
 
 fn turbo(r: &Reader) -> Check {

@@ -2,6 +2,7 @@
 
 use super::{Check, Reader, Weight};
 use crate::doctor::files::{control_group, parse_cpu_list};
+use crate::doctor::watch::cpu_ticks;
 
 /// The checks, in the order in which a report shows them.
 pub(super) fn checks(r: &Reader) -> Vec<Check> {
@@ -49,17 +50,9 @@ fn pressure(r: &Reader, what: &str, id: &'static str, title: &'static str) -> Ch
 /// Of all time since the start of the machine; the experiment watches its own share.
 fn steal(r: &Reader) -> Check {
     let check = r.state("steal", "steal since start", Weight::Heavy, "proc/stat");
-    let fields: Vec<u64> = r
-        .text("proc/stat")
-        .unwrap_or_default()
-        .lines()
-        .find(|l| l.starts_with("cpu "))
-        .map(|l| l.split_whitespace().skip(1).take(8).filter_map(|f| f.parse().ok()).collect())
-        .unwrap_or_default();
-    let total: u64 = fields.iter().sum();
-    match fields.get(7) {
-        Some(steal) if total > 0 => {
-            let share = 100.0 * *steal as f64 / total as f64;
+    match r.text("proc/stat").and_then(|t| cpu_ticks(&t)) {
+        Some(ticks) if ticks.total > 0 => {
+            let share = 100.0 * ticks.steal as f64 / ticks.total as f64;
             check.found(format!("{share:.2} %"), share < 0.5).advise("use a machine with CPUs of its own")
         }
         _ => check,
@@ -144,17 +137,9 @@ fn tickless(r: &Reader) -> Check {
 
 fn interrupts(r: &Reader) -> Check {
     let check = r.state("interrupts", "interrupt time since start", Weight::Medium, "proc/stat");
-    let fields: Vec<u64> = r
-        .text("proc/stat")
-        .unwrap_or_default()
-        .lines()
-        .find(|l| l.starts_with("cpu "))
-        .map(|l| l.split_whitespace().skip(1).take(8).filter_map(|f| f.parse().ok()).collect())
-        .unwrap_or_default();
-    let busy: u64 = fields.iter().sum::<u64>().saturating_sub(fields.get(3).copied().unwrap_or(0));
-    match (fields.get(5), fields.get(6)) {
-        (Some(irq), Some(soft)) if busy > 0 => {
-            let share = 100.0 * (irq + soft) as f64 / busy as f64;
+    match r.text("proc/stat").and_then(|t| cpu_ticks(&t)) {
+        Some(ticks) if ticks.total > ticks.idle => {
+            let share = 100.0 * ticks.interrupts as f64 / (ticks.total - ticks.idle) as f64;
             check
                 .found(format!("{share:.1} % of busy time"), share < 5.0)
                 .advise("move interrupts off the measuring CPU (/proc/irq/*/smp_affinity)")
