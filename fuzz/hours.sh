@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fuzzes every target for an hour of processor time (HOURS=3: three hours), one after the other, at the lowest priority.
-# It goes on where it was ended: fuzz/hours.tsv adds up, over any number of sessions, the time and the executions of each
-# target, and docs/fuzzing.md shows them.
+# Fuzzes every target for an hour of processor time (HOURS=3: three hours), AT_ONCE=2 of them side by side, at the lowest
+# priority. It goes on where it was ended: fuzz/hours.tsv adds up, over any number of starts, the time and the executions of
+# each target, and docs/fuzzing.md shows them.
 #   fuzz/hours.sh             fuzzes until all have their time; -- stop it with: touch fuzz/target/hours/stop
 #   fuzz/hours.sh table       only writes the table into docs/fuzzing.md
 # What fails is left in fuzz/artifacts/TARGET, and the target is passed over until the next start.
@@ -16,9 +16,11 @@ of() {
     awk -F'\t' -v target="$1" -v column="$2" '$1 == target { print $column; found = 1 } END { if (!found) print 0 }' $state
 }
 
-# record TARGET SECONDS EXECUTIONS CORPUS FEATURES: adds a slice
+# record TARGET SECONDS EXECUTIONS CORPUS FEATURES: adds a slice. One at a time: run it in a shell of its own.
 record() {
     local seconds executions
+    exec 9>$work/state.lock
+    flock 9
     seconds=$(awk "BEGIN { print int($(of "$1" 2) + $2 + 0.5) }")
     executions=$(($(of "$1" 3) + $3))
     {
@@ -59,21 +61,37 @@ commit=$(git rev-parse --short HEAD)
 git diff --quiet HEAD -- ../crates ../tests/hostile fuzz_targets src || commit+=+
 goal=$((${HOURS:-1} * 3600))
 TIMEFORMAT='%U %S'
-for target in "${targets[@]}"; do
-    while [ "$(of "$target" 2)" -lt $goal ] && [ ! -e $work/stop ]; do
-        touch $work/slice.start
-        { time nice -n 19 ./fuzz.sh "$target" "${SLICE:-300}" >$work/slice.log 2>&1 || true; } 2>$work/slice.time
-        failed=$(find "artifacts/$target" -newer $work/slice.start -type f)
-        read -r user system < <(tail -n 1 $work/slice.time)
-        statistics=$(grep -a 'cov: ' $work/slice.log | tail -n 1)
-        read_figure() { sed -n "s/.*$1\([0-9]*\).*/\1/p" <<<"$statistics"; }
-        executions=$(sed -n 's/stat::number_of_executed_units: *//p' $work/slice.log)
-        record "$target" "$(awk "BEGIN { print $user + $system }")" "${executions:-0}" "$(read_figure 'corp: ')" "$(read_figure 'ft: ')"
-        echo "$(date '+%F %T') $target ${executions:-0} executions, $user s ${failed:+FAILED: $failed}"
-        grep -a -A12 'outcomes of' $work/slice.log | tail -n 13 >$work/outcomes || true
-        if [ -n "$failed" ]; then
-            cp $work/slice.log "$work/failed.$target.log"
-            break
-        fi
+
+# slice TARGET: fuzzes it for some minutes and records them; fails if it found something.
+slice() {
+    local target=$1 at=$work/$1 statistics executions failed user system
+    touch "$at.start"
+    { time nice -n 19 ./fuzz.sh "$target" "${SLICE:-300}" >"$at.log" 2>&1 || true; } 2>"$at.time"
+    failed=$(find "artifacts/$target" -newer "$at.start" -type f)
+    read -r user system < <(tail -n 1 "$at.time")
+    statistics=$(grep -a 'cov: ' "$at.log" | tail -n 1)
+    figure() { sed -n "s/.*$1\([0-9]*\).*/\1/p" <<<"$statistics"; }
+    executions=$(sed -n 's/stat::number_of_executed_units: *//p' "$at.log")
+    (record "$target" "$(awk "BEGIN { print $user + $system }")" "${executions:-0}" "$(figure 'corp: ')" "$(figure 'ft: ')")
+    echo "$(date '+%F %T') $target ${executions:-0} executions, $user s ${failed:+FAILED: $failed}"
+    grep -a -A12 'outcomes of' "$at.log" | tail -n 13 >"$at.outcomes" || true
+    [ -z "$failed" ] || cp "$at.log" "$at.failed.log"
+    [ -z "$failed" ]
+}
+
+# Takes the targets that nobody else has taken, one after the other.
+work_through() {
+    local target
+    for target in "${targets[@]}"; do
+        exec 8>"$work/$target.lock"
+        flock -n 8 || continue
+        while [ "$(of "$target" 2)" -lt $goal ] && [ ! -e $work/stop ]; do
+            slice "$target" 8>&- || break
+        done
     done
+}
+
+for _ in $(seq "${AT_ONCE:-1}"); do
+    work_through &
 done
+wait
