@@ -236,6 +236,22 @@ fn simulated_effect_of_two_percent_is_found() {
     }
 }
 
+/// Ending as soon as the interval is narrow enough does not break its promise, wherever between 10 and 60 blocks that is.
+#[test]
+fn simulated_precision_keeps_its_promise() {
+    print_head("an effect of 1 %, until the interval is narrow enough; \"wrong\" is not covered");
+    for (row, wanted) in [0.0035, 0.0045, 0.0055, 0.007, 0.009].into_iter().enumerate() {
+        for (column, shape) in [Shape::Normal, Shape::Skewed, Shape::Bimodal].into_iter().enumerate() {
+            let procedure = Procedure::new(StopRule::Precision(wanted), 60, 0.01, 1, false);
+            let layout_sd = 0.01 / std::f64::consts::SQRT_2;
+            let world = World { effect: 0.01, layout_sd, run_sd: 0.0, shape, trouble: QUIET };
+            let t = tally(world, &procedure, (5_000 + row * 10 + column) as u64);
+            print_row(&world, &t, EXPERIMENTS - t.covered);
+            assert!(Tally::percent(t.covered) >= 95.0, "{wanted} {world:?}: {t:?}");
+        }
+    }
+}
+
 /// "No difference larger than 1 %" must not be said of a difference of 1 %, and an effect is never
 /// called by the other sign.
 #[test]

@@ -15,8 +15,8 @@ pub enum StopRule {
     /// A verdict at one of the planned looks.
     #[default]
     Verdict,
-    /// The 95 % interval's half-width has reached this ratio (0.005 is 0.5 %). Safe without
-    /// stricter levels, because the spread does not depend on the effect.
+    /// The 95 % interval's half-width has reached this ratio (0.005 is 0.5 %). The spread says nothing of the effect, but
+    /// ending where it happens to look small makes intervals too narrow, so these are a little wider.
     Precision(f64),
     /// Only the limits: every planned block is run.
     Never,
@@ -39,7 +39,8 @@ impl Procedure {
     pub fn new(stop: StopRule, max_blocks: u32, margin: f64, family: u32, higher_is_better: bool) -> Self {
         let looks = match stop {
             StopRule::Verdict => Looks::up_to(max_blocks, family),
-            StopRule::Precision(_) | StopRule::Never => Looks::new(&[max_blocks.max(2)], family),
+            StopRule::Precision(_) => Looks::when_narrow(max_blocks, family),
+            StopRule::Never => Looks::new(&[max_blocks.max(2)], family),
         };
         let rule =
             Rule { margin, difference: looks.difference, equivalence: looks.equivalence, higher_is_better };
@@ -88,7 +89,7 @@ mod tests {
     fn precision_stops_once_the_interval_is_narrow() {
         let p = Procedure::new(StopRule::Precision(0.005), 60, 0.01, 1, false);
         assert!(!p.is_settled(&noisy(9, 0.0)) && p.is_settled(&noisy(10, 0.0)));
-        assert_eq!(p.rule.difference, 0.04);
+        assert_eq!(p.rule.difference, 0.03);
         let fine = Procedure::new(StopRule::Precision(0.0005), 60, 0.01, 1, false);
         assert!(!fine.is_settled(&noisy(40, 0.0)));
         assert!(!Procedure::new(StopRule::Never, 20, 0.01, 1, false).is_settled(&noisy(20, 0.5)));
