@@ -3,56 +3,100 @@
 use afterlink_bench::experiment::layouts::{AsIs, LayoutSource, PairPaths, PairSeeds};
 use afterlink_bench::record::LayoutMode;
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::{Check, Relayout, Silent, check_pair};
+use afterlink_pipeline::{Check, LaidOut, OptimizeOptions, Relayout, Silent, check_pair};
+use afterlink_profile::Profile;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A program to be compared: where it is, and all of it.
-pub struct Shipped {
+/// A program to be compared.
+pub struct Subject {
+    /// As it was linked.
     pub path: PathBuf,
     pub bytes: Vec<u8>,
+    /// As it is handed over: the same, or laid out by the profile.
+    pub shipped: PathBuf,
+    /// By what it is to be laid out, if by anything.
+    pub by_profile: Option<ByProfile>,
+}
+
+/// What decides a layout.
+pub struct ByProfile {
+    pub profiles: Vec<Profile>,
+    pub options: OptimizeOptions,
 }
 
 /// The source of layouts of that mode.
 ///
 /// # Errors
 /// If a program has to be rewritten and cannot be.
-pub fn source<'a>(mode: LayoutMode, a: &'a Shipped, b: &'a Shipped) -> Result<Box<dyn LayoutSource + 'a>> {
-    if mode == LayoutMode::AsIs {
-        return Ok(Box::new(AsIs::new(&a.path, &b.path)));
+pub fn source<'a>(mode: LayoutMode, [a, b]: [&'a Subject; 2]) -> Result<Box<dyn LayoutSource + 'a>> {
+    if mode != LayoutMode::Jitter && (a.by_profile.is_some() || b.by_profile.is_some()) {
+        return Err(Error::new("a layout by profile can only be judged in its own order")
+            .at("--layout")
+            .next("leave --layout out or give --layout jitter"));
     }
-    let relayout = |shipped: &'a Shipped| {
-        Relayout::new(&shipped.bytes).map_err(|e| {
-            let next = e.next.clone().map(|n| format!("{n}, or ")).unwrap_or_default();
-            let e = Error {
-                next: Some(format!("{next}measure both files as they are with --layout as-is")),
-                ..e
-            };
-            e.in_file(shipped.path.display())
-        })
-    };
-    Ok(Box::new(Relaid { mode, shipped: [a, b], programs: [relayout(a)?, relayout(b)?], proven: false }))
+    if mode == LayoutMode::AsIs {
+        return Ok(Box::new(AsIs::new(&a.shipped, &b.shipped)));
+    }
+    Ok(Box::new(Relaid { mode, sides: [Side::new(a)?, Side::new(b)?], proven: false }))
+}
+
+/// One of the two programs.
+struct Side<'a> {
+    subject: &'a Subject,
+    program: Movable<'a>,
+}
+
+/// What can be written again and again.
+enum Movable<'a> {
+    AsLinked(Box<Relayout<'a>>),
+    ByProfile(Box<LaidOut<'a>>),
+}
+
+impl<'a> Side<'a> {
+    fn new(subject: &'a Subject) -> Result<Self> {
+        let program = match &subject.by_profile {
+            Some(ByProfile { profiles, options }) => {
+                LaidOut::new(&subject.bytes, profiles.clone(), options, &Silent)
+                    .map(|laid_out| Movable::ByProfile(Box::new(laid_out)))
+            }
+            None => Relayout::new(&subject.bytes)
+                .map(|program| Movable::AsLinked(Box::new(program)))
+                .map_err(|e| {
+                    let next = e.next.clone().map(|n| format!("{n}, or ")).unwrap_or_default();
+                    Error {
+                        next: Some(format!("{next}measure both files as they are with --layout as-is")),
+                        ..e
+                    }
+                }),
+        };
+        Ok(Self { subject, program: program.map_err(|e| e.in_file(subject.path.display()))? })
+    }
+
+    /// A fresh layout; given the other side, one that agrees with its layout of the same seed.
+    fn layout(&self, mode: LayoutMode, partner: Option<&Self>, seed: u64) -> Result<Vec<u8>> {
+        match &self.program {
+            Movable::ByProfile(laid_out) => laid_out.jitter(seed),
+            Movable::AsLinked(program) if mode == LayoutMode::Jitter => program.jitter(seed),
+            Movable::AsLinked(program) => program.shuffle(partner.and_then(Self::as_linked), seed),
+        }
+    }
+
+    fn as_linked(&self) -> Option<&Relayout<'a>> {
+        match &self.program {
+            Movable::AsLinked(program) => Some(program),
+            Movable::ByProfile(_) => None,
+        }
+    }
 }
 
 /// Writes both programs anew for each block.
 struct Relaid<'a> {
     mode: LayoutMode,
-    shipped: [&'a Shipped; 2],
-    programs: [Relayout<'a>; 2],
+    sides: [Side<'a>; 2],
     /// Whether the first pair was held against its inputs. Later ones come about in the same way, and what they
     /// print is compared.
     proven: bool,
-}
-
-impl Relaid<'_> {
-    fn layout(&self, side: usize, seeds: PairSeeds) -> Result<Vec<u8>> {
-        let seed = [seeds.a, seeds.b][side];
-        let program = &self.programs[side];
-        match self.mode {
-            LayoutMode::Jitter => program.jitter(seed),
-            _ => program.shuffle(seeds.are_coupled().then_some(&self.programs[1 - side]), seed),
-        }
-    }
 }
 
 impl LayoutSource for Relaid<'_> {
@@ -61,12 +105,15 @@ impl LayoutSource for Relaid<'_> {
     }
 
     fn write_pair(&mut self, _block: u32, seeds: PairSeeds, paths: PairPaths) -> Result<()> {
-        for (side, path) in [paths.a, paths.b].into_iter().enumerate() {
-            let shipped = self.shipped[side];
-            let bytes = self.layout(side, seeds).map_err(|e| e.in_file(shipped.path.display()))?;
+        let [a, b] = &self.sides;
+        let written = [(a, b, seeds.a, paths.a), (b, a, seeds.b, paths.b)];
+        for (side, other, seed, path) in written {
+            let input = side.subject;
+            let partner = seeds.are_coupled().then_some(other);
+            let named = |e: Error| e.in_file(input.path.display());
+            let bytes = side.layout(self.mode, partner, seed).map_err(named)?;
             if !self.proven {
-                check_pair(&shipped.bytes, &bytes, Check::Prove, &Silent)
-                    .map_err(|e| e.in_file(shipped.path.display()))?;
+                check_pair(&input.bytes, &bytes, Check::Prove, &Silent).map_err(named)?;
             }
             write(path, &bytes)?;
         }
@@ -75,11 +122,12 @@ impl LayoutSource for Relaid<'_> {
     }
 
     fn shipped(&self) -> PairPaths<'_> {
-        PairPaths { a: &self.shipped[0].path, b: &self.shipped[1].path }
+        PairPaths { a: &self.sides[0].subject.shipped, b: &self.sides[1].subject.shipped }
     }
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+/// Writes a program that any user may run.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     // Servers are often started as another user.
     let written = std::fs::write(path, bytes)
         .and_then(|()| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)));

@@ -3,6 +3,7 @@
 pub mod bisect;
 mod check;
 mod instrument;
+mod jitter;
 mod memory;
 mod optimize;
 mod relayout;
@@ -11,7 +12,7 @@ mod survey;
 
 pub use check::{Check, check_pair, verify};
 pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument};
-pub use optimize::{OptimizeOptions, Optimized, optimize};
+pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize};
 pub use relayout::Relayout;
 pub use report::{RefusalCount, RefusedFunction, Report};
 pub use survey::{Survey, survey};

@@ -1,14 +1,16 @@
 //! Program and profile in, the program in its new order out.
 
 use crate::check::{Check, check_pair};
-use crate::report::{Report, refusals};
+use crate::jitter::jitter;
+use crate::report::{BeforeAfter, Report, debug_bytes, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::{Error, Refusal, Result};
-use afterlink_emit::EmitOptions;
+use afterlink_emit::{EmitOptions, Emitted};
 use afterlink_image::Image;
+use afterlink_passes::dyno_stats::DynoStats;
 use afterlink_passes::{Scope, dyno_stats};
 use afterlink_profile::Profile;
-use afterlink_program::Program;
+use afterlink_program::{Placement, Program};
 use afterlink_weigh::{Fit, Weights};
 use regex::Regex;
 use std::time::Instant;
@@ -57,40 +59,85 @@ fn rewrite(
     options: &OptimizeOptions,
     progress: &dyn Progress,
 ) -> Result<Optimized> {
-    progress.step("recovering the program");
-    let image = Image::parse(input)?;
-    image.require_rewritable()?;
-    let mut program = afterlink_recover::recover(&image)?;
-    exclude(&mut program, options.skip_functions.as_ref());
-    progress.step("applying the profile");
-    let (mut weights, fit) = weigh(&image, &program, profiles, options.layout.scope)?;
-    progress.step("laying out");
-    let moved = afterlink_passes::moved(&program, &weights, &options.layout);
-    let before = dyno_stats::before(&program, &weights, &moved);
-    afterlink_passes::branches::improve(&mut program, &mut weights, &moved);
-    let placement = afterlink_passes::place(&program, &weights, &moved, &options.layout);
+    let laid_out = LaidOut::new(input, profiles, options, progress)?;
     progress.step("writing");
-    let emit =
-        EmitOptions { trap_old_code: options.trap_old_code, note: options.note.clone(), runtime: None };
-    let emitted = afterlink_emit::emit(&image, &program, &placement, &emit)?;
-    let report = Report {
-        functions: program.functions.len(),
-        moved_functions: emitted.map.functions.len(),
-        refused: refusals(&program, &weights),
-        fit,
-        dyno_stats: crate::report::BeforeAfter {
-            before,
-            after: dyno_stats::after(&program, &weights, &placement),
-        },
-        hot_bytes: emitted.hot_bytes,
-        cold_bytes: emitted.cold_bytes,
-        input_bytes: input.len() as u64,
-        output_bytes: emitted.bytes.len() as u64,
-        debug_bytes: crate::report::debug_bytes(&image),
-        proven_functions: None,
-        seconds: 0.0,
-    };
+    let emitted = laid_out.emit(&laid_out.placement, options.note.clone())?;
+    let report = laid_out.report(input, &emitted);
     Ok(Optimized { bytes: emitted.bytes, report })
+}
+
+/// A program whose new order is decided. It can be written again and again, with other gaps.
+pub struct LaidOut<'a> {
+    image: Image<'a>,
+    program: Program<'a>,
+    weights: Weights,
+    fit: Option<Fit>,
+    before: DynoStats,
+    placement: Placement,
+    options: OptimizeOptions,
+}
+
+impl<'a> LaidOut<'a> {
+    /// Decides the order of `input` by `profiles`, whose counts are summed.
+    ///
+    /// # Errors
+    /// If the input cannot be rewritten, or the profiles do not belong to it.
+    pub fn new(
+        input: &'a [u8],
+        profiles: Vec<Profile>,
+        options: &OptimizeOptions,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        progress.step("recovering the program");
+        let image = Image::parse(input)?;
+        image.require_rewritable()?;
+        let mut program = afterlink_recover::recover(&image)?;
+        exclude(&mut program, options.skip_functions.as_ref());
+        progress.step("applying the profile");
+        let (mut weights, fit) = weigh(&image, &program, profiles, options.layout.scope)?;
+        progress.step("laying out");
+        let moved = afterlink_passes::moved(&program, &weights, &options.layout);
+        let before = dyno_stats::before(&program, &weights, &moved);
+        afterlink_passes::branches::improve(&mut program, &mut weights, &moved);
+        let placement = afterlink_passes::place(&program, &weights, &moved, &options.layout);
+        Ok(Self { image, program, weights, fit, before, placement, options: options.clone() })
+    }
+
+    /// The program in this order, with other gaps between the functions and another start.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub fn jitter(&self, seed: u64) -> Result<Vec<u8>> {
+        let mut placement = self.placement.clone();
+        jitter(&self.program, &mut placement, seed);
+        let note = format!("{}jitter={seed:#x}\n", self.options.note);
+        Ok(self.emit(&placement, note)?.bytes)
+    }
+
+    fn emit(&self, placement: &Placement, note: String) -> Result<Emitted> {
+        let options = EmitOptions { trap_old_code: self.options.trap_old_code, note, runtime: None };
+        afterlink_emit::emit(&self.image, &self.program, placement, &options)
+    }
+
+    fn report(&self, input: &[u8], emitted: &Emitted) -> Report {
+        Report {
+            functions: self.program.functions.len(),
+            moved_functions: emitted.map.functions.len(),
+            refused: refusals(&self.program, &self.weights),
+            fit: self.fit,
+            dyno_stats: BeforeAfter {
+                before: self.before,
+                after: dyno_stats::after(&self.program, &self.weights, &self.placement),
+            },
+            hot_bytes: emitted.hot_bytes,
+            cold_bytes: emitted.cold_bytes,
+            input_bytes: input.len() as u64,
+            output_bytes: emitted.bytes.len() as u64,
+            debug_bytes: debug_bytes(&self.image),
+            proven_functions: None,
+            seconds: 0.0,
+        }
+    }
 }
 
 pub(crate) fn exclude(program: &mut Program, skip: Option<&Regex>) {

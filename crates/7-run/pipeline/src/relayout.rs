@@ -4,10 +4,11 @@
 //! *Shuffle* puts the functions in an order that depends on seed and name alone, each in a slot as large as the
 //! larger of the two builds' functions of that name. So with the same seed, functions that are the same in both
 //! builds stand at the same offset, and what they cost cancels in the comparison (common random numbers).
-//! *Jitter* keeps the order that the file has and varies only the gaps.
+//! *Jitter* keeps the order that the file has and varies only the gaps ([`mod@crate::jitter`]).
 //!
 //! Blocks keep their order, and what the compiler split off as cold stays apart from the rest.
 
+use crate::jitter::jitter;
 use afterlink_core::{Error, Result};
 use afterlink_emit::EmitOptions;
 use afterlink_image::Image;
@@ -78,7 +79,9 @@ impl<'a> Relayout<'a> {
     /// # Errors
     /// If the output cannot be written.
     pub fn jitter(&self, seed: u64) -> Result<Vec<u8>> {
-        self.emit(&self.jittered(seed), &format!("layout=jitter\nseed={seed:#x}\n"))
+        let mut placement = self.in_own_order();
+        jitter(&self.program, &mut placement, seed);
+        self.emit(&placement, &format!("layout=jitter\nseed={seed:#x}\n"))
     }
 
     fn emit(&self, placement: &Placement, note: &str) -> Result<Vec<u8>> {
@@ -108,19 +111,15 @@ impl<'a> Relayout<'a> {
         Ok(Placement { fragments, counters: Vec::new() })
     }
 
-    fn jittered(&self, seed: u64) -> Placement {
+    /// The fragments one behind the other as in the input.
+    fn in_own_order(&self) -> Placement {
         let mut fragments: Vec<Fragment> =
             self.units.iter().flat_map(|u| by_range(&self.program, u)).collect();
         fragments.sort_by_key(|f| {
             let function = &self.program.functions[f.function];
             (function.blocks[f.blocks[0]].input, f.function)
         });
-        for (index, fragment) in fragments.iter_mut().enumerate() {
-            let gap = draw(seed, &index.to_le_bytes(), 4) * STEP;
-            let start = if index == 0 { section_start(seed) } else { 0 };
-            fragment.alignment = STEP as u32;
-            fragment.padding = (gap + start) as u32;
-        }
+        fragments.iter_mut().for_each(|f| f.alignment = STEP as u32);
         Placement { fragments, counters: Vec::new() }
     }
 }

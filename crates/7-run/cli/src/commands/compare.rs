@@ -1,7 +1,7 @@
 //! `afterlink compare`.
 
 use crate::commands::measure_options::MeasureArgs;
-use crate::layouts::{self, Shipped};
+use crate::layouts::{self, ByProfile, Subject};
 use crate::progress::Experiment;
 use crate::{commands, files, interrupt};
 use afterlink_bench::benchmarks::{Benchmark, parse_benchmarks};
@@ -9,6 +9,7 @@ use afterlink_bench::doctor::{ProbeOptions, examine};
 use afterlink_bench::record::{LayoutMode, MachineRecord};
 use afterlink_bench::{ExperimentRecord, Setup, SuiteAnalysis, analyse_suite, run_experiment};
 use afterlink_core::{Error, Result};
+use afterlink_pipeline::{OptimizeOptions, Silent};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,8 +31,14 @@ pub struct Compare {
     /// The programs, as the linker made them (with -Wl,--emit-relocs).
     #[arg(required_unless_present = "replay", value_name = "A")]
     a: Option<PathBuf>,
-    #[arg(required_unless_present_any = ["replay", "itself"], value_name = "B")]
+    #[arg(required_unless_present_any = ["replay", "itself", "profile_a", "profile_b"], value_name = "B")]
     b: Option<PathBuf>,
+    /// Lay A out by this profile, and judge that layout: its order stays, only the gaps are varied.
+    #[arg(long, value_name = "FILE", conflicts_with = "itself")]
+    profile_a: Option<PathBuf>,
+    /// The same of B, which is A if there is no other.
+    #[arg(long, value_name = "FILE", conflicts_with = "itself")]
+    profile_b: Option<PathBuf>,
     /// Compare A with itself, in layouts that have nothing to do with each other: any difference found is a fault of
     /// the machine or the workload.
     #[arg(long = "self", conflicts_with = "b", id = "itself")]
@@ -48,7 +55,7 @@ pub struct Compare {
     #[arg(long, value_name = "FILE.json")]
     record: Option<PathBuf>,
     /// Judge a record or a report that was written earlier, without running anything.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["a", "b", "itself", "benchmarks", "workload"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["a", "b", "itself", "profile_a", "profile_b", "benchmarks", "workload"])]
     replay: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
@@ -110,15 +117,16 @@ impl Compare {
         self.targets()?;
         let a = self.a.as_ref().expect("required without a record");
         let b = self.b.as_ref().unwrap_or(a);
-        let shipped = |path: &PathBuf| files::read(path).map(|bytes| Shipped { path: path.clone(), bytes });
-        let (a, b) = (shipped(a)?, shipped(b)?);
         let benchmarks = self.benchmarks()?;
         let directory = self.measure.work_directory()?;
         interrupt::remove_on_signal(directory.path());
         let progress = Experiment::new(self.json);
         progress.say("recovering the programs");
-        let mode = LayoutMode::from(self.measure.layout);
-        let mut source = layouts::source(mode, &a, &b)?;
+        let laid_out = |side: &str| directory.path().join(side).join(a.file_name().unwrap_or(a.as_os_str()));
+        let a_side = subject(a, self.profile_a.as_deref(), laid_out("laid-out-a"))?;
+        let b_side = subject(b, self.profile_b.as_deref(), laid_out("laid-out-b"))?;
+        let mode = self.layout_mode();
+        let mut source = layouts::source(mode, [&a_side, &b_side])?;
         progress.say("looking at the machine");
         let machine = self.machine(directory.path());
         interrupt::handle();
@@ -128,7 +136,7 @@ impl Compare {
             let work_dir = directory.path().join(format!("{index:04}"));
             std::fs::create_dir(&work_dir)
                 .map_err(|e| Error::new(format!("cannot be made: {e}")).in_file(work_dir.display()))?;
-            let setup = self.setup(benchmark, &benchmarks, [&a, &b], work_dir, machine.clone())?;
+            let setup = self.setup(benchmark, &benchmarks, [&a_side, &b_side], work_dir, machine.clone())?;
             let mut progress = Experiment::of(self.json, (benchmarks.len() > 1).then_some(&benchmark.name));
             match run_experiment(&setup, &mut *source, &mut progress, stop) {
                 Ok(record) => records.push(record),
@@ -148,21 +156,40 @@ impl Compare {
         &self,
         benchmark: &Benchmark,
         all: &[Benchmark],
-        programs: [&Shipped; 2],
+        programs: [&Subject; 2],
         work_dir: PathBuf,
         machine: MachineRecord,
     ) -> Result<Setup> {
-        let [label_a, label_b] = labels(programs.map(|p| p.path.as_path()));
+        let [label_a, label_b] = self.labels(programs.map(|p| p.path.as_path()));
         Ok(Setup {
             name: benchmark.name.clone(),
             label_a,
             label_b,
-            plan: self.measure.plan(benchmark.metrics.clone(), all.len(), self.itself),
+            plan: self.measure.plan(self.layout_mode(), benchmark.metrics.clone(), all.len(), self.itself),
             workload: benchmark.workload.clone(),
             work_dir,
             machine,
             command: std::env::args().collect(),
         })
+    }
+
+    fn layout_mode(&self) -> LayoutMode {
+        let by_profile = self.profile_a.is_some() || self.profile_b.is_some();
+        match self.measure.layout {
+            Some(layout) => layout.into(),
+            None if by_profile => LayoutMode::Jitter,
+            None => LayoutMode::Shuffle,
+        }
+    }
+
+    fn labels(&self, paths: [&Path; 2]) -> [String; 2] {
+        let mut labels = labels(paths);
+        for (label, profile) in labels.iter_mut().zip([&self.profile_a, &self.profile_b]) {
+            if let Some(profile) = profile {
+                label.push_str(&format!(" laid out by {}", profile.display()));
+            }
+        }
+        labels
     }
 
     fn benchmarks(&self) -> Result<Vec<Benchmark>> {
@@ -185,6 +212,24 @@ impl Compare {
         let probe = (!self.measure.no_probe).then_some(probe);
         examine(Path::new("/"), Some(directory), probe).machine_record()
     }
+}
+
+/// A program, and if a profile is given, the program laid out by it under the name `laid_out`.
+fn subject(path: &Path, profile: Option<&Path>, laid_out: PathBuf) -> Result<Subject> {
+    let bytes = files::read(path)?;
+    let Some(profile) = profile else {
+        return Ok(Subject { path: path.into(), bytes, shipped: path.into(), by_profile: None });
+    };
+    let profiles = files::read_profiles(&[profile.to_owned()])?;
+    let options = OptimizeOptions::default();
+    let optimized = afterlink_pipeline::optimize(&bytes, profiles.clone(), &options, &Silent)
+        .map_err(|e| e.in_file(path.display()))?;
+    let directory = laid_out.parent().unwrap_or(Path::new("/"));
+    std::fs::create_dir_all(directory)
+        .map_err(|e| Error::new(format!("cannot be made: {e}")).in_file(directory.display()))?;
+    layouts::write(&laid_out, &optimized.bytes)?;
+    let by_profile = Some(ByProfile { profiles, options });
+    Ok(Subject { path: path.into(), bytes, shipped: laid_out, by_profile })
 }
 
 /// The paths without the folders that both begin with: `old/server` and `new/server`.

@@ -11,9 +11,9 @@ use tempfile::TempDir;
 
 #[derive(clap::Args, Clone)]
 pub struct MeasureArgs {
-    /// What is varied from layout to layout.
-    #[arg(long, value_enum, default_value = "shuffle")]
-    pub layout: LayoutArg,
+    /// What is varied from layout to layout: shuffle if left out, jitter where a profile decides the order.
+    #[arg(long, value_enum)]
+    pub layout: Option<LayoutArg>,
     /// Lay out the two programs independently of each other, not function by function at the same places.
     #[arg(long)]
     independent: bool,
@@ -108,9 +108,15 @@ pub fn seconds(text: &str) -> Result<f64, String> {
 
 impl MeasureArgs {
     /// What to do. `benchmarks` share the time, and the promise of 5 %.
-    pub fn plan(&self, metrics: Vec<MetricSpec>, benchmarks: usize, calibration: bool) -> Plan {
+    pub fn plan(
+        &self,
+        layout: LayoutMode,
+        metrics: Vec<MetricSpec>,
+        benchmarks: usize,
+        calibration: bool,
+    ) -> Plan {
         Plan {
-            layout: self.layout.into(),
+            layout,
             coupled: !self.independent && !calibration,
             together: self.together,
             seed: self.seed,

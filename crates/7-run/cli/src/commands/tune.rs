@@ -1,13 +1,16 @@
 //! `afterlink tune`: the whole job.
 
+mod timing;
+
 use crate::commands::instrument::{absolute, note};
 use crate::commands::layout_options::LayoutArgs;
+use crate::layouts::{ByProfile, Subject};
 use crate::progress::Terminal;
 use crate::workload::Workload;
 use crate::{commands, files, interrupt};
-use afterlink_bench::stats::estimate::median;
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::{InstrumentOptions, Progress, Report};
+use afterlink_pipeline::{InstrumentOptions, OptimizeOptions, Progress, Report};
+use afterlink_profile::{Profile, fdata};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::OsStringExt;
@@ -15,6 +18,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
+use timing::{Timing, time};
 
 /// Makes a program faster: instruments it, runs the workload, lays it out anew, proves it, and times old against new.
 ///
@@ -32,6 +36,9 @@ pub struct Tune {
     /// How often to time old and new, in turns.
     #[arg(long, default_value_t = 5, value_name = "N")]
     pairs: u32,
+    /// Also write the profile, for `optimize` and `compare`.
+    #[arg(long, value_name = "FILE.fdata")]
+    keep_profile: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -60,28 +67,6 @@ struct Next {
     purpose: &'static str,
 }
 
-/// Wall times of the workload, in seconds; the runs of one index followed each other.
-#[derive(serde::Serialize)]
-struct Timing {
-    old: Vec<f64>,
-    new: Vec<f64>,
-    /// New against old: the median of the pairs, and the pairs at both ends.
-    ratio: f64,
-    smallest_ratio: f64,
-    largest_ratio: f64,
-    printed: Printed,
-}
-
-/// What the workload wrote to its standard output.
-#[derive(Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Printed {
-    Same,
-    /// It differs already from run to run of the old program.
-    Varying,
-    Different,
-}
-
 /// One run of the workload.
 struct Run {
     seconds: f64,
@@ -93,6 +78,11 @@ impl Tune {
         let options = self.layout.options()?;
         let workload = Workload::new(self.workload.clone())?;
         let target = files::Target::check(&self.output, &self.binary)?;
+        let kept = self
+            .keep_profile
+            .as_deref()
+            .map(|path| files::Target::check(path, &self.binary)?.differs_from([&self.output]));
+        let kept = kept.transpose()?;
         let input = files::read(&self.binary)?;
         let progress = Terminal::new(self.json);
         let scratch = Scratch::beside(&self.binary)?;
@@ -110,18 +100,24 @@ impl Tune {
             .map_err(in_file)?;
         scratch.write_program(&instrumented.bytes, &self.binary)?;
         progress.step("running the workload, counting");
-        run_workload(&workload, &scratch.program)?;
-        let profile = files::read_profile(&scratch.counters).map_err(|e| {
-            in_file(Error::new(format!("the workload left no counts ({})", e.what)).next(NOT_RUN))
-        })?;
-        if profile.is_empty() {
-            return Err(in_file(Error::new("the workload did not run the program at all").next(NOT_RUN)));
-        }
+        run_workload(&workload, &scratch.new)?;
+        let profile = self.read_counts(&scratch)?;
 
-        let optimized =
-            afterlink_pipeline::optimize(&input, vec![profile], &options, &progress).map_err(in_file)?;
+        let optimized = afterlink_pipeline::optimize(&input, vec![profile.clone()], &options, &progress)
+            .map_err(in_file)?;
         scratch.write_program(&optimized.bytes, &self.binary)?;
-        let timing = self.time(&workload, &scratch, &progress)?;
+        let mut profile_text = Vec::new();
+        fdata::write(&profile, &mut profile_text)?;
+        let timing = match self.pairs {
+            0 => None,
+            pairs => {
+                let [old, new] = self.subjects(input, profile, options);
+                Some(time(pairs, &workload, [&old, &new], &scratch, &progress)?)
+            }
+        };
+        if let Some(kept) = kept {
+            kept.write(&profile_text)?;
+        }
         target.write_program(&optimized.bytes)?;
         progress.done();
         let tuned = Tuned { report: optimized.report, timing, next: self.next_steps() };
@@ -129,35 +125,39 @@ impl Tune {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn time(&self, workload: &Workload, scratch: &Scratch, progress: &Terminal) -> Result<Option<Timing>> {
-        if self.pairs == 0 {
-            return Ok(None);
+    fn read_counts(&self, scratch: &Scratch) -> Result<Profile> {
+        let in_file = |e: Error| e.in_file(self.binary.display());
+        let profile = files::read_profile(&scratch.counters).map_err(|e| {
+            in_file(Error::new(format!("the workload left no counts ({})", e.what)).next(NOT_RUN))
+        })?;
+        if profile.is_empty() {
+            return Err(in_file(Error::new("the workload did not run the program at all").next(NOT_RUN)));
         }
-        let original = absolute(&self.binary)?;
-        let (mut old, mut new) = (Vec::new(), Vec::new());
-        for pair in 0..self.pairs {
-            progress.step(&format!("timing old and new in turns, pair {} of {}", pair + 1, self.pairs));
-            // In turns, so that neither side always goes first.
-            if pair % 2 == 0 {
-                old.push(run_workload(workload, &original)?);
-                new.push(run_workload(workload, &scratch.program)?);
-            } else {
-                new.push(run_workload(workload, &scratch.program)?);
-                old.push(run_workload(workload, &original)?);
-            }
-        }
-        Ok(Some(Timing::of(&old, &new)))
+        Ok(profile)
+    }
+
+    /// The program as it was linked, and as it is laid out now.
+    fn subjects(&self, input: Vec<u8>, profile: Profile, options: OptimizeOptions) -> [Subject; 2] {
+        let subject = |bytes, shipped: &Path, by_profile| Subject {
+            path: self.binary.clone(),
+            bytes,
+            shipped: shipped.to_owned(),
+            by_profile,
+        };
+        let by_profile = ByProfile { profiles: vec![profile], options };
+        [subject(input.clone(), &self.binary, None), subject(input, &self.output, Some(by_profile))]
     }
 
     fn next_steps(&self) -> Vec<Next> {
         let (old, new) = (self.binary.display(), self.output.display());
         let workload = self.workload.join(OsStr::new(" ")).to_string_lossy().into_owned();
         let next = |command, purpose| Next { command, purpose };
+        let compare = match &self.keep_profile {
+            Some(profile) => format!("afterlink compare {old} --profile-b {}", profile.display()),
+            None => format!("afterlink compare --layout as-is {old} {new}"),
+        };
         vec![
-            next(
-                format!("afterlink compare --layout as-is {old} {new} -- {workload}"),
-                "times them until the gain is sure",
-            ),
+            next(format!("{compare} -- {workload}"), "times them until the gain is sure"),
             next(format!("afterlink verify {old} {new}"), "proves once more that they are the same program"),
             next(format!("strip {new}"), "if you ship it without symbols"),
         ]
@@ -179,58 +179,6 @@ fn run_workload(workload: &Workload, program: &Path) -> Result<Run> {
         .next("make it succeed with the original program first"))
 }
 
-impl Timing {
-    fn of(old: &[Run], new: &[Run]) -> Self {
-        let mut ratios: Vec<f64> = old.iter().zip(new).map(|(old, new)| new.seconds / old.seconds).collect();
-        ratios.sort_by(f64::total_cmp);
-        let printed = match &old[0].stdout {
-            first if old.iter().any(|run| run.stdout != *first) => Printed::Varying,
-            first if new.iter().any(|run| run.stdout != *first) => Printed::Different,
-            _ => Printed::Same,
-        };
-        let seconds = |runs: &[Run]| runs.iter().map(|run| run.seconds).collect();
-        Self {
-            old: seconds(old),
-            new: seconds(new),
-            ratio: median(&ratios),
-            smallest_ratio: ratios[0],
-            largest_ratio: ratios[ratios.len() - 1],
-            printed,
-        }
-    }
-}
-
-impl fmt::Display for Timing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let less = |ratio: f64| 100.0 * (1.0 - ratio);
-        let (old, new) = (median(&self.old), median(&self.new));
-        writeln!(
-            f,
-            "timing       old {old:.3} s, new {new:.3} s (medians of {} runs, in turns)",
-            self.old.len()
-        )?;
-        let (gain, least, most) = (less(self.ratio), less(self.largest_ratio), less(self.smallest_ratio));
-        let range = format!("(median of the pairs; they lie between {least:.1} and {most:.1} %)");
-        if gain > 0.0 {
-            writeln!(f, "GAIN         {gain:.1} % less time {range}")?;
-        } else {
-            writeln!(f, "no gain      {:.1} % more time {range}", -gain)?;
-        }
-        match self.printed {
-            Printed::Same => writeln!(f, "output       the workload prints the same with both"),
-            Printed::Varying => {
-                writeln!(f, "output       the workload prints something else in each run; not compared")
-            }
-            Printed::Different => {
-                writeln!(
-                    f,
-                    "WARNING      the workload prints something else with the new program: compare it by hand"
-                )
-            }
-        }
-    }
-}
-
 impl fmt::Display for Tuned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.report)?;
@@ -248,7 +196,8 @@ impl fmt::Display for Tuned {
 
 /// The files that stand beside the program while it is tuned. They go when this goes, or on Ctrl-C.
 struct Scratch {
-    program: PathBuf,
+    old: PathBuf,
+    new: PathBuf,
     counters: PathBuf,
 }
 
@@ -257,11 +206,10 @@ impl Scratch {
         let binary = absolute(binary)?;
         let name = binary.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let directory = binary.parent().unwrap_or(Path::new("/")).to_owned();
-        let program = directory.join(format!("{name}.afterlink-{}", std::process::id()));
-        let counters = program.with_extension(format!("afterlink-{}.counters", std::process::id()));
-        let scratch = Self { program, counters };
-        interrupt::remove_on_signal(&scratch.program);
-        interrupt::remove_on_signal(&scratch.counters);
+        let path = |what: &str| directory.join(format!("{name}.afterlink-{}-{what}", std::process::id()));
+        // Names of one length: a path's length moves the stack.
+        let scratch = Self { old: path("old"), new: path("new"), counters: path("counters") };
+        scratch.files().for_each(|file| interrupt::remove_on_signal(file));
         // The workload may run the program as another user.
         std::fs::File::create(&scratch.counters)
             .and_then(|f| f.set_permissions(std::fs::Permissions::from_mode(0o666)))
@@ -273,15 +221,24 @@ impl Scratch {
         Ok(scratch)
     }
 
+    fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.old, &self.new, &self.counters].into_iter()
+    }
+
+    /// Writes the program under test.
     fn write_program(&self, bytes: &[u8], binary: &Path) -> Result<()> {
-        files::Target::check(&self.program, binary)?.write_program(bytes)
+        files::Target::check(&self.new, binary)?.write_program(bytes)
+    }
+
+    fn remove_programs(&self) {
+        for path in [&self.old, &self.new] {
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        for path in [&self.program, &self.counters] {
-            let _ = std::fs::remove_file(path);
-        }
+        self.files().for_each(|path| drop(std::fs::remove_file(path)));
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Check, Silent, check_pair};
+use crate::{Check, FunctionOrder, LaidOut, OptimizeOptions, Scope, Silent, check_pair, optimize};
 use std::process::Command;
 
 /// Two functions of one name come from two files; `changed` is what differs between builds.
@@ -155,6 +155,26 @@ fn jitter_keeps_the_order_and_varies_the_gaps() {
     assert_eq!(sized, expected);
     assert_eq!(moved, names(&second));
     assert_ne!(offsets(&first), offsets(&second));
+}
+
+/// An optimized program has an order of its own, which its jittered copies share.
+#[test]
+fn jitter_keeps_the_order_of_an_optimized_program() {
+    let input = build_split();
+    let layout = LayoutOptions { scope: Scope::All, ..LayoutOptions::default() };
+    // Without a profile there is nothing to order by; a random order is as good for this.
+    let layout = LayoutOptions { order_functions: FunctionOrder::Random, seed: 4, ..layout };
+    let options = OptimizeOptions { layout, ..OptimizeOptions::default() };
+    let optimized = optimize(&input, Vec::new(), &options, &Silent).unwrap().bytes;
+    let laid_out = LaidOut::new(&input, Vec::new(), &options, &Silent).unwrap();
+    let jittered: Vec<Vec<u8>> = (0..5).map(|seed| laid_out.jitter(seed).unwrap()).collect();
+    for output in &jittered {
+        check_pair(&input, output, Check::Prove, &Silent).unwrap();
+        assert_eq!(names(output), names(&optimized));
+        assert_ne!(offsets(output), offsets(&optimized));
+    }
+    assert_ne!(offsets(&jittered[0]), offsets(&jittered[1]));
+    assert_ne!(names(&optimized), names(&Relayout::new(&input).unwrap().jitter(0).unwrap()));
 }
 
 #[test]
