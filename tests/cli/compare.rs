@@ -359,6 +359,13 @@ fn a_layout_by_profile_is_compared_with_other_gaps() {
     let experiment = &record["experiments"][0];
     assert_eq!(experiment["plan"]["layout"], "jitter", "{experiment}");
     assert_ne!(experiment["a"]["sha1"], experiment["b"]["sha1"]);
+    let jitter = ["shuffle", "program", "-n", "2", "-o", "layouts", "--jitter", "--profile", "profile"];
+    assert_eq!(sandbox.afterlink(&jitter).exit, 0);
+    for name in ["layouts/program.0000", "layouts/program.0001"] {
+        let run = |name: &str| sandbox.run(&mut Command::new(sandbox.path(name))).stdout();
+        assert_eq!(run(name), run("program"));
+        assert_ne!(fs::read(sandbox.path(name)).unwrap(), fs::read(sandbox.path("fast")).unwrap());
+    }
     let refused = compare(&["--layout", "shuffle"]);
     assert_eq!(refused.exit, 64);
     assert!(refused.stderr().contains("--layout jitter"), "{}", refused.stderr());

@@ -38,54 +38,59 @@ pub fn source<'a>(mode: LayoutMode, [a, b]: [&'a Subject; 2]) -> Result<Box<dyn 
     if mode == LayoutMode::AsIs {
         return Ok(Box::new(AsIs::new(&a.shipped, &b.shipped)));
     }
-    Ok(Box::new(Relaid { mode, sides: [Side::new(a)?, Side::new(b)?], proven: false }))
+    let side = |subject: &'a Subject| {
+        let program = Movable::new(subject).map_err(|e| {
+            let next = e.next.clone().map(|n| format!("{n}, or ")).unwrap_or_default();
+            let as_is = format!("{next}measure both files as they are with --layout as-is");
+            let next = if subject.by_profile.is_some() { e.next.clone() } else { Some(as_is) };
+            Error { next, ..e }.in_file(subject.path.display())
+        });
+        Ok((subject, program?))
+    };
+    Ok(Box::new(Relaid { mode, sides: [side(a)?, side(b)?], proven: false }))
 }
 
-/// One of the two programs.
-struct Side<'a> {
-    subject: &'a Subject,
-    program: Movable<'a>,
-}
-
-/// What can be written again and again.
-enum Movable<'a> {
+/// A program that can be written again and again.
+pub enum Movable<'a> {
     AsLinked(Box<Relayout<'a>>),
     ByProfile(Box<LaidOut<'a>>),
 }
 
-impl<'a> Side<'a> {
-    fn new(subject: &'a Subject) -> Result<Self> {
-        let program = match &subject.by_profile {
-            Some(ByProfile { profiles, options }) => {
-                LaidOut::new(&subject.bytes, profiles.clone(), options, &Silent)
-                    .map(|laid_out| Movable::ByProfile(Box::new(laid_out)))
-            }
-            None => Relayout::new(&subject.bytes)
-                .map(|program| Movable::AsLinked(Box::new(program)))
-                .map_err(|e| {
-                    let next = e.next.clone().map(|n| format!("{n}, or ")).unwrap_or_default();
-                    Error {
-                        next: Some(format!("{next}measure both files as they are with --layout as-is")),
-                        ..e
-                    }
-                }),
+impl<'a> Movable<'a> {
+    /// # Errors
+    /// If the program cannot be rewritten, or the profile does not belong to it.
+    pub fn new(subject: &'a Subject) -> Result<Self> {
+        let Some(ByProfile { profiles, options }) = &subject.by_profile else {
+            return Ok(Self::AsLinked(Box::new(Relayout::new(&subject.bytes)?)));
         };
-        Ok(Self { subject, program: program.map_err(|e| e.in_file(subject.path.display()))? })
+        let laid_out = LaidOut::new(&subject.bytes, profiles.clone(), options, &Silent)?;
+        Ok(Self::ByProfile(Box::new(laid_out)))
     }
 
-    /// A fresh layout; given the other side, one that agrees with its layout of the same seed.
-    fn layout(&self, mode: LayoutMode, partner: Option<&Self>, seed: u64) -> Result<Vec<u8>> {
-        match &self.program {
-            Movable::ByProfile(laid_out) => laid_out.jitter(seed),
-            Movable::AsLinked(program) if mode == LayoutMode::Jitter => program.jitter(seed),
-            Movable::AsLinked(program) => program.shuffle(partner.and_then(Self::as_linked), seed),
+    /// A fresh layout; given the other program, one that agrees with its layout of the same seed.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub fn layout(&self, mode: LayoutMode, partner: Option<&Self>, seed: u64) -> Result<Vec<u8>> {
+        match self {
+            Self::ByProfile(laid_out) => laid_out.jitter(seed),
+            Self::AsLinked(program) if mode == LayoutMode::Jitter => program.jitter(seed),
+            Self::AsLinked(program) => program.shuffle(partner.and_then(Self::as_linked), seed),
+        }
+    }
+
+    /// Number of functions that move.
+    pub fn functions(&self) -> usize {
+        match self {
+            Self::AsLinked(program) => program.functions(),
+            Self::ByProfile(program) => program.functions(),
         }
     }
 
     fn as_linked(&self) -> Option<&Relayout<'a>> {
-        match &self.program {
-            Movable::AsLinked(program) => Some(program),
-            Movable::ByProfile(_) => None,
+        match self {
+            Self::AsLinked(program) => Some(program),
+            Self::ByProfile(_) => None,
         }
     }
 }
@@ -93,7 +98,7 @@ impl<'a> Side<'a> {
 /// Writes both programs anew for each block.
 struct Relaid<'a> {
     mode: LayoutMode,
-    sides: [Side<'a>; 2],
+    sides: [(&'a Subject, Movable<'a>); 2],
     /// Whether the first pair was held against its inputs. Later ones come about in the same way, and what they
     /// print is compared.
     proven: bool,
@@ -107,11 +112,10 @@ impl LayoutSource for Relaid<'_> {
     fn write_pair(&mut self, _block: u32, seeds: PairSeeds, paths: PairPaths) -> Result<()> {
         let [a, b] = &self.sides;
         let written = [(a, b, seeds.a, paths.a), (b, a, seeds.b, paths.b)];
-        for (side, other, seed, path) in written {
-            let input = side.subject;
+        for ((input, program), (_, other), seed, path) in written {
             let partner = seeds.are_coupled().then_some(other);
             let named = |e: Error| e.in_file(input.path.display());
-            let bytes = side.layout(self.mode, partner, seed).map_err(named)?;
+            let bytes = program.layout(self.mode, partner, seed).map_err(named)?;
             if !self.proven {
                 check_pair(&input.bytes, &bytes, Check::Prove, &Silent).map_err(named)?;
             }
@@ -122,7 +126,7 @@ impl LayoutSource for Relaid<'_> {
     }
 
     fn shipped(&self) -> PairPaths<'_> {
-        PairPaths { a: &self.sides[0].subject.shipped, b: &self.sides[1].subject.shipped }
+        PairPaths { a: &self.sides[0].0.shipped, b: &self.sides[1].0.shipped }
     }
 }
 

@@ -10,9 +10,10 @@ use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
 use afterlink_passes::{Scope, dyno_stats};
 use afterlink_profile::Profile;
-use afterlink_program::{Placement, Program};
+use afterlink_program::{FuncId, Placement, Program};
 use afterlink_weigh::{Fit, Weights};
 use regex::Regex;
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 /// What `optimize` is asked to do.
@@ -101,6 +102,12 @@ impl<'a> LaidOut<'a> {
         afterlink_passes::branches::improve(&mut program, &mut weights, &moved);
         let placement = afterlink_passes::place(&program, &weights, &moved, &options.layout);
         Ok(Self { image, program, weights, fit, before, placement, options: options.clone() })
+    }
+
+    /// Number of functions that move.
+    pub fn functions(&self) -> usize {
+        let moved: BTreeSet<FuncId> = self.placement.fragments.iter().map(|f| f.function).collect();
+        moved.len()
     }
 
     /// The program in this order, with other gaps between the functions and another start.

@@ -1,9 +1,11 @@
 //! `afterlink shuffle`.
 
+use crate::layouts::{ByProfile, Movable, Subject};
 use crate::progress::Terminal;
 use crate::{commands, files};
+use afterlink_bench::record::LayoutMode;
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::{Check, Progress, Relayout, Silent, check_pair};
+use afterlink_pipeline::{Check, OptimizeOptions, Progress, Silent, check_pair};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -26,6 +28,9 @@ pub struct Shuffle {
     /// Keep the order of the functions, vary only the gaps between them.
     #[arg(long)]
     jitter: bool,
+    /// Lay the program out by this profile, with other gaps each time: for judging that layout.
+    #[arg(long, short, value_name = "FILE", requires = "jitter")]
+    profile: Option<PathBuf>,
     /// Print the names as JSON.
     #[arg(long)]
     json: bool,
@@ -33,11 +38,12 @@ pub struct Shuffle {
 
 impl Shuffle {
     pub fn run(self) -> Result<ExitCode> {
-        let input = files::read(&self.binary)?;
+        let subject = self.subject()?;
         let named = |e: Error| e.in_file(self.binary.display());
         let progress = Terminal::new(self.json);
         progress.step("recovering the program");
-        let relayout = Relayout::new(&input).map_err(named)?;
+        let program = Movable::new(&subject).map_err(named)?;
+        let mode = if self.jitter { LayoutMode::Jitter } else { LayoutMode::Shuffle };
         std::fs::create_dir_all(&self.output).map_err(|e| {
             let reason = e.to_string().split(" (os error").next().unwrap_or_default().to_lowercase();
             Error::new(format!("the directory cannot be made: {reason}"))
@@ -51,9 +57,8 @@ impl Shuffle {
             let target = files::Target::check(&path, &self.binary)?;
             // Layouts of different seeds have nothing in common.
             let seed = (u64::from(self.seed) << 32) | u64::from(number);
-            let bytes = if self.jitter { relayout.jitter(seed) } else { relayout.shuffle(None, seed) };
-            let bytes = bytes.map_err(named)?;
-            check_pair(&input, &bytes, Check::Prove, &Silent).map_err(named)?;
+            let bytes = program.layout(mode, None, seed).map_err(named)?;
+            check_pair(&subject.bytes, &bytes, Check::Prove, &Silent).map_err(named)?;
             target.write_program(&bytes)?;
             written.push(path.display().to_string());
         }
@@ -61,11 +66,19 @@ impl Shuffle {
         if self.json {
             commands::print_json(&written)?;
         } else {
-            let (functions, directory) = (relayout.functions(), self.output.display());
+            let (functions, directory) = (program.functions(), self.output.display());
             let what = format!("{} layouts of {functions} functions in {directory}, all proven", self.count);
             commands::print_text(&what)?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn subject(&self) -> Result<Subject> {
+        let profiles = self.profile.as_ref().map(|path| files::read_profiles(std::slice::from_ref(path)));
+        let by_profile =
+            profiles.transpose()?.map(|profiles| ByProfile { profiles, options: OptimizeOptions::default() });
+        let path = self.binary.clone();
+        Ok(Subject { bytes: files::read(&path)?, shipped: path.clone(), path, by_profile })
     }
 
     fn path(&self, number: u32) -> PathBuf {
