@@ -28,9 +28,9 @@ wait "$program" || die 'gcc failed'
 echo "SQLite $(sqlite_version), $(stat -c %s "$work/sqlite-bench") bytes, after $((SECONDS - began)) s"
 
 cd "$work"
-say "afterlink tune ./sqlite-bench -o ./sqlite-bench.fast -- {} $rounds"
+say "afterlink tune ./sqlite-bench -o ./sqlite-bench.fast --keep-profile sqlite-bench.fdata -- {} $rounds"
 rm -f sqlite-bench.fast
-"$AFTERLINK" tune ./sqlite-bench -o ./sqlite-bench.fast -- {} "$rounds"
+"$AFTERLINK" tune ./sqlite-bench -o ./sqlite-bench.fast --keep-profile sqlite-bench.fdata -- {} "$rounds"
 ./sqlite-bench "$rounds" > answers.before
 ./sqlite-bench.fast "$rounds" > answers.after
 cmp answers.before answers.after || die 'the faster program answers differently: please report this'
