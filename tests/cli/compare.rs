@@ -366,9 +366,17 @@ fn a_layout_by_profile_is_compared_with_other_gaps() {
         assert_eq!(run(name), run("program"));
         assert_ne!(fs::read(sandbox.path(name)).unwrap(), fs::read(sandbox.path("fast")).unwrap());
     }
-    let refused = compare(&["--layout", "shuffle"]);
-    assert_eq!(refused.exit, 64);
-    assert!(refused.stderr().contains("--layout jitter"), "{}", refused.stderr());
+    assert_usage_error(
+        &compare(&["--layout", "shuffle"]),
+        &["--layout", "in its own order", "--layout jitter"],
+    );
+
+    // Two of three names are another program's.
+    sandbox.put("other", b"1 main 0 1 main 1 0 5\n1 nowhere 0 1 elsewhere 0 0 5\n");
+    let other = sandbox.afterlink(&["compare", "program", "--profile-b", "other", "--", "{}"]);
+    assert_usage_error(&other, &["other", "not about program", "1 of 3 names", "this build"]);
+    let other = sandbox.afterlink(&["optimize", "program", "--profile", "other", "-o", "fast"]);
+    assert!(other.stdout().contains("WARNING"), "{}", other.stdout());
 }
 
 #[test]

@@ -9,6 +9,7 @@ use afterlink_image::Image;
 use afterlink_profile::{BranchRecord, Location, Profile};
 use afterlink_program::{BlockId, FuncId, Function, Program};
 use rayon::prelude::*;
+use std::fmt;
 
 /// How well a profile fits the program; counts are executions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -21,6 +22,25 @@ pub struct Fit {
     pub fitting_count: u64,
     /// Functions of the program that ran.
     pub functions: usize,
+}
+
+impl Fit {
+    /// Whether less than half of the profile is about this program, so that it is another's, or of quite another build.
+    pub fn is_poor(&self) -> bool {
+        self.known_names * 2 < self.names || self.fitting_count < self.count / 2
+    }
+}
+
+impl fmt::Display for Fit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Rounded down: what does not fit, however little, is told.
+        let share = (1000.0 * self.fitting_count as f64 / self.count.max(1) as f64).floor() / 10.0;
+        let Self { known_names, names, functions, .. } = self;
+        write!(
+            f,
+            "{known_names} of {names} names known, {share:.1} % of the counts fit, {functions} functions ran"
+        )
+    }
 }
 
 /// Works out the weights of `program` from `profile`.

@@ -129,13 +129,13 @@ impl fmt::Display for Report {
         writeln!(f, "functions    {} of {} moved", self.moved_functions, self.functions)?;
         write_refusals(f, &self.refused)?;
         if let Some(fit) = &self.fit {
-            // Rounded down: what does not fit, however little, is told.
-            let share = (1000.0 * fit.fitting_count as f64 / fit.count.max(1) as f64).floor() / 10.0;
-            writeln!(
-                f,
-                "profile      {} of {} names known, {share:.1} % of the counts fit, {} functions ran",
-                fit.known_names, fit.names, fit.functions
-            )?;
+            writeln!(f, "profile      {fit}")?;
+            if fit.is_poor() {
+                writeln!(
+                    f,
+                    "WARNING      most of the profile is not about this program: make one of this build"
+                )?;
+            }
             write_dyno(f, &self.dyno_stats)?;
         }
         writeln!(f, "code         {} bytes hot, {} bytes cold", self.hot_bytes, self.cold_bytes)?;
