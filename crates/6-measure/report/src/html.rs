@@ -135,7 +135,8 @@ fn capitalised(sentence: &str) -> String {
 fn two_answers(record: &ExperimentRecord, analysis: &Analysis) -> String {
     let change = &analysis.change;
     let naive = naive_claim(analysis).unwrap_or_else(|| "the shipped files were not run often enough".into());
-    let naive = capitalised(&naive);
+    // A metric's name stays as the user wrote it.
+    let naive = if naive.starts_with(&analysis.metric.name) { naive } else { capitalised(&naive) };
     let over = if record.plan.layout == LayoutMode::AsIs {
         "one layout of each"
     } else {
@@ -161,19 +162,20 @@ fn two_answers(record: &ExperimentRecord, analysis: &Analysis) -> String {
 fn figures(record: &ExperimentRecord, analysis: &Analysis) -> String {
     let as_is = record.plan.layout == LayoutMode::AsIs;
     let (each, spread) = if as_is {
-        (
-            "Each dot is one block: a fresh copy of each file.",
-            "Every block ran fresh copies of the same two files.",
-        )
+        ("a fresh copy of each file", "Every block ran fresh copies of the same two files.")
     } else {
         (
-            "Each dot is one block: one fresh layout of A and of B. Dots left of zero: B needs less.",
+            "one fresh layout of A and of B",
             "Each dot is the same program with its code at other addresses. The diamond is the file as it was \
              handed over: one draw from this distribution.",
         )
     };
+    let better = match record.plan.metrics.first() {
+        Some(metric) if metric.higher_is_better() => "right of zero: B does more",
+        _ => "left of zero: B needs less",
+    };
     format!(
-        "<h2>Difference, block by block</h2><p class=\"soft small\">{each}</p><figure>{}</figure>\n\
+        "<h2>Difference, block by block</h2><p class=\"soft small\">Each dot is one block: {each}. Dots {better}.</p><figure>{}</figure>\n\
          <h2>The layouts of both programs</h2><p class=\"soft small\">{spread}</p><figure>{}</figure>\n\
          <h2>Where the variance comes from</h2><figure>{}</figure>\n\
          <h2>Every run over time</h2><p class=\"soft small\">Against the mean of its program. Slow waves are the \
@@ -323,6 +325,7 @@ mod tests {
     use super::*;
     use crate::sample::sample;
     use afterlink_bench::analyse_suite;
+    use afterlink_bench::metric::MetricSpec;
 
     /// Every element that is opened is closed, in order; void and self-closing ones aside.
     fn assert_well_formed(page: &str) {
@@ -375,6 +378,7 @@ mod tests {
         assert!(page.contains("--seed 0x5eed -- &#39;./run it.sh&#39; {}"));
         // One dot a block, one a layout and side, one a run.
         assert_eq!(page.matches("<circle class=\"both\"").count(), 30);
+        assert!(page.contains("Dots left of zero: B needs less"));
         let runs: usize = records[0].blocks.iter().map(|b| b.runs.len()).sum();
         let coloured = page.matches("<circle class=\"a").count()
             + page.matches("<circle class=\"b\"").count()
@@ -384,6 +388,14 @@ mod tests {
             + page.matches("<path class=\"a hollow").count()
             + page.matches("<path class=\"b hollow").count();
         assert_eq!(coloured + clipped, 60 + runs + 2, "and two in the legend");
+    }
+
+    #[test]
+    fn where_more_is_better_the_better_dots_are_on_the_right() {
+        let mut records = vec![sample(0.0, 10)];
+        records[0].plan.metrics = vec![MetricSpec::parse("tps=higher:pattern:([0-9]+)").unwrap()];
+        let page = html_page(&records, &analyse_suite(&records));
+        assert!(page.contains("Dots right of zero: B does more") && !page.contains("needs less"));
     }
 
     #[test]

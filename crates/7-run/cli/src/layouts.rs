@@ -1,5 +1,6 @@
 //! Fresh layouts of two programs for an experiment.
 
+use crate::interrupt;
 use afterlink_bench::experiment::layouts::{AsIs, LayoutSource, PairPaths, PairSeeds};
 use afterlink_bench::record::LayoutMode;
 use afterlink_core::{Error, Result};
@@ -133,9 +134,12 @@ impl LayoutSource for Relaid<'_> {
 /// Writes a program that any user may run.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     // Servers are often started as another user.
-    let written = std::fs::write(path, bytes)
-        .and_then(|()| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)));
-    written.map_err(|e| {
+    let write = || {
+        std::fs::write(path, bytes)
+            .and_then(|()| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)))
+    };
+    // Otherwise a file could come about just after a signal had all removed.
+    interrupt::uninterrupted(write).map_err(|e| {
         Error::new(format!("cannot be written: {e}")).in_file(path.display()).next("give another --work-dir")
     })
 }

@@ -186,7 +186,8 @@ impl Compare {
         let mut labels = labels(paths);
         for (label, profile) in labels.iter_mut().zip([&self.profile_a, &self.profile_b]) {
             if let Some(profile) = profile {
-                label.push_str(&format!(" laid out by {}", profile.display()));
+                label.push_str(" laid out by ");
+                label.push_str(&profile.file_name().unwrap_or_default().to_string_lossy());
             }
         }
         labels
