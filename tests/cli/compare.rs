@@ -400,5 +400,10 @@ fn tune_ends_with_the_timing_and_what_to_do_next() {
     let different = tune(&shell("{}; case {} in *-new) echo new;; *) echo old;; esac"));
     assert!(different.stdout().contains("WARNING"), "{}", different.stdout());
     assert_clear_error(&tune(&["true"]), &["did not run the program", "{}"]);
-    assert_clear_error(&tune(&["false"]), &["the workload failed"]);
+    assert_clear_error(&tune(&["false"]), &["the workload failed", "original program first"]);
+    // The second run is the first of what would be handed over.
+    fs::remove_file(sandbox.path("fast")).unwrap();
+    let fails_later = "{} && if [ -e ran ]; then exit 7; else touch ran; fi";
+    assert_clear_error(&tune(&shell(fails_later)), &["status: 7", "afterlink bisect"]);
+    assert!(!sandbox.path("fast").exists());
 }

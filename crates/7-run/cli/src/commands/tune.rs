@@ -50,6 +50,9 @@ pub struct Tune {
 /// What to do about a workload that counted nothing.
 const NOT_RUN: &str = "check that the workload runs {} and not another copy of the program";
 
+/// What to do about a workload that fails whatever it is given.
+const ORIGINAL_FIRST: &str = "make it succeed with the original program first";
+
 /// What `tune` found.
 #[derive(serde::Serialize)]
 struct Tuned {
@@ -100,7 +103,7 @@ impl Tune {
             .map_err(in_file)?;
         scratch.write_program(&instrumented.bytes, &self.binary)?;
         progress.step("running the workload, counting");
-        run_workload(&workload, &scratch.new)?;
+        run_workload(&workload, &scratch.new).map_err(|e| e.next(ORIGINAL_FIRST))?;
         let profile = self.read_counts(&scratch)?;
 
         let optimized = afterlink_pipeline::optimize(&input, vec![profile.clone()], &options, &progress)
@@ -174,9 +177,7 @@ fn run_workload(workload: &Workload, program: &Path) -> Result<Run> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let last = said.lines().last().map(|l| format!(", its last words: {l}")).unwrap_or_default();
-    Err(Error::new(format!("the workload failed ({}){last}", output.status))
-        .at(workload.line(program))
-        .next("make it succeed with the original program first"))
+    Err(Error::new(format!("the workload failed ({}){last}", output.status)).at(workload.line(program)))
 }
 
 impl fmt::Display for Tuned {

@@ -3,7 +3,7 @@
 //! Both are written anew for each pair of runs, with other gaps between their functions, so that what is timed is the
 //! order of the code and not the addresses that it got. The interval is Student's on the pairs' log ratios.
 
-use super::{Run, Scratch, run_workload};
+use super::{ORIGINAL_FIRST, Run, Scratch, run_workload};
 use crate::layouts::{self, Subject};
 use crate::progress::Terminal;
 use crate::workload::Workload;
@@ -13,6 +13,10 @@ use afterlink_bench::stats::estimate::{Estimate, Interval, median};
 use afterlink_core::Result;
 use afterlink_pipeline::Progress;
 use std::fmt;
+
+/// What to do about a program that worked while it was counted and fails now.
+const FIND_CULPRIT: &str =
+    "if it does so again, find the function at fault with `afterlink bisect`; nothing was written";
 
 /// How often the interval misses the truth.
 const ALPHA: f64 = 0.05;
@@ -52,7 +56,9 @@ pub fn time(
 ) -> Result<Timing> {
     progress.step("running the workload with the new program");
     // What is handed over has to be seen at work, whatever is timed.
-    let shipped = run_workload(workload, &scratch.new)?;
+    let run_old = || run_workload(workload, &scratch.old).map_err(|e| e.next(ORIGINAL_FIRST));
+    let run_new = || run_workload(workload, &scratch.new).map_err(|e| e.next(FIND_CULPRIT));
+    let shipped = run_new()?;
     let mut source = layouts::source(LayoutMode::Jitter, subjects)?;
     let (mut old, mut new) = (Vec::new(), Vec::new());
     for pair in 0..pairs {
@@ -60,11 +66,11 @@ pub fn time(
         write_pair(&mut *source, pair, scratch)?;
         // In turns, so that neither side always goes first.
         if pair % 2 == 0 {
-            old.push(run_workload(workload, &scratch.old)?);
-            new.push(run_workload(workload, &scratch.new)?);
+            old.push(run_old()?);
+            new.push(run_new()?);
         } else {
-            new.push(run_workload(workload, &scratch.new)?);
-            old.push(run_workload(workload, &scratch.old)?);
+            new.push(run_new()?);
+            old.push(run_old()?);
         }
     }
     Ok(Timing::of(&old, &new, &shipped))
