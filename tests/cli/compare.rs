@@ -101,6 +101,12 @@ fn a_bad_input_is_one_clear_error_and_no_verdict() {
     assert_usage_error(&sandbox.afterlink(&["compare", "--replay", "text"]), &["not a report"]);
     assert_usage_error(&sandbox.afterlink(&["compare", "--self", "a", "b"]), &["--self"]);
     assert_usage_error(&sandbox.afterlink(&["compare"]), &["required"]);
+    let both = ["--report", "same", "--record", "same"];
+    assert_usage_error(&compare(&sandbox, &both, &["{}"]), &["same", "another file of this command"]);
+    assert_usage_error(
+        &compare(&sandbox, &["--record", "b"], &["{}"]),
+        &["b", "another file of this command"],
+    );
 }
 
 #[test]

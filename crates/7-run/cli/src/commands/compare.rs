@@ -97,9 +97,13 @@ impl Compare {
     /// Where the files go is checked before anything is measured.
     fn targets(&self) -> Result<[Option<files::Target>; 2]> {
         let input = self.replay.as_ref().or(self.a.as_ref()).expect("one of them is required");
-        let target =
-            |path: &Option<PathBuf>| path.as_ref().map(|p| files::Target::check(p, input)).transpose();
-        Ok([target(&self.report)?, target(&self.record)?])
+        let others = [&self.b, &self.profile_a, &self.profile_b, &self.benchmarks];
+        let target = |path: &Option<PathBuf>, others: &[&Option<PathBuf>]| {
+            let others = others.iter().filter_map(|other| other.as_ref());
+            path.as_ref().map(|p| files::Target::check(p, input)?.differs_from(others)).transpose()
+        };
+        let record = target(&self.record, &others)?;
+        Ok([target(&self.report, &[&others[..], &[&self.record]].concat())?, record])
     }
 
     fn write(&self, records: &[ExperimentRecord], suite: &SuiteAnalysis) -> Result<()> {
