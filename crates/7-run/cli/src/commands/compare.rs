@@ -20,17 +20,20 @@ const FAILED: u8 = 64;
 
 /// Says whether B is faster than A, or whether it is only the layout
 ///
-/// Both programs run in many random layouts, in turns; the verdict is about the code and not about where it happens
-/// to lie. The workload comes behind --, with {} for the program:
+/// Both programs run in many random layouts, in turns; the verdict is about the code and
+/// not about where it happens to lie. The workload comes behind --, with {} for the program:
 ///     afterlink compare old/server new/server -- ./bench.sh {}
+/// With a profile it judges the layout that the profile makes:
+///     afterlink compare server --profile-b server.fdata -- ./bench.sh {}
 ///
 /// Exit code: 0 faster or no difference, 1 slower, 2 undecided, 3 not to be trusted, 64 an error.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Compare {
-    /// The programs, as the linker made them (with -Wl,--emit-relocs).
+    /// The first program, as the linker made it (with -Wl,--emit-relocs).
     #[arg(required_unless_present = "replay", value_name = "A")]
     a: Option<PathBuf>,
+    /// The second one; A again if that is laid out by a profile.
     #[arg(required_unless_present_any = ["replay", "itself", "profile_a", "profile_b"], value_name = "B")]
     b: Option<PathBuf>,
     /// Lay A out by this profile, and judge that layout: its order stays, only the gaps are varied.
