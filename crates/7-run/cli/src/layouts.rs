@@ -4,7 +4,7 @@ use crate::interrupt;
 use afterlink_bench::experiment::layouts::{AsIs, LayoutSource, PairPaths, PairSeeds};
 use afterlink_bench::record::LayoutMode;
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::{Check, LaidOut, OptimizeOptions, Relayout, Silent, check_pair};
+use afterlink_pipeline::{Check, Fit, LaidOut, OptimizeOptions, Relayout, Silent, check_pair};
 use afterlink_profile::Profile;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -59,12 +59,17 @@ pub enum Movable<'a> {
 
 impl<'a> Movable<'a> {
     /// # Errors
-    /// If the program cannot be rewritten, or the profile does not belong to it.
+    /// If the program cannot be rewritten, or the profile is another program's.
     pub fn new(subject: &'a Subject) -> Result<Self> {
         let Some(ByProfile { profiles, options }) = &subject.by_profile else {
             return Ok(Self::AsLinked(Box::new(Relayout::new(&subject.bytes)?)));
         };
         let laid_out = LaidOut::new(&subject.bytes, profiles.clone(), options, &Silent)?;
+        // A layout that hardly differs from the linker's would be judged in vain.
+        if let Some(fit) = laid_out.fit().filter(Fit::is_poor) {
+            return Err(Error::new(format!("most of the profile is not about this program: {fit}"))
+                .next("give a profile of this build"));
+        }
         Ok(Self::ByProfile(Box::new(laid_out)))
     }
 

@@ -104,6 +104,11 @@ impl<'a> LaidOut<'a> {
         Ok(Self { image, program, weights, fit, before, placement, options: options.clone() })
     }
 
+    /// How well the profiles fit; `None` without one.
+    pub fn fit(&self) -> Option<Fit> {
+        self.fit
+    }
+
     /// Number of functions that move.
     pub fn functions(&self) -> usize {
         let moved: BTreeSet<FuncId> = self.placement.fragments.iter().map(|f| f.function).collect();

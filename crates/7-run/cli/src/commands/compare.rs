@@ -9,7 +9,7 @@ use afterlink_bench::doctor::{ProbeOptions, examine};
 use afterlink_bench::record::{LayoutMode, MachineRecord};
 use afterlink_bench::{ExperimentRecord, Setup, SuiteAnalysis, analyse_suite, run_experiment};
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::{Fit, OptimizeOptions, Silent};
+use afterlink_pipeline::{OptimizeOptions, Silent};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -223,9 +223,6 @@ impl Compare {
 }
 
 /// A program, and if a profile is given, the program laid out by it under the name `laid_out`.
-///
-/// # Errors
-/// If one of them can't be read, or the profile is another program's.
 fn subject(path: &Path, profile: Option<&Path>, laid_out: PathBuf) -> Result<Subject> {
     let bytes = files::read(path)?;
     let Some(profile) = profile else {
@@ -235,11 +232,6 @@ fn subject(path: &Path, profile: Option<&Path>, laid_out: PathBuf) -> Result<Sub
     let options = OptimizeOptions::default();
     let optimized = afterlink_pipeline::optimize(&bytes, profiles.clone(), &options, &Silent)
         .map_err(|e| e.in_file(path.display()))?;
-    if let Some(fit) = optimized.report.fit.filter(Fit::is_poor) {
-        return Err(Error::new(format!("most of it is not about {}: {fit}", path.display()))
-            .in_file(profile.display())
-            .next("give a profile of this build"));
-    }
     let directory = laid_out.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(directory)
         .map_err(|e| Error::new(format!("cannot be made: {e}")).in_file(directory.display()))?;
