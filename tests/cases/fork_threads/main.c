@@ -1,5 +1,6 @@
 /* Threads that fork and children that thread, some of which end by _exit and by a signal: every copy of the program runs the same
-   code, and an instrumented one counts all of them into one file. */
+   code, and an instrumented one counts all of them into one file. Threads take turns: counters are not atomic, so those of
+   threads that run at the same moment lose some, and the plan could not say how often work was called. */
 #include "case.h"
 #include <pthread.h>
 #include <signal.h>
@@ -14,9 +15,12 @@ NOINLINE unsigned repeat(unsigned n) {
         sum = work(sum);
     return sum;
 }
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static void *thread(void *argument) {
     unsigned *value = argument;
+    pthread_mutex_lock(&turn);
     *value = repeat(*value);
+    pthread_mutex_unlock(&turn);
     return NULL;
 }
 NOINLINE unsigned in_threads(unsigned seed) {

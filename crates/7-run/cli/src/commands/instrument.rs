@@ -15,6 +15,10 @@ use std::process::ExitCode;
 /// program runs, and loses nothing when it is killed. The variable AFTERLINK_COUNTERS names another file when the
 /// program starts; set but empty it turns counting off.
 ///
+/// Counters take no lock, so that they stay fast on many processors: threads or processes that count the same branch at
+/// the same moment lose some counts. Layouts don't mind; for exact counts run the workload in one thread, or on one
+/// processor (taskset -c 0), where next to nothing is lost.
+///
 /// The output appears under its name only when it is complete and proven.
 #[derive(clap::Args)]
 pub struct Instrument {
