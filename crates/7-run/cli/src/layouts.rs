@@ -1,7 +1,7 @@
 //! Fresh layouts of two programs for an experiment.
 
 use crate::interrupt;
-use afterlink_bench::experiment::layouts::{AsIs, LayoutSource, PairPaths, PairSeeds};
+use afterlink_bench::experiment::layouts::{LayoutSource, PairPaths, PairSeeds};
 use afterlink_bench::record::LayoutMode;
 use afterlink_core::{Error, Result};
 use afterlink_pipeline::{Check, Fit, LaidOut, OptimizeOptions, Relayout, Silent, check_pair};
@@ -10,45 +10,36 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// A program to be compared.
-pub struct Subject {
+pub struct Subject<'a> {
     /// As it was linked.
-    pub path: PathBuf,
-    pub bytes: Vec<u8>,
-    /// As it is handed over: the same, or laid out by the profile.
+    pub path: &'a Path,
+    pub bytes: &'a [u8],
+    /// As it is handed over: the same file, or one laid out by a profile.
     pub shipped: PathBuf,
-    /// By what it is to be laid out, if by anything.
-    pub by_profile: Option<ByProfile>,
+    pub program: Movable<'a>,
 }
 
-/// What decides a layout.
-pub struct ByProfile {
-    pub profiles: Vec<Profile>,
-    pub options: OptimizeOptions,
-}
-
-/// The source of layouts of that mode.
-///
-/// # Errors
-/// If a program has to be rewritten and cannot be.
-pub fn source<'a>(mode: LayoutMode, [a, b]: [&'a Subject; 2]) -> Result<Box<dyn LayoutSource + 'a>> {
-    if mode != LayoutMode::Jitter && (a.by_profile.is_some() || b.by_profile.is_some()) {
-        return Err(Error::new("a layout by profile can only be judged in its own order")
-            .at("--layout")
-            .next("leave --layout out or give --layout jitter"));
+impl<'a> Subject<'a> {
+    /// The program in the linker's order, or, if there are profiles, laid out by them: it is then written into `directory`.
+    ///
+    /// # Errors
+    /// If it cannot be rewritten, or a profile is another program's.
+    pub fn new(path: &'a Path, bytes: &'a [u8], profiles: Vec<Profile>, directory: &Path) -> Result<Self> {
+        let named = |e: Error| e.in_file(path.display());
+        let program = Movable::new(bytes, profiles).map_err(named)?;
+        let shipped = match &program {
+            Movable::AsLinked(_) => path.to_owned(),
+            Movable::ByProfile(laid_out) => {
+                let optimized = laid_out.write(&Silent).and_then(|o| o.prove(bytes, Check::Prove, &Silent));
+                std::fs::create_dir_all(directory)
+                    .map_err(|e| Error::new(format!("cannot be made: {e}")).in_file(directory.display()))?;
+                let shipped = directory.join(path.file_name().unwrap_or(path.as_os_str()));
+                write(&shipped, &optimized.map_err(named)?.bytes)?;
+                shipped
+            }
+        };
+        Ok(Self { path, bytes, shipped, program })
     }
-    if mode == LayoutMode::AsIs {
-        return Ok(Box::new(AsIs::new(&a.shipped, &b.shipped)));
-    }
-    let side = |subject: &'a Subject| {
-        let program = Movable::new(subject).map_err(|e| {
-            let next = e.next.clone().map(|n| format!("{n}, or ")).unwrap_or_default();
-            let as_is = format!("{next}measure both files as they are with --layout as-is");
-            let next = if subject.by_profile.is_some() { e.next.clone() } else { Some(as_is) };
-            Error { next, ..e }.in_file(subject.path.display())
-        });
-        Ok((subject, program?))
-    };
-    Ok(Box::new(Relaid { mode, sides: [side(a)?, side(b)?], proven: false }))
 }
 
 /// A program that can be written again and again.
@@ -58,13 +49,15 @@ pub enum Movable<'a> {
 }
 
 impl<'a> Movable<'a> {
+    /// In the linker's order, or laid out by profiles if there are any.
+    ///
     /// # Errors
-    /// If the program cannot be rewritten, or the profile is another program's.
-    pub fn new(subject: &'a Subject) -> Result<Self> {
-        let Some(ByProfile { profiles, options }) = &subject.by_profile else {
-            return Ok(Self::AsLinked(Box::new(Relayout::new(&subject.bytes)?)));
-        };
-        let laid_out = LaidOut::new(&subject.bytes, profiles.clone(), options, &Silent)?;
+    /// If the program cannot be rewritten, or the profiles are another program's.
+    pub fn new(input: &'a [u8], profiles: Vec<Profile>) -> Result<Self> {
+        if profiles.is_empty() {
+            return Ok(Self::AsLinked(Box::new(Relayout::new(input)?)));
+        }
+        let laid_out = LaidOut::new(input, profiles, &OptimizeOptions::default(), &Silent)?;
         // A layout that hardly differs from the linker's would be judged in vain.
         if let Some(fit) = laid_out.fit().filter(Fit::is_poor) {
             return Err(Error::new(format!("most of the profile is not about this program: {fit}"))
@@ -102,12 +95,18 @@ impl<'a> Movable<'a> {
 }
 
 /// Writes both programs anew for each block.
-struct Relaid<'a> {
+pub struct Relaid<'a> {
     mode: LayoutMode,
-    sides: [(&'a Subject, Movable<'a>); 2],
+    sides: [Subject<'a>; 2],
     /// Whether the first pair was held against its inputs. Later ones come about in the same way, and what they
     /// print is compared.
     proven: bool,
+}
+
+impl<'a> Relaid<'a> {
+    pub fn new(mode: LayoutMode, sides: [Subject<'a>; 2]) -> Self {
+        Self { mode, sides, proven: false }
+    }
 }
 
 impl LayoutSource for Relaid<'_> {
@@ -118,12 +117,12 @@ impl LayoutSource for Relaid<'_> {
     fn write_pair(&mut self, _block: u32, seeds: PairSeeds, paths: PairPaths) -> Result<()> {
         let [a, b] = &self.sides;
         let written = [(a, b, seeds.a, paths.a), (b, a, seeds.b, paths.b)];
-        for ((input, program), (_, other), seed, path) in written {
-            let partner = seeds.are_coupled().then_some(other);
-            let named = |e: Error| e.in_file(input.path.display());
-            let bytes = program.layout(self.mode, partner, seed).map_err(named)?;
+        for (side, other, seed, path) in written {
+            let partner = seeds.are_coupled().then_some(&other.program);
+            let named = |e: Error| e.in_file(side.path.display());
+            let bytes = side.program.layout(self.mode, partner, seed).map_err(named)?;
             if !self.proven {
-                check_pair(&input.bytes, &bytes, Check::Prove, &Silent).map_err(named)?;
+                check_pair(side.bytes, &bytes, Check::Prove, &Silent).map_err(named)?;
             }
             write(path, &bytes)?;
         }
@@ -132,12 +131,12 @@ impl LayoutSource for Relaid<'_> {
     }
 
     fn shipped(&self) -> PairPaths<'_> {
-        PairPaths { a: &self.sides[0].0.shipped, b: &self.sides[1].0.shipped }
+        PairPaths { a: &self.sides[0].shipped, b: &self.sides[1].shipped }
     }
 }
 
 /// Writes a program that any user may run.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     // Servers are often started as another user.
     let write = || {
         std::fs::write(path, bytes)

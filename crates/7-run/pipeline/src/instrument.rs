@@ -2,11 +2,10 @@
 
 use crate::Progress;
 use crate::check::{Check, check_pair};
-use crate::optimize::exclude;
+use crate::optimize::recover;
 use crate::report::{RefusalCount, refusals, write_refusals};
 use afterlink_core::Result;
 use afterlink_emit::EmitOptions;
-use afterlink_image::Image;
 use afterlink_instrument::Summary;
 use afterlink_weigh::Weights;
 use regex::Regex;
@@ -68,10 +67,7 @@ pub fn instrument(
 
 fn add_counters(input: &[u8], options: &InstrumentOptions, progress: &dyn Progress) -> Result<Instrumented> {
     progress.step("recovering the program");
-    let image = Image::parse(input)?;
-    image.require_rewritable()?;
-    let mut program = afterlink_recover::recover(&image)?;
-    exclude(&mut program, options.skip_functions.as_ref());
+    let (image, mut program) = recover(input, options.skip_functions.as_ref())?;
     progress.step("placing counters");
     let added = afterlink_instrument::instrument(&image, &mut program, &options.counter_file)?;
     progress.step("writing");

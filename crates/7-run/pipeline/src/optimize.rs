@@ -34,6 +34,19 @@ pub struct OptimizeOptions {
 pub struct Optimized {
     pub bytes: Vec<u8>,
     pub report: Report,
+    started: Instant,
+}
+
+impl Optimized {
+    /// Holds it against its input, as `check` says.
+    ///
+    /// # Errors
+    /// If it could not be proven.
+    pub fn prove(mut self, input: &[u8], check: Check, progress: &dyn Progress) -> Result<Self> {
+        self.report.proven_functions = check_pair(input, &self.bytes, check, progress)?;
+        self.report.seconds = self.started.elapsed().as_secs_f64();
+        Ok(self)
+    }
 }
 
 /// Lays out `input` anew by `profiles`, whose counts are summed.
@@ -46,25 +59,9 @@ pub fn optimize(
     options: &OptimizeOptions,
     progress: &dyn Progress,
 ) -> Result<Optimized> {
-    let started = Instant::now();
-    // The model is dropped before the proof, which needs as much memory again.
-    let mut optimized = rewrite(input, profiles, options, progress)?;
-    optimized.report.proven_functions = check_pair(input, &optimized.bytes, options.check, progress)?;
-    optimized.report.seconds = started.elapsed().as_secs_f64();
-    Ok(optimized)
-}
-
-fn rewrite(
-    input: &[u8],
-    profiles: Vec<Profile>,
-    options: &OptimizeOptions,
-    progress: &dyn Progress,
-) -> Result<Optimized> {
-    let laid_out = LaidOut::new(input, profiles, options, progress)?;
-    progress.step("writing");
-    let emitted = laid_out.emit(&laid_out.placement, options.note.clone())?;
-    let report = laid_out.report(input, &emitted);
-    Ok(Optimized { bytes: emitted.bytes, report })
+    // The model is dropped here, before the proof, which needs as much memory again.
+    let optimized = LaidOut::new(input, profiles, options, progress)?.write(progress)?;
+    optimized.prove(input, options.check, progress)
 }
 
 /// A program whose new order is decided. It can be written again and again, with other gaps.
@@ -76,6 +73,7 @@ pub struct LaidOut<'a> {
     before: DynoStats,
     placement: Placement,
     options: OptimizeOptions,
+    started: Instant,
 }
 
 impl<'a> LaidOut<'a> {
@@ -89,11 +87,9 @@ impl<'a> LaidOut<'a> {
         options: &OptimizeOptions,
         progress: &dyn Progress,
     ) -> Result<Self> {
+        let started = Instant::now();
         progress.step("recovering the program");
-        let image = Image::parse(input)?;
-        image.require_rewritable()?;
-        let mut program = afterlink_recover::recover(&image)?;
-        exclude(&mut program, options.skip_functions.as_ref());
+        let (image, mut program) = recover(input, options.skip_functions.as_ref())?;
         progress.step("applying the profile");
         let (mut weights, fit) = weigh(&image, &program, profiles, options.layout.scope)?;
         progress.step("laying out");
@@ -101,7 +97,7 @@ impl<'a> LaidOut<'a> {
         let before = dyno_stats::before(&program, &weights, &moved);
         afterlink_passes::branches::improve(&mut program, &mut weights, &moved);
         let placement = afterlink_passes::place(&program, &weights, &moved, &options.layout);
-        Ok(Self { image, program, weights, fit, before, placement, options: options.clone() })
+        Ok(Self { image, program, weights, fit, before, placement, options: options.clone(), started })
     }
 
     /// How well the profiles fit; `None` without one.
@@ -113,6 +109,17 @@ impl<'a> LaidOut<'a> {
     pub fn functions(&self) -> usize {
         let moved: BTreeSet<FuncId> = self.placement.fragments.iter().map(|f| f.function).collect();
         moved.len()
+    }
+
+    /// The program in this order, not proven yet.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub fn write(&self, progress: &dyn Progress) -> Result<Optimized> {
+        progress.step("writing");
+        let emitted = self.emit(&self.placement, self.options.note.clone())?;
+        let report = self.report(&emitted);
+        Ok(Optimized { bytes: emitted.bytes, report, started: self.started })
     }
 
     /// The program in this order, with other gaps between the functions and another start.
@@ -131,7 +138,7 @@ impl<'a> LaidOut<'a> {
         afterlink_emit::emit(&self.image, &self.program, placement, &options)
     }
 
-    fn report(&self, input: &[u8], emitted: &Emitted) -> Report {
+    fn report(&self, emitted: &Emitted) -> Report {
         Report {
             functions: self.program.functions.len(),
             moved_functions: emitted.map.functions.len(),
@@ -143,7 +150,7 @@ impl<'a> LaidOut<'a> {
             },
             hot_bytes: emitted.hot_bytes,
             cold_bytes: emitted.cold_bytes,
-            input_bytes: input.len() as u64,
+            input_bytes: self.image.bytes.len() as u64,
             output_bytes: emitted.bytes.len() as u64,
             debug_bytes: debug_bytes(&self.image),
             proven_functions: None,
@@ -152,7 +159,16 @@ impl<'a> LaidOut<'a> {
     }
 }
 
-pub(crate) fn exclude(program: &mut Program, skip: Option<&Regex>) {
+/// Reads a program that is to be rewritten. Functions whose names match `skip` are to stay as they are.
+pub(crate) fn recover<'a>(input: &'a [u8], skip: Option<&Regex>) -> Result<(Image<'a>, Program<'a>)> {
+    let image = Image::parse(input)?;
+    image.require_rewritable()?;
+    let mut program = afterlink_recover::recover(&image)?;
+    exclude(&mut program, skip);
+    Ok((image, program))
+}
+
+fn exclude(program: &mut Program, skip: Option<&Regex>) {
     let Some(skip) = skip else { return };
     for (_, function) in program.functions.iter_mut() {
         if skip.is_match(function.name) {

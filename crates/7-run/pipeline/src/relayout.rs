@@ -9,6 +9,7 @@
 //! Blocks keep their order, and what the compiler split off as cold stays apart from the rest.
 
 use crate::jitter::jitter;
+use crate::optimize::recover;
 use afterlink_core::{Error, Result};
 use afterlink_emit::EmitOptions;
 use afterlink_image::Image;
@@ -49,9 +50,7 @@ impl<'a> Relayout<'a> {
     /// # Errors
     /// If it cannot be rewritten; it can still be measured as it is.
     pub fn new(input: &'a [u8]) -> Result<Self> {
-        let image = Image::parse(input)?;
-        image.require_rewritable()?;
-        let program = afterlink_recover::recover(&image)?;
+        let (image, program) = recover(input, None)?;
         let units = units(&program);
         if units.is_empty() {
             return Err(Error::new("no function of this program can be moved"));

@@ -1,15 +1,15 @@
 //! `afterlink compare`.
 
 use crate::commands::measure_options::MeasureArgs;
-use crate::layouts::{self, ByProfile, Subject};
+use crate::layouts::{Relaid, Subject};
 use crate::progress::Experiment;
 use crate::{commands, files, interrupt};
 use afterlink_bench::benchmarks::{Benchmark, parse_benchmarks};
 use afterlink_bench::doctor::{ProbeOptions, examine};
+use afterlink_bench::experiment::layouts::{AsIs, LayoutSource};
 use afterlink_bench::record::{LayoutMode, MachineRecord};
 use afterlink_bench::{ExperimentRecord, Setup, SuiteAnalysis, analyse_suite, run_experiment};
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::{OptimizeOptions, Silent};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -124,16 +124,13 @@ impl Compare {
         self.targets()?;
         let a = self.a.as_ref().expect("required without a record");
         let b = self.b.as_ref().unwrap_or(a);
+        let inputs = [files::read(a)?, files::read(b)?];
         let benchmarks = self.benchmarks()?;
         let directory = self.measure.work_directory()?;
         interrupt::remove_on_signal(directory.path());
         let progress = Experiment::new(self.json);
         progress.say("recovering the programs");
-        let laid_out = |side: &str| directory.path().join(side).join(a.file_name().unwrap_or(a.as_os_str()));
-        let a_side = subject(a, self.profile_a.as_deref(), laid_out("laid-out-a"))?;
-        let b_side = subject(b, self.profile_b.as_deref(), laid_out("laid-out-b"))?;
-        let mode = self.layout_mode();
-        let mut source = layouts::source(mode, [&a_side, &b_side])?;
+        let mut source = self.source([a, b], &inputs, directory.path())?;
         progress.say("looking at the machine");
         let machine = self.machine(directory.path());
         interrupt::handle();
@@ -143,7 +140,7 @@ impl Compare {
             let work_dir = directory.path().join(format!("{index:04}"));
             std::fs::create_dir(&work_dir)
                 .map_err(|e| Error::new(format!("cannot be made: {e}")).in_file(work_dir.display()))?;
-            let setup = self.setup(benchmark, &benchmarks, [&a_side, &b_side], work_dir, machine.clone())?;
+            let setup = self.setup(benchmark, &benchmarks, [a, b], work_dir, machine.clone())?;
             let mut progress = Experiment::of(self.json, (benchmarks.len() > 1).then_some(&benchmark.name));
             match run_experiment(&setup, &mut *source, &mut progress, stop) {
                 Ok(record) => records.push(record),
@@ -163,11 +160,11 @@ impl Compare {
         &self,
         benchmark: &Benchmark,
         all: &[Benchmark],
-        programs: [&Subject; 2],
+        programs: [&Path; 2],
         work_dir: PathBuf,
         machine: MachineRecord,
     ) -> Result<Setup> {
-        let [label_a, label_b] = self.labels(programs.map(|p| p.path.as_path()));
+        let [label_a, label_b] = self.labels(programs);
         Ok(Setup {
             name: benchmark.name.clone(),
             label_a,
@@ -180,11 +177,41 @@ impl Compare {
         })
     }
 
+    fn source<'a>(
+        &self,
+        [a, b]: [&'a Path; 2],
+        [a_bytes, b_bytes]: &'a [Vec<u8>; 2],
+        directory: &Path,
+    ) -> Result<Box<dyn LayoutSource + 'a>> {
+        let mode = self.layout_mode();
+        if mode != LayoutMode::Jitter && self.is_by_profile() {
+            return Err(Error::new("a layout by profile can only be judged in its own order")
+                .at("--layout")
+                .next("leave --layout out or give --layout jitter"));
+        }
+        if mode == LayoutMode::AsIs {
+            return Ok(Box::new(AsIs::new(a, b)));
+        }
+        let side = |path: &'a Path, bytes: &'a [u8], profile: &Option<PathBuf>, name: &str| {
+            let profiles = files::read_profiles(profile.as_slice())?;
+            Subject::new(path, bytes, profiles, &directory.join(name)).map_err(|e| match profile {
+                Some(_) => e,
+                None => or_as_is(e),
+            })
+        };
+        let a = side(a, a_bytes, &self.profile_a, "laid-out-a")?;
+        let b = side(b, b_bytes, &self.profile_b, "laid-out-b")?;
+        Ok(Box::new(Relaid::new(mode, [a, b])))
+    }
+
+    fn is_by_profile(&self) -> bool {
+        self.profile_a.is_some() || self.profile_b.is_some()
+    }
+
     fn layout_mode(&self) -> LayoutMode {
-        let by_profile = self.profile_a.is_some() || self.profile_b.is_some();
         match self.measure.layout {
             Some(layout) => layout.into(),
-            None if by_profile => LayoutMode::Jitter,
+            None if self.is_by_profile() => LayoutMode::Jitter,
             None => LayoutMode::Shuffle,
         }
     }
@@ -222,22 +249,10 @@ impl Compare {
     }
 }
 
-/// A program, and if a profile is given, the program laid out by it under the name `laid_out`.
-fn subject(path: &Path, profile: Option<&Path>, laid_out: PathBuf) -> Result<Subject> {
-    let bytes = files::read(path)?;
-    let Some(profile) = profile else {
-        return Ok(Subject { path: path.into(), bytes, shipped: path.into(), by_profile: None });
-    };
-    let profiles = files::read_profiles(&[profile.to_owned()])?;
-    let options = OptimizeOptions::default();
-    let optimized = afterlink_pipeline::optimize(&bytes, profiles.clone(), &options, &Silent)
-        .map_err(|e| e.in_file(path.display()))?;
-    let directory = laid_out.parent().unwrap_or(Path::new("/"));
-    std::fs::create_dir_all(directory)
-        .map_err(|e| Error::new(format!("cannot be made: {e}")).in_file(directory.display()))?;
-    layouts::write(&laid_out, &optimized.bytes)?;
-    let by_profile = Some(ByProfile { profiles, options });
-    Ok(Subject { path: path.into(), bytes, shipped: laid_out, by_profile })
+/// Says what can be done with a program that cannot be rewritten.
+fn or_as_is(error: Error) -> Error {
+    let next = error.next.clone().map(|n| format!("{n}, or ")).unwrap_or_default();
+    Error { next: Some(format!("{next}measure both files as they are with --layout as-is")), ..error }
 }
 
 /// The paths without the folders that both begin with: `old/server` and `new/server`.

@@ -1,11 +1,11 @@
 //! `afterlink shuffle`.
 
-use crate::layouts::{ByProfile, Movable, Subject};
+use crate::layouts::Movable;
 use crate::progress::Terminal;
 use crate::{commands, files};
 use afterlink_bench::record::LayoutMode;
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::{Check, OptimizeOptions, Progress, Silent, check_pair};
+use afterlink_pipeline::{Check, Progress, Silent, check_pair};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -38,11 +38,12 @@ pub struct Shuffle {
 
 impl Shuffle {
     pub fn run(self) -> Result<ExitCode> {
-        let subject = self.subject()?;
+        let input = files::read(&self.binary)?;
+        let profiles = files::read_profiles(self.profile.as_slice())?;
         let named = |e: Error| e.in_file(self.binary.display());
         let progress = Terminal::new(self.json);
         progress.step("recovering the program");
-        let program = Movable::new(&subject).map_err(named)?;
+        let program = Movable::new(&input, profiles).map_err(named)?;
         let mode = if self.jitter { LayoutMode::Jitter } else { LayoutMode::Shuffle };
         std::fs::create_dir_all(&self.output).map_err(|e| {
             let reason = e.to_string().split(" (os error").next().unwrap_or_default().to_lowercase();
@@ -58,7 +59,7 @@ impl Shuffle {
             // Layouts of different seeds have nothing in common.
             let seed = (u64::from(self.seed) << 32) | u64::from(number);
             let bytes = program.layout(mode, None, seed).map_err(named)?;
-            check_pair(&subject.bytes, &bytes, Check::Prove, &Silent).map_err(named)?;
+            check_pair(&input, &bytes, Check::Prove, &Silent).map_err(named)?;
             target.write_program(&bytes)?;
             written.push(path.display().to_string());
         }
@@ -71,14 +72,6 @@ impl Shuffle {
             commands::print_text(&what)?;
         }
         Ok(ExitCode::SUCCESS)
-    }
-
-    fn subject(&self) -> Result<Subject> {
-        let profiles = self.profile.as_ref().map(|path| files::read_profiles(std::slice::from_ref(path)));
-        let by_profile =
-            profiles.transpose()?.map(|profiles| ByProfile { profiles, options: OptimizeOptions::default() });
-        let path = self.binary.clone();
-        Ok(Subject { bytes: files::read(&path)?, shipped: path.clone(), path, by_profile })
     }
 
     fn path(&self, number: u32) -> PathBuf {

@@ -4,12 +4,12 @@ mod timing;
 
 use crate::commands::instrument::{absolute, note};
 use crate::commands::layout_options::LayoutArgs;
-use crate::layouts::{ByProfile, Subject};
+use crate::layouts::{Movable, Subject};
 use crate::progress::Terminal;
 use crate::workload::Workload;
 use crate::{commands, files, interrupt};
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::{InstrumentOptions, OptimizeOptions, Progress, Report};
+use afterlink_pipeline::{InstrumentOptions, LaidOut, Progress, Report};
 use afterlink_profile::{Profile, fdata};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -106,16 +106,20 @@ impl Tune {
         run_workload(&workload, &scratch.new).map_err(|e| e.next(ORIGINAL_FIRST))?;
         let profile = self.read_counts(&scratch)?;
 
-        let optimized = afterlink_pipeline::optimize(&input, vec![profile.clone()], &options, &progress)
-            .map_err(in_file)?;
-        scratch.write_program(&optimized.bytes, &self.binary)?;
         let mut profile_text = Vec::new();
-        fdata::write(&profile, &mut profile_text)?;
+        if kept.is_some() {
+            fdata::write(&profile, &mut profile_text)?;
+        }
+
+        let laid_out = LaidOut::new(&input, vec![profile], &options, &progress).map_err(in_file)?;
+        let optimized = laid_out.write(&progress).and_then(|o| o.prove(&input, options.check, &progress));
+        let optimized = optimized.map_err(in_file)?;
+        scratch.write_program(&optimized.bytes, &self.binary)?;
         let timing = match self.pairs {
             0 => None,
             pairs => {
-                let [old, new] = self.subjects(input, profile, options);
-                Some(time(pairs, &workload, [&old, &new], &scratch, &progress)?)
+                let subjects = self.subjects(&input, laid_out).map_err(in_file)?;
+                Some(time(pairs, &workload, subjects, &scratch, &progress)?)
             }
         };
         if let Some(kept) = kept {
@@ -140,15 +144,15 @@ impl Tune {
     }
 
     /// The program as it was linked, and as it is laid out now.
-    fn subjects(&self, input: Vec<u8>, profile: Profile, options: OptimizeOptions) -> [Subject; 2] {
-        let subject = |bytes, shipped: &Path, by_profile| Subject {
-            path: self.binary.clone(),
+    fn subjects<'a>(&'a self, bytes: &'a [u8], laid_out: LaidOut<'a>) -> Result<[Subject<'a>; 2]> {
+        let subject = |shipped: &Path, program| Subject {
+            path: &self.binary,
             bytes,
             shipped: shipped.to_owned(),
-            by_profile,
+            program,
         };
-        let by_profile = ByProfile { profiles: vec![profile], options };
-        [subject(input.clone(), &self.binary, None), subject(input, &self.output, Some(by_profile))]
+        let old = Movable::new(bytes, Vec::new())?;
+        Ok([subject(&self.binary, old), subject(&self.output, Movable::ByProfile(Box::new(laid_out)))])
     }
 
     fn next_steps(&self) -> Vec<Next> {

@@ -4,7 +4,7 @@
 //! order of the code and not the addresses that it got. The interval is Student's on the pairs' log ratios.
 
 use super::{ORIGINAL_FIRST, Run, Scratch, run_workload};
-use crate::layouts::{self, Subject};
+use crate::layouts::{Relaid, Subject};
 use crate::progress::Terminal;
 use crate::workload::Workload;
 use afterlink_bench::experiment::layouts::{LayoutSource, PairPaths, PairSeeds};
@@ -50,7 +50,7 @@ enum Printed {
 pub fn time(
     pairs: u32,
     workload: &Workload,
-    subjects: [&Subject; 2],
+    subjects: [Subject; 2],
     scratch: &Scratch,
     progress: &Terminal,
 ) -> Result<Timing> {
@@ -59,11 +59,11 @@ pub fn time(
     let run_old = || run_workload(workload, &scratch.old).map_err(|e| e.next(ORIGINAL_FIRST));
     let run_new = || run_workload(workload, &scratch.new).map_err(|e| e.next(FIND_CULPRIT));
     let shipped = run_new()?;
-    let mut source = layouts::source(LayoutMode::Jitter, subjects)?;
+    let mut source = Relaid::new(LayoutMode::Jitter, subjects);
     let (mut old, mut new) = (Vec::new(), Vec::new());
     for pair in 0..pairs {
         progress.step(&format!("timing old and new in turns, pair {} of {pairs}", pair + 1));
-        write_pair(&mut *source, pair, scratch)?;
+        write_pair(&mut source, pair, scratch)?;
         // In turns, so that neither side always goes first.
         if pair % 2 == 0 {
             old.push(run_old()?);
@@ -76,7 +76,7 @@ pub fn time(
     Ok(Timing::of(&old, &new, &shipped))
 }
 
-fn write_pair(source: &mut dyn LayoutSource, pair: u32, scratch: &Scratch) -> Result<()> {
+fn write_pair(source: &mut Relaid, pair: u32, scratch: &Scratch) -> Result<()> {
     scratch.remove_programs();
     let seeds = PairSeeds { a: 2 * u64::from(pair), b: 2 * u64::from(pair) + 1 };
     source.write_pair(pair, seeds, PairPaths { a: &scratch.old, b: &scratch.new })
