@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use afterlink_frames::{Bases, EhFrame, arch::X86_64};
 use afterlink_hostile::job::random_layout;
 use afterlink_hostile::whole::{Outcome, run};
 use afterlink_image::{Image, elf};
-use afterlink_pipeline::{Silent, optimize};
+use afterlink_pipeline::{Optimized, Silent, optimize};
+use afterlink_verify::{Options, verify};
 
 /// A small position-independent program with a dynamic section; one at fixed addresses.
 const PIE: &str = "lld-jump-table-relr";
@@ -70,6 +72,20 @@ impl Edit {
             }
             Outcome::Refused(error) | Outcome::Unreadable(error) => panic!("{error}"),
         }
+    }
+
+    /// Where the unwind instructions of the code at `address` stand in the file, without padding.
+    fn unwind_instructions(&self, address: u64) -> std::ops::Range<usize> {
+        let image = self.image();
+        let id = image.section_named(".eh_frame").unwrap();
+        let bytes = image.section_bytes(id);
+        let bases = Bases { text: None, data: None };
+        let frames = EhFrame::parse(bytes, image.sections[id].address, bases, &X86_64).unwrap();
+        let (_, fde) = frames.fdes.iter().find(|(_, f)| f.start.get() == address).unwrap();
+        let instructions = frames.instructions(fde);
+        let used = instructions.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
+        let start = instructions.as_ptr().addr() - self.bytes.as_ptr().addr();
+        start..start + used
     }
 
     /// The reason for which a function is left alone.
@@ -207,4 +223,45 @@ fn unwind_entries_that_count_in_larger_steps() {
     factors.iter().for_each(|at| edit.put(at + 4, &[4]));
     let name = edit.largest_function();
     assert_eq!(edit.refusal(&name), afterlink_core::Refusal::Unwind);
+}
+
+/// An instruction that nobody knows concerns its function only; the output has it, and all that stands behind it.
+#[test]
+fn unwind_instructions_that_nobody_knows() {
+    const UNKNOWN: u8 = 0x3f;
+    let edit = Edit::new(PIE);
+    let name = edit.largest_function();
+    let (address, _) = edit.function(&name);
+    let instructions = edit.unwind_instructions(address);
+    let mut refused = 0;
+    for at in instructions {
+        let mut edit = Edit::new(PIE);
+        edit.put(at, &[UNKNOWN]);
+        edit.assert_proven();
+        let Optimized { bytes, report, .. } =
+            optimize(&edit.bytes, Vec::new(), &random_layout(1), &Silent).unwrap();
+        if !report.refused.iter().any(|r| r.functions.iter().any(|f| f.name == name)) {
+            continue;
+        }
+        refused += 1;
+        let output = Edit { bytes };
+        for at in output.unwind_instructions(address) {
+            let mut output = Edit { bytes: output.bytes.clone() };
+            output.put(at, &[output.bytes[at] ^ UNKNOWN]);
+            let verdict = verify(&edit.image(), &output.image(), &Options::default());
+            assert!(!verdict.is_proven(), "a change at {at:#x} of the output");
+        }
+    }
+    assert!(refused > 4, "refused in {refused} cases");
+}
+
+#[test]
+fn unwind_entries_that_cannot_be_read() {
+    let mut edit = Edit::new(PIE);
+    let image = edit.image();
+    let id = image.section_named(".eh_frame").unwrap();
+    let start = image.sections[id].offset.get() as usize;
+    let at = (start..).find(|&at| edit.bytes[at..].starts_with(b"\x01zR\0")).unwrap();
+    edit.put(at + 1, b"y");
+    edit.assert_error(&["unwind entry", "augmentation", ".eh_frame+"]);
 }

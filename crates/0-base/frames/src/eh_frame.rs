@@ -148,13 +148,16 @@ impl<'a> EhFrame<'a> {
             .map_err(|fault| fault.in_section(SECTION, fde.offset.into()))
     }
 
-    /// The FDE's instructions, for copying, unless one of them holds an address (`set_loc`) or cannot be decoded.
+    /// The FDE's instructions, for copying, unless one of them holds an address (`set_loc`). One that is unknown, and what
+    /// stands behind it, is copied with the rest: unwinders come as far as in the input.
     pub fn copyable_instructions(&self, fde: &Fde) -> Option<&'a [u8]> {
         let context = self.context(fde);
         let mut cursor = self.cursor(fde);
         while !cursor.is_at_end() {
-            if matches!(decode(&mut cursor, &context), Err(_) | Ok(Instruction::SetLoc(_))) {
-                return None;
+            match decode(&mut cursor, &context) {
+                Ok(Instruction::SetLoc(_)) => return None,
+                Ok(_) => {}
+                Err(_) => break,
             }
         }
         Some(self.instructions(fde))

@@ -1,18 +1,27 @@
 //! Unwind rows of every function, from `.eh_frame`.
 
-use afterlink_core::{InputAddr, Refusal, Result};
+use afterlink_core::{Error, InputAddr, Refusal, Result};
 use afterlink_frames::{Bases, EhFrame, FdeId, Row, RowTable, arch::X86_64};
 use afterlink_image::{Image, elf};
 use afterlink_program::{Function, Range, UnwindSpan};
 use rayon::prelude::*;
 
 /// Reads `.eh_frame`; one that does not exist is empty.
+///
+/// # Errors
+/// When it is damaged. So is one with an entry of which cannot be told what code it covers: the output would lack it.
 pub(crate) fn read<'a>(image: &Image<'a>) -> Result<EhFrame<'a>> {
     let section = image.section_named(".eh_frame").filter(|&id| image.sections[id].is_loaded());
     let (bytes, address) =
         section.map_or((&[][..], InputAddr(0)), |id| (image.section_bytes(id), image.sections[id].address));
     let data = image.dynamic.value(elf::DT_PLTGOT.0).map(InputAddr);
-    EhFrame::parse(bytes, address, Bases { text: None, data }, &X86_64)
+    let frames = EhFrame::parse(bytes, address, Bases { text: None, data }, &X86_64)?;
+    match frames.damaged.first() {
+        None => Ok(frames),
+        Some(damaged) => Err(Error::new(format!("an unwind entry cannot be read: {}", damaged.reason))
+            .at(format!(".eh_frame+{:#x}", damaged.offset))
+            .next("link the program again")),
+    }
 }
 
 /// What the unwind entries cover, by ascending start.

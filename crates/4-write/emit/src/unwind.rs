@@ -53,7 +53,7 @@ pub(crate) fn write(
         lsda: None,
         body: FdeBody::Rows(rows),
     });
-    let copied = stayed(program, addresses);
+    let copied = stayed(program, addresses)?;
     let copied_rows: Vec<Vec<(u32, &Row)>> =
         copied.iter().map(|(_, rows)| rows.iter().map(|(at, row)| (*at, row)).collect()).collect();
     let stayed = copied.iter().zip(&copied_rows).map(|((id, _), rows)| {
@@ -88,8 +88,14 @@ fn all_runs(program: &Program, placement: &Placement, shapes: &[Shape], addresse
         .collect()
 }
 
-/// The entries of code that stays, with the rows of those whose instructions cannot be copied.
-fn stayed(program: &Program, addresses: &Addresses) -> Vec<(FdeId, Vec<(u32, Row)>)> {
+/// An entry of code that stays, and its rows if its instructions cannot be copied.
+type Stayed = (FdeId, Vec<(u32, Row)>);
+
+/// All of them.
+///
+/// # Errors
+/// When an entry can be neither copied nor followed.
+fn stayed(program: &Program, addresses: &Addresses) -> Result<Vec<Stayed>> {
     let frames = &program.frames;
     let stays = |id: &FdeId| {
         program.function_at(frames.fdes[*id].start).is_none_or(|function| !addresses.is_moved(function))
@@ -97,7 +103,7 @@ fn stayed(program: &Program, addresses: &Addresses) -> Vec<(FdeId, Vec<(u32, Row
     let rows = |id: FdeId| {
         let fde = &frames.fdes[id];
         let copy = frames.copyable_instructions(fde).is_some();
-        (id, if copy { Vec::new() } else { frames.rows(fde).unwrap_or_default() })
+        Ok((id, if copy { Vec::new() } else { frames.rows(fde)? }))
     };
     frames.fdes.ids().filter(stays).map(rows).collect()
 }

@@ -31,6 +31,7 @@ mod start_up;
 mod symbols;
 mod taken;
 mod unwind;
+mod unwind_remainder;
 mod unwind_rows;
 mod verdict;
 

@@ -79,8 +79,7 @@ fn finding(input: u64, output: u64) -> Box<Finding> {
 
 impl Compare<'_, '_, '_> {
     fn block(&mut self, block: &Block) -> Result<(), Box<Finding>> {
-        if self.rows.input.has_lsda(block.input) {
-            let what = "a function with landing pads moved, which is not supported";
+        if let Some(what) = self.rows.input.immovable(block.input) {
             let finding = Finding::new(FindingKind::Unwind, what).input(block.input).output(block.output);
             return Err(Box::new(finding));
         }

@@ -3,6 +3,7 @@
 //! size of pushed arguments, and the entry's personality, language data, signal mark and return column. A program has
 //! many thousands of rows but few that differ, so each string is kept once.
 
+use crate::unwind_remainder;
 use afterlink_image::{Image, elf};
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, EhFrame, EndianSlice, FrameDescriptionEntry,
@@ -12,7 +13,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
-type Entry<'a> = FrameDescriptionEntry<Slice<'a>>;
+pub(crate) type Entry<'a> = FrameDescriptionEntry<Slice<'a>>;
 
 /// Entries that one thread follows at a time.
 const CHUNK: usize = 128;
@@ -35,6 +36,8 @@ pub(crate) struct FrameEntry {
     pub address: u64,
     /// It names language data (landing pads).
     pub has_lsda: bool,
+    /// From some instruction on it cannot be followed.
+    pub is_opaque: bool,
 }
 
 /// All rows of a file.
@@ -59,12 +62,8 @@ impl UnwindRows {
         let section = &image.sections[id];
         let bytes = image.section_bytes(id);
         let bytes = bytes.get((address - section.address.get()) as usize..).unwrap_or(&[]);
-        let table = Table {
-            frame: EhFrame::new(bytes, LittleEndian),
-            bases: bases(image, address),
-            address,
-            size: bytes.len(),
-        };
+        let table =
+            Table { frame: EhFrame::new(bytes, LittleEndian), bases: bases(image, address), address, bytes };
         let entries = table.entries().map_err(|e| format!("the unwind table is damaged: {e}"))?;
         let parts: Vec<Self> = entries
             .par_chunks(CHUNK)
@@ -109,9 +108,13 @@ impl UnwindRows {
 
     /// Start of the entry that covers `address`.
     pub fn entry_at(&self, address: u64) -> Option<u64> {
+        self.entry(address).map(|entry| entry.start)
+    }
+
+    fn entry(&self, address: u64) -> Option<&FrameEntry> {
         let index = self.entries.partition_point(|e| e.start <= address).checked_sub(1)?;
         let entry = &self.entries[index];
-        (address < entry.end).then_some(entry.start)
+        (address < entry.end).then_some(entry)
     }
 
     /// The row of a span, as bytes that compare.
@@ -138,10 +141,13 @@ impl UnwindRows {
         }
     }
 
-    /// Whether the code at `address` has language data.
-    pub fn has_lsda(&self, address: u64) -> bool {
-        let index = self.entries.partition_point(|e| e.start <= address);
-        index > 0 && self.entries[index - 1].has_lsda && address < self.entries[index - 1].end
+    /// Why the code at `address` may not move.
+    pub fn immovable(&self, address: u64) -> Option<&'static str> {
+        let entry = self.entry(address)?;
+        if entry.has_lsda {
+            return Some("a function with landing pads moved, which is not supported");
+        }
+        entry.is_opaque.then_some("a function moved whose unwind entry cannot be followed")
     }
 }
 
@@ -155,11 +161,12 @@ fn bases(image: &Image, frame: u64) -> BaseAddresses {
         .set_got(start(".got"))
 }
 
-struct Table<'a> {
-    frame: EhFrame<Slice<'a>>,
-    bases: BaseAddresses,
+pub(crate) struct Table<'a> {
+    pub frame: EhFrame<Slice<'a>>,
+    pub bases: BaseAddresses,
     address: u64,
-    size: usize,
+    /// From `address` on.
+    pub bytes: &'a [u8],
 }
 
 impl<'a> Table<'a> {
@@ -180,7 +187,7 @@ impl<'a> Table<'a> {
             })?;
             // A damaged table could make every small entry repeat a huge common part.
             work += entry.cie().entry_len();
-            if work > limit(self.size) {
+            if work > limit(self.bytes.len()) {
                 return Err(gimli::Error::TooManyRegisterRules);
             }
             // Linkers leave entries of dropped functions with an empty range or at address zero.
@@ -199,26 +206,61 @@ impl<'a> Table<'a> {
         let (mut string, mut written) = (Vec::new(), 0);
         for entry in entries {
             let (start, end) = (entry.initial_address(), entry.end_address());
-            let address = self.address + entry.offset() as u64;
-            rows.entries.push(FrameEntry { start, end, address, has_lsda: entry.lsda().is_some() });
-            let mut table = entry.rows(&self.frame, &self.bases, &mut context)?;
-            while let Some(row) = table.next_row()? {
-                let (start, end) = (row.start_address(), row.end_address());
-                if start >= end {
-                    continue;
+            let mut followed = start;
+            let mut add = |string: &[u8], start, end| {
+                rows.spans.push(Span { start, end, row: known.row(string) });
+                written += string.len();
+                if written > limit { Err(gimli::Error::TooManyRegisterRules) } else { Ok(()) }
+            };
+            let outcome = self.follow(entry, &mut context, |row| {
+                // Rows for places behind the entry's end are out of unwinders' reach.
+                let (start, row_end) = (row.start_address(), row.end_address().min(end));
+                if start >= row_end {
+                    return Ok(());
                 }
                 string.clear();
                 write_entry(&mut string, entry);
                 self.write_row(&mut string, row)?;
-                rows.spans.push(Span { start, end, row: known.row(&string) });
-                written += string.len();
-                if written > limit {
-                    return Err(gimli::Error::TooManyRegisterRules);
-                }
+                followed = row_end;
+                add(&string, start, row_end)
+            })?;
+            let is_opaque = outcome.is_err() && followed < end;
+            if is_opaque {
+                string.clear();
+                write_entry(&mut string, entry);
+                unwind_remainder::write(&mut string, entry, self)?;
+                add(&string, followed, end)?;
             }
+            rows.entries.push(FrameEntry {
+                start,
+                end,
+                address: self.address + entry.offset() as u64,
+                has_lsda: entry.lsda().is_some(),
+                is_opaque,
+            });
         }
         rows.strings = known.into_strings();
         Ok(rows)
+    }
+
+    /// Gives the rows of an entry to `store`; an inner error says why they end early.
+    fn follow(
+        &self,
+        entry: &Entry<'a>,
+        context: &mut UnwindContext<usize>,
+        mut store: impl FnMut(&gimli::UnwindTableRow<usize>) -> gimli::Result<()>,
+    ) -> gimli::Result<gimli::Result<()>> {
+        let mut table = match entry.rows(&self.frame, &self.bases, context) {
+            Ok(table) => table,
+            Err(error) => return Ok(Err(error)),
+        };
+        loop {
+            match table.next_row() {
+                Ok(Some(row)) => store(row)?,
+                Ok(None) => return Ok(Ok(())),
+                Err(error) => return Ok(Err(error)),
+            }
+        }
     }
 
     fn write_row(&self, out: &mut Vec<u8>, row: &gimli::UnwindTableRow<usize>) -> gimli::Result<()> {
