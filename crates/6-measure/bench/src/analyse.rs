@@ -188,7 +188,7 @@ fn block_logs(block: &BlockRecord, metric: usize) -> Option<BlockLogs> {
     };
     let (a, b) = (side(Side::A)?, side(Side::B)?);
     let last = block.runs.last()?;
-    let middle = (block.runs.first()?.started + last.started + last.wall_seconds) / 2.0;
+    let middle = (block.runs.first()?.started + last.started + last.cost.wall_seconds) / 2.0;
     (!a.is_empty() && !b.is_empty()).then_some(BlockLogs { seconds: middle, a, b, paired: false })
 }
 
@@ -372,7 +372,7 @@ fn more(record: &ExperimentRecord, decision: &Decision, procedure: &Procedure) -
     let layouts = total.saturating_sub(blocks as u32).max(5);
     let per_block = counting(&record.blocks)
         .map(|b| {
-            let runs: f64 = b.runs.iter().filter(|r| !r.shipped).map(|r| r.wall_seconds).sum();
+            let runs: f64 = b.runs.iter().filter(|r| !r.shipped).map(|r| r.cost.wall_seconds).sum();
             b.layout_seconds + b.preparation_seconds + runs / if record.plan.together { 2.0 } else { 1.0 }
         })
         .sum::<f64>()

@@ -211,14 +211,8 @@ pub struct RunRecord {
     pub shipped: bool,
     /// Seconds since the start of the experiment.
     pub started: f64,
-    pub wall_seconds: f64,
-    pub user_seconds: f64,
-    pub system_seconds: f64,
-    pub max_rss_kib: u64,
-    pub minor_faults: u64,
-    pub major_faults: u64,
-    /// Times that the kernel took the CPU away.
-    pub involuntary_switches: u64,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// Length of the environment padding in bytes.
     pub padding: u32,
     /// Start of the SHA-1 of the standard output.
@@ -227,6 +221,26 @@ pub struct RunRecord {
     pub values: Vec<Option<f64>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+}
+
+/// What a run took, itself and all that it waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    pub wall_seconds: f64,
+    pub user_seconds: f64,
+    pub system_seconds: f64,
+    pub max_rss_kib: u64,
+    pub minor_faults: u64,
+    pub major_faults: u64,
+    /// Times that the kernel took the CPU away.
+    pub involuntary_switches: u64,
+}
+
+impl Cost {
+    /// In the program and in the kernel for it.
+    pub fn cpu_seconds(&self) -> f64 {
+        self.user_seconds + self.system_seconds
+    }
 }
 
 fn is_false(value: &bool) -> bool {

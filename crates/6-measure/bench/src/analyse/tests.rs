@@ -202,7 +202,7 @@ fn secondary_metrics_are_shown_where_they_exist() {
     };
     record.plan.metrics.extend([throughput, MetricSpec::counter("cycles")]);
     for run in record.blocks.iter_mut().flat_map(|b| &mut b.runs) {
-        run.values.extend([Some(500.0 / run.wall_seconds), None]);
+        run.values.extend([Some(500.0 / run.cost.wall_seconds), None]);
     }
     let a = analyse(&record);
     let tps = &a.secondary[0];

@@ -38,7 +38,7 @@ pub fn summarise(record: &ExperimentRecord) -> MachineSummary {
     let blocks_with = |bad: fn(&MachineDelta) -> bool| timed(record).filter(|b| bad(&b.machine)).count();
     let runs = timed(record).flat_map(|b| &b.runs);
     let (switches, seconds) =
-        runs.fold((0, 0.0), |(n, s), r| (n + r.involuntary_switches, s + r.wall_seconds));
+        runs.fold((0, 0.0), |(n, s), r| (n + r.cost.involuntary_switches, s + r.cost.wall_seconds));
     MachineSummary {
         cpu_pressure: average(|m| m.cpu_pressure),
         steal: average(|m| m.steal),
@@ -87,7 +87,7 @@ pub fn warnings(record: &ExperimentRecord) -> Vec<String> {
         lines.push(format!("other jobs wanted the CPUs for {:.0} % of the time{advice}", 100.0 * share));
     }
     lines.extend(fault_line(record));
-    let major: u64 = timed(record).flat_map(|b| &b.runs).map(|r| r.major_faults).sum();
+    let major: u64 = timed(record).flat_map(|b| &b.runs).map(|r| r.cost.major_faults).sum();
     if major > 0 {
         lines.push(format!("{major} page faults of timed runs had to wait for a disk"));
     }

@@ -356,7 +356,7 @@ impl<'a> Course<'a> {
         let n = valid.len().max(1) as f64;
         let layout = valid.iter().map(|b| b.layout_seconds + b.preparation_seconds).sum::<f64>() / n;
         let runs = valid.iter().flat_map(|b| &b.runs).filter(|r| !r.shipped);
-        let (count, wall) = runs.fold((0u32, 0.0), |(c, w), r| (c + 1, w + r.wall_seconds));
+        let (count, wall) = runs.fold((0u32, 0.0), |(c, w), r| (c + 1, w + r.cost.wall_seconds));
         let at_once = if self.setup.plan.together { 1.0 } else { 2.0 };
         (layout, at_once * wall / f64::from(count.max(1)))
     }

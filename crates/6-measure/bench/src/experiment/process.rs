@@ -18,6 +18,8 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
+use crate::record::Cost;
+
 /// How often the harness looks at its stop flag while a command runs.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -49,13 +51,7 @@ pub enum Ending {
 #[derive(Debug)]
 pub struct Finished {
     pub ending: Ending,
-    pub wall_seconds: f64,
-    pub user_seconds: f64,
-    pub system_seconds: f64,
-    pub max_rss_kib: u64,
-    pub minor_faults: u64,
-    pub major_faults: u64,
-    pub involuntary_switches: u64,
+    pub cost: Cost,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
     /// The process group, while its leader is kept as a zombie so that the number stays ours.
@@ -143,20 +139,26 @@ impl Started {
             Waited::Ended if libc::WIFEXITED(status) => Ending::Exit(libc::WEXITSTATUS(status)),
             Waited::Ended => Ending::Signal(libc::WTERMSIG(status)),
         };
-        let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 * 1e-6;
         Ok(Finished {
             ending,
-            wall_seconds,
-            user_seconds: seconds(usage.ru_utime),
-            system_seconds: seconds(usage.ru_stime),
-            max_rss_kib: usage.ru_maxrss as u64,
-            minor_faults: usage.ru_minflt as u64,
-            major_faults: usage.ru_majflt as u64,
-            involuntary_switches: usage.ru_nivcsw as u64,
+            cost: cost(wall_seconds, &usage),
             stdout: read_back(&mut stdout)?,
             stderr: read_back(&mut stderr)?,
             group: keep.then_some(pid),
         })
+    }
+}
+
+fn cost(wall_seconds: f64, usage: &libc::rusage) -> Cost {
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 * 1e-6;
+    Cost {
+        wall_seconds,
+        user_seconds: seconds(usage.ru_utime),
+        system_seconds: seconds(usage.ru_stime),
+        max_rss_kib: usage.ru_maxrss as u64,
+        minor_faults: usage.ru_minflt as u64,
+        major_faults: usage.ru_majflt as u64,
+        involuntary_switches: usage.ru_nivcsw as u64,
     }
 }
 

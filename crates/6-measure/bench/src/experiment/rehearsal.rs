@@ -45,14 +45,14 @@ pub fn rehearse(stage: &Stage, plan: &Plan, files: &Files) -> Result<Option<Rehe
         return Err(differing("A and B print different output", &runs[0], &runs[2]));
     }
     let second = &runs[1].record;
-    let cpus_used = (second.user_seconds + second.system_seconds) / second.wall_seconds.max(1e-9);
+    let cpus_used = second.cost.cpu_seconds() / second.cost.wall_seconds.max(1e-9);
     let with_server = stage.workload.set_up.is_some();
     let pinned = match &plan.cpus {
         CpuPolicy::Auto => !with_server && cpus_used <= PARALLEL,
         CpuPolicy::Pin(_) => true,
         CpuPolicy::Free => false,
     };
-    let summary = Rehearsal { seconds: second.wall_seconds, cpus_used, pinned, output_checked: checked };
+    let summary = Rehearsal { seconds: second.cost.wall_seconds, cpus_used, pinned, output_checked: checked };
     Ok(Some(Rehearsed { summary, expected_output: checked.then(|| runs[0].record.output.clone()) }))
 }
 

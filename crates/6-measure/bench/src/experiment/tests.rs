@@ -98,7 +98,7 @@ fn a_block_is_balanced_padded_and_complete() {
         assert!(block.runs[2].shipped && block.runs[3].shipped, "the shipped pair stands in the middle");
         assert_eq!(block.runs[0].padding, block.runs[1].padding, "one padding for a pair");
         assert_eq!(block.runs[4].padding, block.runs[5].padding);
-        assert!(block.runs.iter().all(|r| r.wall_seconds > 0.0 && r.failure.is_none()));
+        assert!(block.runs.iter().all(|r| r.cost.wall_seconds > 0.0 && r.failure.is_none()));
         assert!(block.cpu.is_some(), "a shell script is pinned");
         assert_eq!(block.seed_a, block.seed_b, "coupled");
     }

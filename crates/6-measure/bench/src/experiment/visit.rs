@@ -125,9 +125,9 @@ impl Stage<'_> {
         let mut values = Vec::with_capacity(self.metrics.len());
         for metric in self.metrics {
             values.push(match &metric.source {
-                MetricSource::Wall => Some(done.wall_seconds),
-                MetricSource::Cpu => Some(done.user_seconds + done.system_seconds).filter(|s| *s > 0.0),
-                MetricSource::MaxRss => Some(done.max_rss_kib as f64),
+                MetricSource::Wall => Some(done.cost.wall_seconds),
+                MetricSource::Cpu => Some(done.cost.cpu_seconds()).filter(|s| *s > 0.0),
+                MetricSource::MaxRss => Some(done.cost.max_rss_kib as f64),
                 MetricSource::Counter(_) => counts.next().flatten().filter(|c| *c > 0.0),
                 source => printed_value(source, &stdout, &stderr)?,
             });
@@ -136,13 +136,7 @@ impl Stage<'_> {
             side: actor.side,
             shipped: actor.shipped,
             started,
-            wall_seconds: done.wall_seconds,
-            user_seconds: done.user_seconds,
-            system_seconds: done.system_seconds,
-            max_rss_kib: done.max_rss_kib,
-            minor_faults: done.minor_faults,
-            major_faults: done.major_faults,
-            involuntary_switches: done.involuntary_switches,
+            cost: done.cost,
             padding,
             output: fingerprint(&done.stdout),
             failure: self.fault_of(&done, actor, &values, counted),

@@ -185,7 +185,7 @@ pub fn drift(record: &ExperimentRecord, analysis: &Analysis) -> String {
         };
         let class = if run.shipped { format!("{class} hollow") } else { class.to_string() };
         let tip = format!("block {}, {}: {}", block.block, run.side.letter(), signed_percent(*deviation));
-        let (px, py) = (x.at((run.started + run.wall_seconds / 2.0) / 60.0), y.at(*deviation));
+        let (px, py) = (x.at((run.started + run.cost.wall_seconds / 2.0) / 60.0), y.at(*deviation));
         if y.holds(*deviation) {
             d.dot(&class, px, py, 3.5, &tip);
         } else {
