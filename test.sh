@@ -8,6 +8,7 @@ packages=(
     gcc gcc-12 libc6-dev binutils # the cases' compilers and linkers
     clang-22 lld-22 llvm-22
     bolt-22                   # profiles go both ways between it and afterlink
+    libssl-dev libgmp-dev libluajit-5.1-dev # hand-written assembly of real libraries
     elfutils patchelf         # outputs survive them
     gdb                       # unwinds out of split functions
 )

@@ -4,7 +4,6 @@
 
 use crate::code::{Code, takes_address};
 use crate::jump_tables::Table;
-use crate::relocations::{CodeReference, references_in_code};
 use crate::scan::{Event, EventKind};
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::elf;
@@ -60,7 +59,6 @@ pub(crate) fn find(code: &mut Code, pointers: &[DataPointer], tables: &[Table]) 
             code.refuse(piece, Refusal::EnteredInside);
         }
     }
-    refuse_entered_by_unknown_code(code);
     Labels { starts, taken }
 }
 
@@ -199,30 +197,4 @@ fn passes_on(mnemonic: Mnemonic) -> bool {
         || matches!(mnemonic, M::Cmova | M::Cmovae | M::Cmovb | M::Cmovbe | M::Cmove | M::Cmovne)
         || matches!(mnemonic, M::Cmovg | M::Cmovge | M::Cmovl | M::Cmovle | M::Cmovs | M::Cmovns)
         || matches!(mnemonic, M::Cmovo | M::Cmovno | M::Cmovp | M::Cmovnp)
-}
-
-/// Code outside the trusted pieces is known by its relocations only. What it names inside a function must
-/// stay where it is.
-fn refuse_entered_by_unknown_code(code: &mut Code) {
-    let targets: Vec<InputAddr> = references_of_unknown_code(code).map(|r| r.target).collect();
-    for target in targets {
-        if let Some(piece) = code.piece_at(target).filter(|_| !code.is_entry(target)) {
-            code.refuse(piece, Refusal::EnteredInside);
-        }
-    }
-}
-
-fn references_of_unknown_code<'c>(code: &'c Code<'_, '_>) -> impl Iterator<Item = CodeReference> + 'c {
-    let unknown = |a: InputAddr| code.piece_at(a).is_none_or(|p| !code.is_trusted(p));
-    references_in_code(code.image, unknown)
-}
-
-/// Where code outside the trusted pieces names functions. What bytes and relocation agree on can follow a
-/// function that moves; anything else is led on by the jump that is left at the old entry.
-pub(crate) fn pointers_of_unknown_code(code: &Code) -> Vec<DataPointer> {
-    let references = references_of_unknown_code(code).filter(|r| r.is_confirmed && code.is_entry(r.target));
-    let pointer = |r: CodeReference| {
-        Some(DataPointer { field: code.image.file_offset(r.field)?, form: r.form, target: r.target })
-    };
-    references.filter_map(pointer).collect()
 }

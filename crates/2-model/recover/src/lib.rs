@@ -12,6 +12,7 @@ mod pieces;
 mod pointers;
 mod relocations;
 mod scan;
+mod unknown_code;
 mod unwind;
 
 use afterlink_core::{InputAddr, Refusal, Result};
@@ -35,7 +36,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     let mut pointers = pointers::find(&mut code, &evidence, &is_code);
     let tables = jump_tables::claim(&mut code, &evidence.relative, &mut pointers);
     let labels = labels::find(&mut code, &pointers, &tables);
-    pointers.extend(labels::pointers_of_unknown_code(&code));
+    pointers.extend(unknown_code::pointers(&mut code, &evidence.absolute, &unwind::ranges(&frames)));
     let families = families::group(&code, &tables);
     let mut functions: Vec<Function> =
         families.par_iter().map(|members| blocks::build(&code, members, &labels, &tables)).collect();
@@ -52,12 +53,7 @@ fn scan_all<'i, 'a>(
     pieces: Vec<pieces::Piece<'a>>,
     evidence: &relocations::Evidence,
 ) -> Code<'i, 'a> {
-    let scans = pieces.par_iter().map(|piece| {
-        let from = evidence.absolute.partition_point(|f| f.address < piece.range.start);
-        let to = evidence.absolute.partition_point(|f| f.address < piece.range.end());
-        scan::scan(image, piece, &evidence.absolute[from..to])
-    });
-    let scans = scans.collect();
+    let scans = pieces.par_iter().map(|piece| scan::scan(image, piece.range, &evidence.absolute)).collect();
     let mut code = Code::new(image, pieces, scans);
     for piece in 0..code.pieces.len() {
         if !code.scans[piece].complete {

@@ -50,6 +50,18 @@ pub(crate) fn find<'a>(image: &Image<'a>, unwind_ranges: &[Range]) -> Vec<Piece<
     pieces
 }
 
+/// Where something may begin afresh, whatever stands before it: starts and ends of sections of code, symbols and unwind
+/// entries, ascending.
+pub(crate) fn boundaries(image: &Image, unwind_ranges: &[Range]) -> Vec<InputAddr> {
+    let code = image.sections.iter().filter(|(_, s)| s.is_code());
+    let mut boundaries: Vec<InputAddr> = code.flat_map(|(_, s)| [s.address, s.end()]).collect();
+    boundaries.extend(code_symbols(image).iter().flat_map(|s| [s.address, s.address + s.size]));
+    boundaries.extend(unwind_ranges.iter().flat_map(|r| [r.start, r.end()]));
+    boundaries.sort_unstable();
+    boundaries.dedup();
+    boundaries
+}
+
 fn code_symbols<'a>(image: &Image<'a>) -> Vec<Symbol<'a>> {
     let is_code = |s: &Symbol| {
         let section = image.sections.get(afterlink_image::SectionId(u32::from(s.section)));

@@ -1,11 +1,11 @@
-//! A linear sweep over one piece: which bytes start an instruction, and the few instructions that matter to
+//! A linear sweep over one run of code: which bytes start an instruction, and the few instructions that matter to
 //! whoever moves code (branches, position-dependent operands, padding).
 
-use crate::pieces::Piece;
 use crate::relocations::AbsoluteField;
 use afterlink_core::InputAddr;
 use afterlink_image::Image;
 use afterlink_isa::{Condition, Flow, x86_64};
+use afterlink_program::Range;
 
 /// What an instruction does that matters. One instruction may have two events: an operand's, then its flow's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(crate) struct Scan {
     pub events: Vec<Event>,
     /// One bit a byte: set where an instruction starts.
     boundaries: Vec<u64>,
-    /// Every byte was part of an instruction.
+    /// Every byte was part of an instruction, and every field part of one.
     pub complete: bool,
     pub has_indirect_jump: bool,
     /// The last instruction that is no padding is a call.
@@ -97,20 +97,23 @@ impl Scan {
     }
 }
 
-/// Decodes all of `piece`. `absolute` are the fields in it that hold an absolute code address, ascending.
-pub(crate) fn scan(image: &Image, piece: &Piece, absolute: &[AbsoluteField]) -> Scan {
-    let size = piece.range.size as usize;
-    let Some(bytes) = image.bytes_at(piece.range.start, size) else {
+/// Decodes `range` up to its end or to what is no instruction. `absolute` are the fields in code that hold an absolute
+/// code address, ascending.
+pub(crate) fn scan(image: &Image, range: Range, absolute: &[AbsoluteField]) -> Scan {
+    let size = range.size as usize;
+    let Some(bytes) = image.bytes_at(range.start, size) else {
         return Scan::default();
     };
     let mut scan = Scan { boundaries: vec![0; size.div_ceil(64)], ..Scan::default() };
-    let mut absolute = absolute.iter().peekable();
+    let from = absolute.partition_point(|f| f.address < range.start);
+    let mut absolute = absolute[from..].iter().peekable();
+    let mut all_fields_fit = true;
     let mut offset = 0usize;
     while offset < size {
         let Some(inst) = x86_64::decode(&bytes[offset..]) else { return scan };
         scan.boundaries[offset / 64] |= 1 << (offset % 64);
         let end = offset + usize::from(inst.len);
-        let after = piece.range.start + end as u64;
+        let after = range.start + end as u64;
         let mut push = |field: u8, kind, target| {
             scan.events.push(Event { offset: offset as u32, len: inst.len, field, kind, target });
         };
@@ -119,10 +122,15 @@ pub(crate) fn scan(image: &Image, piece: &Piece, absolute: &[AbsoluteField]) -> 
             push(rip.field, kind, after + rip.displacement as u64);
         }
         while let Some(field) = absolute.next_if(|f| f.address < after) {
-            let at = field.address.since(piece.range.start).wrapping_sub(offset as u64);
-            let kind = if field.wide { EventKind::Absolute64 } else { EventKind::Absolute32 };
-            // A relocation that an earlier, odd instruction swallowed says nothing about this one.
-            if at < u64::from(inst.len) && inst.flow.displacement().is_none() {
+            let (kind, width) =
+                if field.wide { (EventKind::Absolute64, 8) } else { (EventKind::Absolute32, 4) };
+            let at = field.address.since(range.start) - offset as u64;
+            let is_relative =
+                inst.flow.displacement().is_some() || inst.rip.is_some_and(|r| at == u64::from(r.field));
+            if at + width > u64::from(inst.len) {
+                all_fields_fit = false;
+            } else if !is_relative {
+                // Otherwise the linker made the operand relative and left the relocation behind.
                 push(at as u8, kind, field.target);
             }
         }
@@ -146,7 +154,7 @@ pub(crate) fn scan(image: &Image, piece: &Piece, absolute: &[AbsoluteField]) -> 
         }
         offset = end;
     }
-    // An instruction that reaches past the end was decoded from the piece's own bytes only, so it cannot.
-    scan.complete = true;
+    // An instruction that reaches past the end was decoded from the range's own bytes only, so it cannot.
+    scan.complete = all_fields_fit;
     scan
 }

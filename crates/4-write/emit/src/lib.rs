@@ -195,7 +195,7 @@ fn add_frames(
     if program.frames.fdes.is_empty() {
         return Ok(());
     }
-    let frames = unwind::write(program, placement, shapes, addresses, end_of(sections))?;
+    let frames = unwind::write(program, placement, shapes, addresses, image.loaded_end(), end_of(sections))?;
     plan.frame_header = Some(FrameHeader { address: frames.header_at, size: frames.header.len() as u64 });
     let new = [
         (".eh_frame_hdr", frames.header_at, frames.header, 4),

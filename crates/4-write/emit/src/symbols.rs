@@ -117,17 +117,16 @@ impl Symbols<'_, '_, '_> {
     fn change(&self, symbol: &Symbol, primary: &[u32]) -> Option<SymbolChange> {
         let id = self.program.function_at(symbol.address).filter(|&f| self.addresses.is_moved(f))?;
         let function = &self.program.functions[id];
-        if symbol.address == function.entry() {
-            let to = self.place(primary[id.0 as usize] as usize);
-            let size = if symbol.size == 0 { 0 } else { to.size };
-            return Some(SymbolChange::Move(SymbolMove { size, ..to }));
-        }
-        let is_fragment = function.ranges[1..].iter().any(|r| r.start == symbol.address);
-        match self.inner(id, symbol.address).filter(|_| !is_fragment) {
-            Some(to) => Some(SymbolChange::Move(to)),
-            // The fragments have new symbols; a place that no block starts at is not reached by anything.
-            None => Some(SymbolChange::Drop),
-        }
+        let is_fragment = || function.ranges[1..].iter().any(|r| r.start == symbol.address);
+        let place = if symbol.address == function.entry() {
+            Some(self.place(primary[id.0 as usize] as usize))
+        } else {
+            self.inner(id, symbol.address).filter(|_| !is_fragment())
+        };
+        // The fragments have new symbols; a place that no block starts at is not reached by anything.
+        let Some(to) = place else { return Some(SymbolChange::Drop) };
+        let size = if symbol.size == 0 { 0 } else { to.size };
+        Some(SymbolChange::Move(SymbolMove { size, ..to }))
     }
 
     /// Where an entry inside a function went; it owns what follows in its fragment.

@@ -4,7 +4,7 @@ use crate::addresses::Addresses;
 use crate::counters::counter_size;
 use crate::encode::counters_of_function;
 use crate::shape::{Shape, counters_of};
-use afterlink_core::{IdVec, OutputAddr, Result};
+use afterlink_core::{IdVec, InputAddr, OutputAddr, Result};
 use afterlink_frames::{
     CieId, FdeBody, FdeId, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size, write_eh_frame,
     write_eh_frame_hdr,
@@ -29,12 +29,13 @@ struct Run {
     rows: Vec<(u32, RowId)>,
 }
 
-/// Writes both sections from `start` on.
+/// Writes both sections from `start` on. `input_end` is where the input ends in memory.
 pub(crate) fn write(
     program: &Program,
     placement: &Placement,
     shapes: &[Shape],
     addresses: &Addresses,
+    input_end: InputAddr,
     start: OutputAddr,
 ) -> Result<Frames> {
     let frames = &program.frames;
@@ -53,7 +54,7 @@ pub(crate) fn write(
         lsda: None,
         body: FdeBody::Rows(rows),
     });
-    let copied = stayed(program, addresses)?;
+    let copied = stayed(program, addresses, input_end)?;
     let copied_rows: Vec<Vec<(u32, &Row)>> =
         copied.iter().map(|(_, rows)| rows.iter().map(|(at, row)| (*at, row)).collect()).collect();
     let stayed = copied.iter().zip(&copied_rows).map(|((id, _), rows)| {
@@ -91,19 +92,24 @@ fn all_runs(program: &Program, placement: &Placement, shapes: &[Shape], addresse
 /// An entry of code that stays, and its rows if its instructions cannot be copied.
 type Stayed = (FdeId, Vec<(u32, Row)>);
 
-/// All of them.
+/// All of them. Entries for no code, and those that linkers leave of dropped functions, would hide another function's.
 ///
 /// # Errors
 /// When an entry can be neither copied nor followed.
-fn stayed(program: &Program, addresses: &Addresses) -> Result<Vec<Stayed>> {
+fn stayed(program: &Program, addresses: &Addresses, input_end: InputAddr) -> Result<Vec<Stayed>> {
     let frames = &program.frames;
     let stays = |id: &FdeId| {
-        program.function_at(frames.fdes[*id].start).is_none_or(|function| !addresses.is_moved(function))
+        let fde = &frames.fdes[*id];
+        let covers = fde.size > 0 && fde.start > InputAddr(0) && fde.start < input_end;
+        covers && program.function_at(fde.start).is_none_or(|function| !addresses.is_moved(function))
     };
     let rows = |id: FdeId| {
         let fde = &frames.fdes[id];
         let copy = frames.copyable_instructions(fde).is_some();
-        Ok((id, if copy { Vec::new() } else { frames.rows(fde)? }))
+        if copy {
+            return Ok((id, Vec::new()));
+        }
+        Ok((id, frames.rows(fde).map_err(|e| e.next("link the program again"))?))
     };
     frames.fdes.ids().filter(stays).map(rows).collect()
 }

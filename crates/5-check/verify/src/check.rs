@@ -66,15 +66,17 @@ impl Check<'_, '_> {
             if inst.field().is_some_and(|(start, len)| at < start + len && start < at + size) {
                 continue;
             }
-            let Some(slot) = expected[..len].get_mut(at..at + size) else {
-                let what = "an absolute address reaches beyond the instruction".to_owned();
-                return Err(finding(FindingKind::Operand, what));
-            };
             let mut word = [0; 8];
-            word[..size].copy_from_slice(slot);
+            word[..size].copy_from_slice(self.code.bytes(field.address, size).unwrap_or(&[0; 8][..size]));
             match self.place(u64::from_le_bytes(word)) {
                 Place::Same => {}
-                Place::Moved(place) => slot.copy_from_slice(&place.to_le_bytes()[..size]),
+                Place::Moved(place) => match expected[..len].get_mut(at..at + size) {
+                    Some(slot) => slot.copy_from_slice(&place.to_le_bytes()[..size]),
+                    None => {
+                        let what = "an absolute address reaches beyond the instruction".to_owned();
+                        return Err(finding(FindingKind::Operand, what));
+                    }
+                },
                 Place::Nowhere => {
                     let what =
                         "the instruction names a place in moved code that has no counterpart".to_owned();

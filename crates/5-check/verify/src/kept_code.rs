@@ -72,7 +72,9 @@ fn expect_in<'i>(
         };
         let fields = absolute.iter().map(|f| ((f.address - address) as usize, usize::from(f.size)));
         for (at, size) in field.into_iter().chain(fields) {
-            let (Some(offset), Some(field)) = (layout.offset(address + at as u64), bytes.get(at..at + size))
+            // A field that reaches beyond the instruction names nothing that moved.
+            let (Some(offset), Some(field)) =
+                (layout.offset(address + at as u64), bytes[..usize::from(inst.len)].get(at..at + size))
             else {
                 continue;
             };
