@@ -62,11 +62,12 @@ git diff --quiet HEAD -- ../crates ../tests/hostile fuzz_targets src || commit+=
 goal=$((${HOURS:-1} * 3600))
 TIMEFORMAT='%U %S'
 
-# slice TARGET: fuzzes it for some minutes and records them; fails if it found something.
+# slice TARGET: fuzzes it for some minutes, or for what is left, and records them; fails if it found something.
 slice() {
-    local target=$1 at=$work/$1 statistics executions failed user system
+    local target=$1 at=$work/$1 seconds=${SLICE:-300} left statistics executions failed user system
+    left=$((goal - $(of "$1" 2) + 1))
     touch "$at.start"
-    { time nice -n 19 ./fuzz.sh "$target" "${SLICE:-300}" >"$at.log" 2>&1 || true; } 2>"$at.time"
+    { time nice -n 19 ./fuzz.sh "$target" $((left < seconds ? left : seconds)) >"$at.log" 2>&1 || true; } 2>"$at.time"
     failed=$(find "artifacts/$target" -newer "$at.start" -type f)
     read -r user system < <(tail -n 1 "$at.time")
     statistics=$(grep -a 'cov: ' "$at.log" | tail -n 1)
