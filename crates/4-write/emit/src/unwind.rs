@@ -189,11 +189,13 @@ fn rows_of_body(function: &Function, block: &Block) -> Vec<(u32, Option<(FdeId, 
     rows
 }
 
-/// Whether control simply goes on behind the block in the input.
+/// Whether control simply goes on behind the block in the input, without a jump: one may also lead to what follows it.
 fn goes_on(block: &Block) -> bool {
     match block.terminator {
         Terminator::FallThrough(_) => true,
-        Terminator::Jump(Target::Code(to)) => to == block.input + u64::from(block.size),
+        Terminator::Jump(Target::Code(to)) => {
+            block.body == block.size && to == block.input + u64::from(block.size)
+        }
         _ => false,
     }
 }
