@@ -28,6 +28,9 @@ pub enum Refusal {
     /// Code that is not understood, or data, refers to a place between two instructions or to one
     /// that cannot be given a new address.
     EnteredInside,
+    /// Checks of indirect calls work out where it stands, or read its type in front of it (`-fsanitize=cfi` and
+    /// `-fsanitize=kcfi`).
+    CheckedCalls,
     /// Control runs off the end of the function into what follows it.
     FallsThroughEnd,
     /// Two functions share bytes.
@@ -57,6 +60,7 @@ impl Refusal {
             Self::ReadsReturnAddress | Self::CallToMiddle => "use a RIP-relative lea instead of call/pop",
             Self::CodeModel => "compile it without -mcmodel=large",
             Self::EnteredInside => "give the place a symbol of its own",
+            Self::CheckedCalls => "compile it without -fsanitize=cfi and -fsanitize=kcfi",
             Self::FallsThroughEnd => "end it with a jump",
             Self::Overlap | Self::UnknownExtent => "give every assembly function .type and .size",
             Self::Unwind => "write .cfi directives that cover the whole function",
@@ -79,6 +83,7 @@ impl fmt::Display for Refusal {
             Self::ReadsReturnAddress => "finds data by its return address",
             Self::CodeModel => "uses address differences of the large code model",
             Self::EnteredInside => "is entered where no new address can be given",
+            Self::CheckedCalls => "has its place known to checks of indirect calls",
             Self::FallsThroughEnd => "runs off its end into the next code",
             Self::Overlap => "shares bytes with another function",
             Self::UnknownExtent => "has no known size",

@@ -53,7 +53,10 @@ pub(crate) fn claim(
         }
     }
     let unclaimed = fields.iter().zip(&claimed).filter(|(_, claimed)| !**claimed).map(|(f, _)| *f);
-    settle_unclaimed(code, unclaimed, &uses, &bases, pointers);
+    let unclaimed: Vec<RelativeField> = unclaimed.collect();
+    for run in unclaimed.chunk_by(|a, b| a.address + 4 == b.address) {
+        settle_unclaimed(code, run, &uses, &bases, pointers);
+    }
     tables
 }
 
@@ -80,18 +83,20 @@ fn table(
     (!targets.is_empty()).then_some(Table { piece, base, targets })
 }
 
-/// Relative entries that belong to no recognised table: either plain pointers that count from themselves, or
-/// tables used in a way that was not understood.
+/// A run of relative entries that belong to no recognised table: either plain pointers that count from themselves, or
+/// a table used in a way that was not understood. An entry of a table may seem to be such a pointer, all of them hardly.
 fn settle_unclaimed(
     code: &mut Code,
-    unclaimed: impl Iterator<Item = RelativeField>,
+    run: &[RelativeField],
     uses: &[(InputAddr, usize)],
     bases: &[InputAddr],
     pointers: &mut Vec<DataPointer>,
 ) {
-    for field in unclaimed {
-        let from_itself = field.address + i64::from(field.value) as u64;
-        if code.is_entry(from_itself) && field.named == from_itself {
+    let from_itself = |field: &RelativeField| field.address + i64::from(field.value) as u64;
+    let are_pointers = run.iter().all(|f| code.is_entry(from_itself(f)) && f.named == from_itself(f));
+    for field in run {
+        let from_itself = from_itself(field);
+        if are_pointers {
             if let Some(at) = code.image.file_offset(field.address) {
                 let form = PointerForm::Relative32(field.address);
                 pointers.push(DataPointer { field: at, form, target: from_itself });

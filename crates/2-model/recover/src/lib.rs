@@ -4,6 +4,7 @@
 //! it is. The steps are those of [`recover`], top to bottom.
 
 mod blocks;
+mod checked_calls;
 mod code;
 mod families;
 mod jump_tables;
@@ -61,6 +62,7 @@ fn scan_all<'i, 'a>(
             code.pieces[piece].refusal = Some(Refusal::Undecodable);
         }
     }
+    checked_calls::refuse(&mut code);
     code
 }
 

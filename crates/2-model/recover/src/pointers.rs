@@ -1,6 +1,6 @@
 //! Pointers to code in data: dynamic relocations, words that kept relocations point out, GOT slots.
 
-use crate::code::Code;
+use crate::code::{Code, takes_address};
 use crate::relocations::Evidence;
 use afterlink_core::{FileOffset, InputAddr, Refusal};
 use afterlink_image::elf;
@@ -29,9 +29,7 @@ pub(crate) fn find(
             code.refuse(piece, Refusal::CodeModel);
         }
     }
-    for &address in &evidence.wide_relative {
-        refuse_wide_relative(code, address);
-    }
+    refuse_wide_relative(code, &evidence.wide_relative);
     pointers.sort_by_key(|p| p.field);
     pointers.dedup_by_key(|p| p.field);
     pointers
@@ -90,11 +88,25 @@ fn from_got(code: &Code, out: &mut Vec<DataPointer>) {
     }
 }
 
-/// Differences of eight bytes (the large code model's tables) are not followed.
-fn refuse_wide_relative(code: &mut Code, address: InputAddr) {
-    let image = code.image;
-    let value = image.word_at(address).unwrap_or(0);
-    if let Some(piece) = code.piece_at(address + value) {
-        code.refuse(piece, Refusal::UnclaimedTable);
+/// Differences of eight bytes (of the large code model, or of tables for tracing tools) are not followed: what one may
+/// lead to, counted from itself or from an address nearby that code names, stays.
+fn refuse_wide_relative(code: &mut Code, fields: &[InputAddr]) {
+    /// The nearest is right unless code names a place inside of the table.
+    const BASES: usize = 3;
+    if fields.is_empty() {
+        return;
+    }
+    let mut bases = code.collect_events(|_, e| takes_address(e.kind).then_some(e.target));
+    bases.sort_unstable();
+    bases.dedup();
+    bases.retain(|&base| code.piece_at(base).is_none());
+    for &field in fields {
+        let value = code.image.word_at(field).unwrap_or(0);
+        let near = bases[..bases.partition_point(|&b| b <= field)].iter().rev().take(BASES);
+        for base in near.copied().chain([field]) {
+            if let Some(piece) = code.piece_at(base + value) {
+                code.refuse(piece, Refusal::UnclaimedTable);
+            }
+        }
     }
 }
