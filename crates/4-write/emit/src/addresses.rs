@@ -8,6 +8,10 @@ use afterlink_program::{BlockId, FuncId, Part, Placement, Program};
 /// Code sections start at a multiple of this many bytes: a cache line.
 pub(crate) const SECTION_ALIGNMENT: u64 = 64;
 
+/// Functions start at a multiple of this many bytes: in a pointer to a member function of C++, the lowest bit of a
+/// function's address says that it is none (Itanium C++ ABI, 2.3).
+const ENTRY_ALIGNMENT: u64 = 2;
+
 /// Where everything stands.
 pub(crate) struct Addresses<'p, 'a> {
     program: &'p Program<'a>,
@@ -52,7 +56,8 @@ impl<'p, 'a> Addresses<'p, 'a> {
             at = section;
             let here = placement.fragments.iter().zip(shapes).filter(|(f, _)| f.part == part);
             for (fragment, shape) in here {
-                at = (at + u64::from(fragment.padding)).align_up(u64::from(fragment.alignment));
+                let least = if starts_function(fragment) { ENTRY_ALIGNMENT } else { 1 };
+                at = (at + u64::from(fragment.padding)).align_up(u64::from(fragment.alignment).max(least));
                 addresses.fragments.push(at);
                 let first = addresses.first_block[fragment.function.0 as usize] as usize;
                 for (block, offset) in fragment.blocks.iter().zip(&shape.offsets) {

@@ -132,7 +132,21 @@ fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     findings.extend(dynamic_tables::check(check, &repeats));
     findings.extend(symbols::check(check));
     findings.extend(check_entry(check));
+    findings.extend(check_alignment(check));
     findings
+}
+
+/// Function entries stay even: pointers to member functions of C++ keep something else in that bit.
+fn check_alignment(check: &Check) -> impl Iterator<Item = Finding> {
+    let entries = check.places.functions.iter().map(|f| f.entry).filter(|entry| entry % 2 == 0);
+    entries.filter_map(|entry| match check.place(entry) {
+        Place::Moved(place) if place % 2 == 1 => {
+            let what =
+                "the function starts at an odd address, which a pointer to a member function cannot hold";
+            Some(Finding::new(FindingKind::Alignment, what).input(entry).output(place))
+        }
+        _ => None,
+    })
 }
 
 /// The program starts where it did.

@@ -9,6 +9,8 @@ use std::fmt;
 pub enum FindingKind {
     /// The address map is damaged, contradicts itself, or leaves out a part of a function.
     Map,
+    /// A function that started at an even address starts at an odd one.
+    Alignment,
     /// A moved instruction is not the one that stood in the input.
     Instruction,
     /// A branch or call of moved code leads to another place.
