@@ -9,7 +9,7 @@ packages=(
     clang-22 lld-22 llvm-22
     bolt-22                   # profiles go both ways between it and afterlink
     libssl-dev libgmp-dev libluajit-5.1-dev # hand-written assembly of real libraries
-    libpython3.11-dev
+    libpython3.11-dev librocksdb-dev libstdc++-12-dev # and an interpreter and a database
     elfutils patchelf         # outputs survive them
     gdb                       # unwinds out of split functions
 )
