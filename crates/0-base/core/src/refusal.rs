@@ -23,6 +23,8 @@ pub enum Refusal {
     CallToMiddle,
     /// It calls code that hands back its return address, to find data at a fixed distance from the call.
     ReadsReturnAddress,
+    /// Data names the places that its calls return to, as the tables do by which OCaml's garbage collector reads the stack.
+    ReturnAddressTable,
     /// Its code, or code that refers to it, holds address differences of the large code model.
     CodeModel,
     /// Code that is not understood, or data, refers to a place between two instructions or to one
@@ -58,6 +60,7 @@ impl Refusal {
                 "compile it with -fno-jump-tables, or report the pattern"
             }
             Self::ReadsReturnAddress | Self::CallToMiddle => "use a RIP-relative lea instead of call/pop",
+            Self::ReturnAddressTable => "nothing: its runtime finds data by where its calls stand",
             Self::CodeModel => "compile it without -mcmodel=large",
             Self::EnteredInside => "give the place a symbol of its own",
             Self::CheckedCalls => "compile it without -fsanitize=cfi and -fsanitize=kcfi",
@@ -81,6 +84,7 @@ impl fmt::Display for Refusal {
             Self::UnclaimedTable => "is reached from a table whose base is unknown",
             Self::CallToMiddle => "is called in its middle",
             Self::ReadsReturnAddress => "finds data by its return address",
+            Self::ReturnAddressTable => "has calls whose return addresses are kept in a table",
             Self::CodeModel => "uses address differences of the large code model",
             Self::EnteredInside => "is entered where no new address can be given",
             Self::CheckedCalls => "has its place known to checks of indirect calls",

@@ -7,9 +7,10 @@ use crate::jump_tables::Table;
 use crate::scan::{Event, EventKind};
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::elf;
-use afterlink_isa::x86_64::full;
+use afterlink_isa::Flow;
 use afterlink_isa::x86_64::iced_x86::{InstructionInfoFactory, Mnemonic, OpAccess, Register};
-use afterlink_program::DataPointer;
+use afterlink_isa::x86_64::{decode, full};
+use afterlink_program::{DataPointer, PointerForm};
 
 /// Addresses at which blocks must start, besides the targets of a function's own jumps.
 pub(crate) struct Labels {
@@ -22,6 +23,7 @@ pub(crate) struct Labels {
 pub(crate) fn find(code: &mut Code, pointers: &[DataPointer], tables: &[Table]) -> Labels {
     refuse_readers(code);
     refuse_callers_of_thunks(code);
+    refuse_return_address_tables(code, pointers);
     let mut starts: Vec<InputAddr> = Vec::new();
     let mut taken: Vec<InputAddr> = Vec::new();
     starts.extend(code.pieces.iter().flat_map(|p| p.inner_entries.iter().copied()));
@@ -43,7 +45,7 @@ pub(crate) fn find(code: &mut Code, pointers: &[DataPointer], tables: &[Table]) 
     for pointer in pointers {
         if !code.is_entry(pointer.target) && code.piece_at(pointer.target).is_some() {
             starts.push(pointer.target);
-            let relative = matches!(pointer.form, afterlink_program::PointerForm::Relative32(_));
+            let relative = matches!(pointer.form, PointerForm::Relative32(_));
             if !relative {
                 taken.push(pointer.target);
             }
@@ -143,6 +145,31 @@ fn refuse_callers_of_thunks(code: &mut Code) {
     for piece in callers {
         code.refuse(piece, Refusal::ReadsReturnAddress);
     }
+}
+
+/// Refuses pieces into which data points, and only to behind calls. Labels of computed gotos seldom stand there, those of
+/// one function never all; what a runtime looks up by its return addresses does.
+fn refuse_return_address_tables(code: &mut Code, pointers: &[DataPointer]) {
+    let is_absolute = |p: &&DataPointer| !matches!(p.form, PointerForm::Relative32(_));
+    let inner =
+        pointers.iter().filter(is_absolute).map(|p| p.target).filter(|&target| !code.is_entry(target));
+    let mut targets: Vec<InputAddr> = inner.collect();
+    targets.sort_unstable();
+    let of_piece = |target: &InputAddr| code.piece_at(*target);
+    let runs = targets.chunk_by(|a, b| of_piece(a) == of_piece(b));
+    let all_return = |run: &&[InputAddr]| run.iter().all(|&target| follows_call(code, target));
+    let refused: Vec<usize> = runs.filter(all_return).filter_map(|run| code.piece_at(run[0])).collect();
+    for piece in refused {
+        code.refuse(piece, Refusal::ReturnAddressTable);
+    }
+}
+
+fn follows_call(code: &Code, address: InputAddr) -> bool {
+    let Some(piece) = code.piece_at(address) else { return false };
+    let offset = address.since(code.pieces[piece].range.start) as u32;
+    let before = code.scans[piece].previous(offset).filter(|_| code.is_boundary(piece, address));
+    let call = before.and_then(|before| decode(&code.bytes(piece)[before as usize..]));
+    call.is_some_and(|inst| matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall))
 }
 
 /// Whether the address that `event` loads is only stored, compared or jumped to, not computed with, before
