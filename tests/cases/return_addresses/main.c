@@ -10,6 +10,8 @@ extern const struct row table[2];
 unsigned looked_up(unsigned x);
 
 NOINLINE unsigned collect(void) {
+    /* Not the first instruction: a function that starts by reading its return address is known by that. */
+    __asm__ volatile("nop" ::: "memory");
     uintptr_t caller = (uintptr_t)__builtin_return_address(0);
     for (unsigned i = 0; i < 2; i++)
         if (table[i].address == caller)
