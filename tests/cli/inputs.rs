@@ -49,6 +49,28 @@ fn no_elf_file() {
     }
 }
 
+/// Self-extracting programs find what was appended by the end of their file.
+#[test]
+fn something_appended() {
+    let mut bytes = program();
+    bytes.extend_from_slice(&[0; 100]);
+    let sandbox = Sandbox::default();
+    let padded = sandbox.put("padded", &bytes);
+    assert_eq!(sandbox.afterlink(&["info", padded.to_str().unwrap()]).exit, 0, "zeros are no data");
+    bytes.extend_from_slice(b"PK");
+    refuse_bytes(&bytes, &["appended", "file offset"]);
+}
+
+/// Haskell's functions have data in front of them. A name as long as that of GHC's runtime takes its place.
+#[test]
+fn made_by_ghc() {
+    let (old, new) = (b"\0__FRAME_END__\0", b"\0stg_ap_v_info\0");
+    let mut bytes = program();
+    let at = bytes.windows(old.len()).position(|w| w == old).unwrap();
+    bytes[at..at + new.len()].copy_from_slice(new);
+    refuse_bytes(&bytes, &["GHC", "stg_ap_v_info"]);
+}
+
 #[test]
 fn another_class_byte_order_or_machine() {
     refuse_bytes(&with_byte(4, 1), &["32-bit"]);

@@ -3,7 +3,7 @@
 
 use crate::header::damaged;
 use crate::{Image, Section, elf};
-use afterlink_core::Result;
+use afterlink_core::{Error, Result};
 
 /// # Errors
 /// If a loaded section's bytes are not loaded from where it says they stand, or kept relocations name a section or a
@@ -17,6 +17,38 @@ pub(crate) fn check(image: &Image<'_>) -> Result<()> {
         }
     }
     relocations(image)
+}
+
+/// # Errors
+/// If the program counts on what a new order would take from it.
+pub(crate) fn foreign_parts(image: &Image<'_>) -> Result<()> {
+    let end = end_of_parts(image);
+    if image.bytes[end..].iter().any(|&byte| byte != 0) {
+        return Err(Error::new(
+            "something was appended to the program, which may look for it at its file's end",
+        )
+        .at(format!("file offset {end:#x}"))
+        .next("give the program as the linker made it, and append to the output"));
+    }
+    // The Glasgow Haskell compiler's runtime; code reads the words in front of a function's address.
+    if let Some(symbol) = image.symbols.iter().find(|s| s.name == "stg_ap_v_info") {
+        return Err(Error::new("the program was made by GHC, whose functions have data in front of them")
+            .at(symbol.name)
+            .next("leave it as it is"));
+    }
+    Ok(())
+}
+
+/// One past the last byte that a header tells of.
+fn end_of_parts(image: &Image<'_>) -> usize {
+    /// Bytes of a section header (ELF-64).
+    const HEADER: u64 = 64;
+    let headers = image.section_headers.get().saturating_add(HEADER * image.sections.len() as u64);
+    let sections = image.sections.as_slice().iter().filter(|s| has_bytes(s));
+    let ends = sections.map(|s| s.offset.get().saturating_add(s.size));
+    let segments = image.segments.iter().map(|s| s.offset.get().saturating_add(s.file_size));
+    let end = ends.chain(segments).fold(headers, u64::max);
+    usize::try_from(end).unwrap_or(usize::MAX).min(image.bytes.len())
 }
 
 fn has_bytes(section: &Section<'_>) -> bool {

@@ -103,7 +103,7 @@ impl<'a> Image<'a> {
     ///
     /// # Errors
     /// One, with the next step, if it is a shared object, was already processed, is stripped, was linked
-    /// without keeping relocations, or contradicts itself.
+    /// without keeping relocations, counts on its own file or on what stands in front of its functions, or contradicts itself.
     pub fn require_rewritable(&self) -> Result<()> {
         if self.section_named(NOTE_SECTION).is_some() {
             return Err(Error::new("this program was already written by afterlink")
@@ -133,6 +133,7 @@ impl<'a> Image<'a> {
                 .at(".rela.text")
                 .next("link with -Wl,--emit-relocs (short: -Wl,-q)"));
         }
+        consistency::foreign_parts(self)?;
         consistency::check(self)
     }
 

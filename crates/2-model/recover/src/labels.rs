@@ -125,9 +125,13 @@ fn refuse_readers(code: &mut Code) {
 }
 
 /// Hand-written code learns where it is by calling a function that hands back its return address
-/// (`mov (%rsp),%rcx; ret`), and then reads data at a distance that the assembler knew.
+/// (`mov (%rsp),%rcx; ret`), and then reads data at a distance that the assembler knew. libgcc's `__morestack`, for code
+/// with split stacks, returns to one byte behind its return address.
 fn refuse_callers_of_thunks(code: &mut Code) {
     let is_thunk = |piece: usize| {
+        if code.pieces[piece].names.iter().any(|name| name.starts_with("__morestack")) {
+            return true;
+        }
         let first = full(code.bytes(piece), 0);
         first.is_some_and(|i| {
             i.mnemonic() == Mnemonic::Mov
