@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Holds programs of other compilers against themselves in random orders, instrumented, and laid out by their profile.
+#
+#   run.sh [NAME …]           cpp rust go fortran d pascal ocaml haskell; all of them by default
+#   AFTERLINK=/path/to/afterlink run.sh …
+#
+# Everything is written below studies/languages/work; README.md's table is made anew when all are run.
+set -euo pipefail
+shopt -s inherit_errexit
+study=$(cd "$(dirname "$0")" && pwd)
+work=$study/work
+mkdir -p "$work"
+cd "$work"
+AFTERLINK=${AFTERLINK:-$study/../../target/release/afterlink}
+[ -x "$AFTERLINK" ] || (cd "$study/../.." && cargo build --release)
+
+declare -A packages=([cpp]=g++ [go]=gccgo-12 [fortran]=gfortran [d]=gdc-12 [pascal]="fp-compiler fp-units-rtl"
+    [ocaml]=ocaml-nox [haskell]=ghc [rust]=gcc)
+declare -A titles=([cpp]="C++ | g++ 12" [go]="Go | gccgo 12" [fortran]="Fortran | gfortran 12" [d]="D | gdc 12"
+    [pascal]="Pascal | Free Pascal 3.2" [ocaml]="OCaml | ocamlopt 4.13" [haskell]="Haskell | GHC 9.0" [rust]="Rust | rustc 1.95")
+
+install() {
+    local missing=() package
+    for package in ${packages[$1]}; do
+        dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    echo "installing ${missing[*]}" >&2
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# build NAME: makes the program of that name.
+build() {
+    local keep=-Wl,--emit-relocs
+    case $1 in
+    cpp) g++ -O2 -std=c++17 $keep -static-libstdc++ "$study/program.cc" -o cpp -pthread ;;
+    rust) rustc -O -C link-arg=$keep -C strip=none "$study/program.rs" -o rust ;;
+    go) gccgo-12 -O2 $keep -static-libgo "$study/program.go" -o go ;;
+    fortran) gfortran -O2 $keep -static-libgfortran "$study/program.f90" -o fortran ;;
+    d) gdc-12 -O2 $keep -static-libphobos "$study/program.d" -o d ;;
+    pascal) fpc -O2 -k--emit-relocs -Xs- "-FU$work" "-o$work/pascal" "$study/program.pas" >pascal.build ;;
+    ocaml) cp "$study/program.ml" . && ocamlopt -ccopt $keep program.ml -o ocaml ;;
+    haskell) ghc -v0 -O -optl$keep -optl-fuse-ld=bfd -outputdir . "$study/program.hs" -o haskell ;;
+    *) echo "no such language: $1" >&2 && exit 2 ;;
+    esac
+}
+
+# same NAME PROGRAM: it prints what the original prints.
+same() {
+    ./"$2" >"$2.out" 2>/dev/null && cmp -s "$1.out" "$2.out" || { echo "$1: $2 differs" >&2; return 1; }
+}
+
+# check NAME: prints the last two columns of its row.
+check() {
+    local seed moved
+    if [ "$1" = haskell ]; then
+        ! "$AFTERLINK" optimize haskell --scope all -o haskell.new 2>haskell.error || return 1
+        grep -q GHC haskell.error && echo 'none | refused, with the reason'
+        return
+    fi
+    ./"$1" >"$1.out" 2>/dev/null
+    for seed in 1 2 3; do
+        "$AFTERLINK" optimize "$1" --scope all --order-functions random --order-blocks random --split random \
+            --seed $seed --trap-old-code -o "$1.random" >/dev/null
+        same "$1" "$1.random"
+    done
+    rm -f "$1.counted.counters"
+    "$AFTERLINK" instrument "$1" -o "$1.counted" >/dev/null
+    same "$1" "$1.counted"
+    "$AFTERLINK" profile convert "$1.counted.counters" -o "$1.fdata" >/dev/null
+    "$AFTERLINK" optimize "$1" --profile "$1.fdata" --trap-old-code -o "$1.fast" >/dev/null
+    same "$1" "$1.fast"
+    moved=$("$AFTERLINK" info "$1" | sed -n 's/^functions *\([0-9]* of [0-9]*\).*/\1/p')
+    echo "$moved | the same, five times"
+}
+
+names=("$@")
+[ $# -gt 0 ] || names=(cpp rust go fortran d pascal ocaml haskell)
+rows=()
+for name in "${names[@]}"; do
+    install "$name"
+    build "$name"
+    result=$(check "$name")
+    rows+=("| ${titles[$name]} | $result |")
+    echo "${rows[-1]}"
+done
+[ $# -eq 0 ] || exit 0
+{
+    sed '/<!-- results -->/q' "$study/README.md"
+    printf '%s\n' "${rows[@]}"
+    sed -n '/<!-- end -->/,$p' "$study/README.md"
+} >README.new
+mv README.new "$study/README.md"
