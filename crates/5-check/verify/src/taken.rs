@@ -2,13 +2,24 @@
 
 use crate::check::Check;
 use crate::expected::Layout;
-use crate::jump_tables;
+use crate::jump_tables::{self, Named};
+use crate::jumps::Jumps;
 
 /// All such addresses of the input, ascending.
-pub(crate) fn addresses(check: &Check, layout: &Layout) -> Vec<u64> {
+pub(crate) fn addresses(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps) -> Vec<u64> {
+    let mut taken = jump_tables::targets(check, layout, named, jumps);
+    taken.retain(|&address| check.code.holds(address));
+    taken.extend(pointers(check, layout));
+    taken.sort_unstable();
+    taken.dedup();
+    taken
+}
+
+/// Those that are stored or named whole, ascending.
+pub(crate) fn pointers(check: &Check, layout: &Layout) -> Vec<u64> {
     let code = &check.code;
-    let mut taken: Vec<u64> = jump_tables::targets(check, layout);
-    taken.extend(check.input.dynamic.relocations.iter().map(|r| r.addend as u64));
+    let addends = check.input.dynamic.relocations.iter().map(|r| r.addend as u64);
+    let mut taken: Vec<u64> = addends.collect();
     let word = |address: u64, size: u8| -> Option<u64> {
         let at = usize::try_from(layout.offset(address)?).ok()?;
         let mut word = [0; 8];
