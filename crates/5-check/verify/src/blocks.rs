@@ -101,7 +101,7 @@ impl Walk<'_, '_, '_> {
                     self.finding(FindingKind::Map, "code stands behind the branch of the map's block")
                 );
             }
-        } else if !self.ends_with_call(block, &insts[..shape.body]) {
+        } else {
             self.goes_on(block.input_end())?;
         }
         self.padding(true)
@@ -219,13 +219,6 @@ impl Walk<'_, '_, '_> {
         }
         let what = format!("behind the block control does not go on to what was at {input:#x}");
         Err(self.finding(FindingKind::FallThrough, what))
-    }
-
-    /// Whether nothing follows because the block ends its function with a call that cannot return.
-    fn ends_with_call(&self, block: &Block, body: &[Inst]) -> bool {
-        let calls = body.last().is_some_and(|i| matches!(i.kind, Kind::Call | Kind::IndirectCall));
-        let functions = &self.check.functions;
-        calls && functions.at(block.input).is_none_or(|f| block.input_end() >= functions.rows[f].end)
     }
 
     /// The instruction that ends the input's block.
