@@ -9,7 +9,7 @@ use crate::build_id;
 use crate::index_map::IndexMap;
 use crate::layout::{FileLayout, counters_stand_apart};
 use crate::symbols::SymbolBytes;
-use crate::{COUNTERS_SECTION, LE, OutputPlan, PAGE, SectionRef};
+use crate::{COUNTERS_SECTION, LE, OutputPlan, PAGE};
 use afterlink_core::{Error, OutputAddr, Result};
 use afterlink_image::{Image, Section, SectionId, elf};
 use object::{LittleEndian, U32, U64};
