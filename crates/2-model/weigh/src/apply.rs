@@ -17,7 +17,8 @@ pub struct Fit {
     /// Names of functions in the profile, and how many the program has.
     pub names: usize,
     pub known_names: usize,
-    /// Counts of records inside known functions, and how many of them fit a block or edge there.
+    /// Counts of all records, of those about known functions, and of those that fit a block or edge there.
+    pub all_count: u64,
     pub count: u64,
     pub fitting_count: u64,
     /// Functions of the program that ran.
@@ -25,9 +26,15 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Whether less than half of the profile is about this program, so that it is another's, or of quite another build.
+    /// Whether less than half of the profile, by names or by counts, is about functions that the program has. Of another build,
+    /// even of another version, most names are the same; of another program, a C library may share some.
+    pub fn is_foreign(&self) -> bool {
+        self.known_names * 2 < self.names || self.count < self.all_count / 2
+    }
+
+    /// Whether less than half of it is of use, because it is another program's, or of a build whose code is different.
     pub fn is_poor(&self) -> bool {
-        self.known_names * 2 < self.names || self.fitting_count < self.count / 2
+        self.is_foreign() || self.fitting_count < self.count / 2
     }
 }
 
@@ -87,6 +94,7 @@ fn apply(
     flows: &mut Flows,
     fit: &mut Fit,
 ) {
+    fit.all_count = fit.all_count.saturating_add(record.count);
     let known = |l: Location| l.symbol().is_some_and(|n| addresses[n.index()].is_some());
     if !known(record.from) && !known(record.to) {
         return;
@@ -199,7 +207,25 @@ fn function_weights(
             None => summed_calls.push(*call),
         }
     }
-    let mut weights = FunctionWeights { entries, blocks: Vec::new(), edges: summed, calls: summed_calls };
+    let mut weights = FunctionWeights {
+        entries,
+        blocks: Vec::new(),
+        edges: summed,
+        calls: summed_calls,
+        inside_unknown: counted.is_empty() && has_choice(function),
+    };
     repair::complete(function, &mut weights);
     weights
 }
+
+/// Whether some block may go on in more than one way, so that the entries alone don't tell what runs.
+fn has_choice(function: &Function) -> bool {
+    function.blocks.ids().any(|block| {
+        let mut ways = 0;
+        function.for_each_successor(block, |_| ways += 1);
+        ways > 1
+    })
+}
+
+#[cfg(test)]
+mod tests;
