@@ -25,6 +25,8 @@ pub enum Refusal {
     ReadsReturnAddress,
     /// Data names the places that its calls return to, as the tables do by which OCaml's garbage collector reads the stack.
     ReturnAddressTable,
+    /// A runtime finds it by a table that no relocation tells, as Go's and V8's do.
+    RuntimeTable,
     /// Its code, or code that refers to it, holds address differences of the large code model.
     CodeModel,
     /// Code that is not understood, or data, refers to a place between two instructions or to one
@@ -61,6 +63,7 @@ impl Refusal {
             }
             Self::ReadsReturnAddress | Self::CallToMiddle => "use a RIP-relative lea instead of call/pop",
             Self::ReturnAddressTable => "nothing: its runtime finds data by where its calls stand",
+            Self::RuntimeTable => "nothing: its runtime would not find it elsewhere",
             Self::CodeModel => "compile it without -mcmodel=large",
             Self::EnteredInside => "give the place a symbol of its own",
             Self::CheckedCalls => "compile it without -fsanitize=cfi and -fsanitize=kcfi",
@@ -85,6 +88,7 @@ impl fmt::Display for Refusal {
             Self::CallToMiddle => "is called in its middle",
             Self::ReadsReturnAddress => "finds data by its return address",
             Self::ReturnAddressTable => "has calls whose return addresses are kept in a table",
+            Self::RuntimeTable => "stands in a table of its language's runtime (Go, V8)",
             Self::CodeModel => "uses address differences of the large code model",
             Self::EnteredInside => "is entered where no new address can be given",
             Self::CheckedCalls => "has its place known to checks of indirect calls",

@@ -12,6 +12,7 @@ mod labels;
 mod pieces;
 mod pointers;
 mod relocations;
+mod runtime_tables;
 mod scan;
 mod unknown_code;
 mod unwind;
@@ -63,6 +64,7 @@ fn scan_all<'i, 'a>(
         }
     }
     checked_calls::refuse(&mut code);
+    runtime_tables::refuse(&mut code);
     code
 }
 

@@ -25,6 +25,7 @@ mod old_code;
 mod places;
 mod pointers;
 mod references;
+mod runtime_tables;
 mod sections;
 mod segments;
 mod start_up;
@@ -133,6 +134,7 @@ fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     findings.extend(symbols::check(check));
     findings.extend(check_entry(check));
     findings.extend(check_alignment(check));
+    findings.extend(runtime_tables::check(check));
     findings
 }
 

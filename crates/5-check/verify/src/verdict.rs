@@ -53,6 +53,8 @@ pub enum FindingKind {
     Section,
     /// The file header is wrong.
     Header,
+    /// Code moved that a runtime finds by a table which no relocation tells.
+    RuntimeTable,
     /// Counter code does more than count.
     Counter,
 }
