@@ -14,10 +14,10 @@ use std::fmt;
 /// How well a profile fits the program; counts are executions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Fit {
-    /// Names of functions in the profile, and how many the program has.
+    /// Names of functions in the profile, but for those of other files, and how many the program has.
     pub names: usize,
     pub known_names: usize,
-    /// Counts of all records, of those about known functions, and of those that fit a block or edge there.
+    /// Counts of all records that have such a name, of those about known functions, and of those that fit a block or edge there.
     pub all_count: u64,
     pub count: u64,
     pub fitting_count: u64,
@@ -53,10 +53,17 @@ impl fmt::Display for Fit {
 /// Works out the weights of `program` from `profile`.
 pub fn weigh(image: &Image, program: &Program, profile: &Profile) -> (Weights, Fit) {
     let addresses = names::addresses(image, profile);
-    let mut fit = Fit { names: addresses.len(), ..Fit::default() };
+    // Linkage stubs and `[unknown]` stand for other files, whichever program it is.
+    let is_own = |name: &[u8]| !name.ends_with(b"@PLT") && !name.starts_with(b"[");
+    let own: Vec<bool> = profile.names().iter().map(|(_, name)| is_own(name)).collect();
+    let names_own = |l: Location| l.symbol().is_some_and(|name| own[name.index()]);
+    let mut fit = Fit { names: own.iter().filter(|&&own| own).count(), ..Fit::default() };
     fit.known_names = addresses.iter().filter(|a| a.is_some()).count();
     let mut flows = Flows::default();
     for record in profile.branches() {
+        if names_own(record.from) || names_own(record.to) {
+            fit.all_count = fit.all_count.saturating_add(record.count);
+        }
         apply(program, &addresses, record, &mut flows, &mut fit);
     }
     let weights = flows.into_weights(program);
@@ -94,7 +101,6 @@ fn apply(
     flows: &mut Flows,
     fit: &mut Fit,
 ) {
-    fit.all_count = fit.all_count.saturating_add(record.count);
     let known = |l: Location| l.symbol().is_some_and(|n| addresses[n.index()].is_some());
     if !known(record.from) && !known(record.to) {
         return;
