@@ -9,6 +9,7 @@ mod code;
 mod families;
 mod jump_tables;
 mod labels;
+mod patched_code;
 mod pieces;
 mod pointers;
 mod relocations;
@@ -65,6 +66,7 @@ fn scan_all<'i, 'a>(
     }
     checked_calls::refuse(&mut code);
     runtime_tables::refuse(&mut code);
+    patched_code::refuse(&mut code);
     code
 }
 

@@ -22,6 +22,7 @@ mod kept_code;
 mod liveness;
 mod loaded;
 mod old_code;
+mod patched_code;
 mod places;
 mod pointers;
 mod references;
@@ -135,6 +136,7 @@ fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     findings.extend(check_entry(check));
     findings.extend(check_alignment(check));
     findings.extend(runtime_tables::check(check));
+    findings.extend(patched_code::check(check));
     findings
 }
 
