@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Holds programs of other compilers against themselves in random orders, instrumented, and laid out by their profile.
 #
-#   run.sh [NAME …]           cpp rust go cgo archive fortran ada d pascal nim crystal scheme ocaml haskell; all of them by default
+#   run.sh [NAME …]           cpp rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell; all of them by default
 #   AFTERLINK=/path/to/afterlink run.sh …
 #
 # Everything is written below studies/languages/work; README.md's table is made anew when all are run.
@@ -16,11 +16,12 @@ AFTERLINK=${AFTERLINK:-$study/../../target/release/afterlink}
 
 declare -A packages=([cpp]=g++ [go]=gccgo-12 [fortran]=gfortran [d]=gdc-12 [pascal]="fp-compiler fp-units-rtl"
     [ocaml]=ocaml-nox [haskell]=ghc [rust]=gcc [cgo]="golang-1.19-go gcc" [archive]="golang-1.19-go gcc" [ada]=gnat-12
-    [nim]=nim [crystal]=crystal [scheme]=chicken-bin)
+    [nim]=nim [crystal]=crystal [scheme]=chicken-bin [prolog]=gprolog [ml]="polyml libpolyml-dev g++")
 declare -A titles=([cpp]="C++ | g++ 12" [go]="Go | gccgo 12" [fortran]="Fortran | gfortran 12" [d]="D | gdc 12"
     [pascal]="Pascal | Free Pascal 3.2" [ocaml]="OCaml | ocamlopt 4.13" [haskell]="Haskell | GHC 9.0" [rust]="Rust | rustc 1.95"
     [cgo]="Go with C in it | go 1.19, linked by gcc" [archive]="C with a Go archive | gcc 12, go 1.19" [ada]="Ada | gnat 12"
-    [nim]="Nim | nim 1.6" [crystal]="Crystal | crystal 1.6" [scheme]="Scheme | Chicken 5.3")
+    [nim]="Nim | nim 1.6" [crystal]="Crystal | crystal 1.6" [scheme]="Scheme | Chicken 5.3"
+    [prolog]="Prolog | GNU Prolog 1.4" [ml]="Standard ML | Poly/ML 5.7")
 
 install() {
     local missing=() package
@@ -52,6 +53,8 @@ build() {
     nim) nim c -d:release --hints:off --passL:$keep --nimcache:nim.cache -o:nim "$study/program.nim" >nim.build ;;
     crystal) crystal build --release --link-flags=$keep -o crystal "$study/program.cr" ;;
     scheme) csc -O2 -static "$study/program.scm" -o scheme -L $keep 2>scheme.build ;;
+    prolog) gplc --no-top-level -L $keep -o prolog "$study/program.pl" 2>prolog.build ;;
+    ml) polyc -c "$study/program.sml" -o ml.o && g++ ml.o $keep -o ml -lpolymain -lpolyml 2>ml.build ;;
     ada) gnatmake -q -O2 "$study/program.adb" -o ada -bargs -static -largs $keep ;;
     fortran) gfortran -O2 $keep -static-libgfortran "$study/program.f90" -o fortran ;;
     d) gdc-12 -O2 $keep -static-libphobos "$study/program.d" -o d ;;
@@ -92,7 +95,7 @@ check() {
 }
 
 names=("$@")
-[ $# -gt 0 ] || names=(cpp rust go cgo archive fortran ada d pascal nim crystal scheme ocaml haskell)
+[ $# -gt 0 ] || names=(cpp rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell)
 rows=()
 for name in "${names[@]}"; do
     install "$name"
