@@ -26,6 +26,10 @@ pub enum Refusal {
     ReadsReturnAddress,
     /// Data names the places that its calls return to, as the tables do by which OCaml's garbage collector reads the stack.
     ReturnAddressTable,
+    /// A tracer writes into it while the program runs, at places that the compiler has listed.
+    PatchedCode,
+    /// A runtime finds it by a table that no relocation tells, as Go's and V8's do.
+    RuntimeTable,
     /// Its code, or code that refers to it, holds address differences of the large code model.
     CodeModel,
     /// The dynamic linker writes addresses into its instructions, where they were linked.
@@ -64,6 +68,10 @@ impl Refusal {
             }
             Self::ReadsReturnAddress | Self::CallToMiddle => "use a RIP-relative lea instead of call/pop",
             Self::ReturnAddressTable => "nothing: its runtime finds data by where its calls stand",
+            Self::PatchedCode => {
+                "compile it without patchable entries (-fpatchable-function-entry, -mrecord-mcount)"
+            }
+            Self::RuntimeTable => "nothing: its runtime would not find it elsewhere",
             Self::CodeModel => "compile it without -mcmodel=large",
             Self::TextRelocations => "compile it with -fPIE, and assembly without absolute addresses",
             Self::EnteredInside => "give the place a symbol of its own",
@@ -89,6 +97,8 @@ impl fmt::Display for Refusal {
             Self::CallToMiddle => "is called in its middle",
             Self::ReadsReturnAddress => "finds data by its return address",
             Self::ReturnAddressTable => "has calls whose return addresses are kept in a table",
+            Self::PatchedCode => "has places that a tracer may write into",
+            Self::RuntimeTable => "stands in a table of its language's runtime (Go, V8)",
             Self::CodeModel => "uses address differences of the large code model",
             Self::TextRelocations => "is written to when the program starts",
             Self::EnteredInside => "is entered where no new address can be given",

@@ -22,9 +22,11 @@ mod kept_code;
 mod liveness;
 mod loaded;
 mod old_code;
+mod patched_code;
 mod places;
 mod pointers;
 mod references;
+mod runtime_tables;
 mod sections;
 mod segments;
 mod start_up;
@@ -135,6 +137,8 @@ fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     findings.extend(check_entry(check));
     findings.extend(check_alignment(check));
     findings.extend(text_relocations::check(check));
+    findings.extend(runtime_tables::check(check));
+    findings.extend(patched_code::check(check));
     findings
 }
 

@@ -53,6 +53,10 @@ pub enum FindingKind {
     Section,
     /// The file header is wrong.
     Header,
+    /// A function moved into which a tracer may write.
+    PatchedCode,
+    /// Code moved that a runtime finds by a table which no relocation tells.
+    RuntimeTable,
     /// Counter code does more than count.
     Counter,
 }

@@ -24,9 +24,15 @@ impl<'a> Subject<'a> {
     ///
     /// # Errors
     /// If it cannot be rewritten, or a profile is another program's.
-    pub fn new(path: &'a Path, bytes: &'a [u8], profiles: Vec<Profile>, directory: &Path) -> Result<Self> {
+    pub fn new(
+        path: &'a Path,
+        bytes: &'a [u8],
+        profiles: Vec<Profile>,
+        any_profile: bool,
+        directory: &Path,
+    ) -> Result<Self> {
         let named = |e: Error| e.in_file(path.display());
-        let program = Movable::new(bytes, profiles).map_err(named)?;
+        let program = Movable::new(bytes, profiles, any_profile).map_err(named)?;
         let shipped = match &program {
             Movable::AsLinked(_) => path.to_owned(),
             Movable::ByProfile(laid_out) => {
@@ -49,19 +55,20 @@ pub enum Movable<'a> {
 }
 
 impl<'a> Movable<'a> {
-    /// In the linker's order, or laid out by profiles if there are any.
+    /// In the linker's order, or laid out by profiles if there are any, even by [any](OptimizeOptions::any_profile) that fit badly.
     ///
     /// # Errors
     /// If the program cannot be rewritten, or the profiles are another program's.
-    pub fn new(input: &'a [u8], profiles: Vec<Profile>) -> Result<Self> {
+    pub fn new(input: &'a [u8], profiles: Vec<Profile>, any_profile: bool) -> Result<Self> {
         if profiles.is_empty() {
             return Ok(Self::AsLinked(Box::new(Relayout::new(input)?)));
         }
-        let laid_out = LaidOut::new(input, profiles, &OptimizeOptions::default(), &Silent)?;
+        let options = OptimizeOptions { any_profile, ..OptimizeOptions::default() };
+        let laid_out = LaidOut::new(input, profiles, &options, &Silent)?;
         // A layout that hardly differs from the linker's would be judged in vain.
-        if let Some(fit) = laid_out.fit().filter(Fit::is_poor) {
-            return Err(Error::new(format!("most of the profile is not about this program: {fit}"))
-                .next("give a profile of this build"));
+        if let Some(fit) = laid_out.fit().filter(Fit::is_poor).filter(|_| !any_profile) {
+            return Err(Error::new(format!("most of the profile does not fit this build: {fit}"))
+                .next("give a profile of this build, or insist with --any-profile"));
         }
         Ok(Self::ByProfile(Box::new(laid_out)))
     }

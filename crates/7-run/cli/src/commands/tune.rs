@@ -151,7 +151,7 @@ impl Tune {
             shipped: shipped.to_owned(),
             program,
         };
-        let old = Movable::new(bytes, Vec::new())?;
+        let old = Movable::new(bytes, Vec::new(), false)?;
         Ok([subject(&self.binary, old), subject(&self.output, Movable::ByProfile(Box::new(laid_out)))])
     }
 
