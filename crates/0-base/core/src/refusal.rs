@@ -7,7 +7,8 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
-    /// The named section is laid out by the linker or the C runtime as a whole (`.init`, `.plt`, …).
+    /// The named section is laid out by the linker or the C runtime as a whole (`.init`, `.plt`, …), or the program may
+    /// write to it.
     SpecialSection,
     /// Bytes that are no instruction.
     Undecodable,
@@ -31,6 +32,8 @@ pub enum Refusal {
     RuntimeTable,
     /// Its code, or code that refers to it, holds address differences of the large code model.
     CodeModel,
+    /// The dynamic linker writes addresses into its instructions, where they were linked.
+    TextRelocations,
     /// Code that is not understood, or data, refers to a place between two instructions or to one
     /// that cannot be given a new address.
     EnteredInside,
@@ -70,6 +73,7 @@ impl Refusal {
             }
             Self::RuntimeTable => "nothing: its runtime would not find it elsewhere",
             Self::CodeModel => "compile it without -mcmodel=large",
+            Self::TextRelocations => "compile it with -fPIE, and assembly without absolute addresses",
             Self::EnteredInside => "give the place a symbol of its own",
             Self::CheckedCalls => "compile it without -fsanitize=cfi and -fsanitize=kcfi",
             Self::FallsThroughEnd => "end it with a jump",
@@ -96,6 +100,7 @@ impl fmt::Display for Refusal {
             Self::PatchedCode => "has places that a tracer may write into",
             Self::RuntimeTable => "stands in a table of its language's runtime (Go, V8)",
             Self::CodeModel => "uses address differences of the large code model",
+            Self::TextRelocations => "is written to when the program starts",
             Self::EnteredInside => "is entered where no new address can be given",
             Self::CheckedCalls => "has its place known to checks of indirect calls",
             Self::FallsThroughEnd => "runs off its end into the next code",

@@ -32,6 +32,7 @@ mod segments;
 mod start_up;
 mod symbols;
 mod taken;
+mod text_relocations;
 mod unwind;
 mod unwind_remainder;
 mod unwind_rows;
@@ -135,6 +136,7 @@ fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     findings.extend(symbols::check(check));
     findings.extend(check_entry(check));
     findings.extend(check_alignment(check));
+    findings.extend(text_relocations::check(check));
     findings.extend(runtime_tables::check(check));
     findings.extend(patched_code::check(check));
     findings
