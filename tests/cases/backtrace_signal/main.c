@@ -9,6 +9,10 @@
 #include <string.h>
 #include <ucontext.h>
 #include <unwind.h>
+#ifdef LIBUNWIND /* studies/tracers */
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
+#endif
 
 static sigjmp_buf back;
 static unsigned steps, traced;
@@ -28,6 +32,23 @@ static _Unwind_Reason_Code one_frame(struct _Unwind_Context *context, void *argu
     }
     names->interrupted |= before;
     return strcmp(name, "main") ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+static void walk(struct names *names) {
+#ifdef LIBUNWIND
+    void *places[64];
+    int count = unw_backtrace(places, 64);
+    for (int i = 0; i < count; i++) {
+        Dl_info info;
+        const char *name = dladdr(places[i], &info) && info.dli_sname ? info.dli_sname : "?";
+        if (strlen(names->text) + strlen(name) + 2 < sizeof names->text) {
+            strcat(names->text, " ");
+            strcat(names->text, name);
+        }
+    }
+#else
+    _Unwind_Backtrace(one_frame, names);
+#endif
 }
 
 NOINLINE int faults(int *where, int x) {
@@ -57,7 +78,7 @@ static void on_step(int signal, siginfo_t *info, void *argument) {
         return;
     if (strcmp(at.dli_sname, "stepped") && strcmp(at.dli_sname, "inner") && strcmp(at.dli_sname, "flagged"))
         return;
-    _Unwind_Backtrace(one_frame, &names);
+    walk(&names);
     const char *tail = strstr(names.text, " inner stepped main");
     if (!tail)
         tail = strstr(names.text, " flagged stepped main");
