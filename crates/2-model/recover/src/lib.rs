@@ -13,6 +13,7 @@ mod pieces;
 mod pointers;
 mod relocations;
 mod scan;
+mod thunks;
 mod unknown_code;
 mod unwind;
 
