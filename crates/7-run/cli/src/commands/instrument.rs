@@ -65,6 +65,7 @@ impl Instrument {
             .map_err(|e| e.in_file(self.binary.display()))?;
         target.write_program(&instrumented.bytes)?;
         progress.done();
+        target.note_lost_rights();
         commands::complain_of_faults(&instrumented.report.unproven_functions);
         commands::print(&instrumented.report, self.json)?;
         Ok(ExitCode::SUCCESS)

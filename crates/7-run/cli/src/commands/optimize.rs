@@ -53,6 +53,7 @@ impl Optimize {
         }
         target.write_program(&optimized.bytes)?;
         progress.done();
+        target.note_lost_rights();
         commands::complain_of_faults(&optimized.report.unproven_functions);
         commands::print(&optimized.report, self.json)?;
         Ok(ExitCode::SUCCESS)

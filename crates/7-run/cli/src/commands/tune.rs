@@ -128,6 +128,7 @@ impl Tune {
         }
         target.write_program(&optimized.bytes)?;
         progress.done();
+        target.note_lost_rights();
         let tuned = Tuned { report: optimized.report, timing, next: self.next_steps() };
         commands::print(&tuned, self.json)?;
         Ok(ExitCode::SUCCESS)
