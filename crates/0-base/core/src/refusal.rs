@@ -54,6 +54,8 @@ pub enum Refusal {
     OrphanFragment,
     /// The user asked for it.
     Excluded,
+    /// It was written, and the checker did not accept it.
+    Unproven,
 }
 
 impl Refusal {
@@ -82,6 +84,7 @@ impl Refusal {
             Self::Exceptions => "compile it with -fno-exceptions",
             Self::OrphanFragment => "compile it with -fno-reorder-blocks-and-partition",
             Self::Excluded => "drop --skip-functions",
+            Self::Unproven => "report it as a fault of afterlink",
         }
     }
 }
@@ -110,6 +113,7 @@ impl fmt::Display for Refusal {
             Self::Exceptions => "has exception landing pads",
             Self::OrphanFragment => "is a fragment without a certain parent",
             Self::Excluded => "was excluded by the user",
+            Self::Unproven => "could not be proven when it was moved",
         })
     }
 }

@@ -15,6 +15,7 @@ mod pointers;
 mod relocations;
 mod runtime_tables;
 mod scan;
+mod thunks;
 mod unknown_code;
 mod unwind;
 

@@ -117,12 +117,14 @@ fn from_symbols<'a>(image: &Image<'a>, symbols: &[Symbol<'a>], unwind: &[Range])
     pieces
 }
 
-/// Prefers a global name, then the first in the table.
+/// Prefers a global name, then one with a size: an empty fragment may stand where another function's code begins. Then
+/// the first in the table.
 fn best_name<'a>(names: &[&'a str], symbols: &[Symbol<'a>], start: InputAddr) -> &'a str {
     let first = symbols.partition_point(|s| s.address < start);
     let here = || symbols[first..].iter().take_while(|s| s.address == start);
     let global = here().filter(|s| s.is_function()).find(|s| !s.is_local());
-    global.or_else(|| here().filter(|s| s.is_function()).min_by_key(|s| s.index)).map_or(names[0], |s| s.name)
+    let local = || here().filter(|s| s.is_function()).min_by_key(|s| (s.size == 0, s.index));
+    global.or_else(local).map_or(names[0], |s| s.name)
 }
 
 /// The size of the code at `symbol`: its own, else the unwind entry's, else up to what follows.

@@ -59,8 +59,14 @@ fn join(check: &Check, input: &[Row], output: &[Row]) -> Vec<Finding> {
             _ => Ordering::Greater,
         };
         let fault = match order {
-            Ordering::Equal => value_fault(check, &input[i].symbol, &output[o].symbol)
-                .map(|fault| format!("symbol {} {fault}", input[i].symbol.name)),
+            Ordering::Equal => {
+                let (old, new) = (&input[i].symbol, &output[o].symbol);
+                // A fragment's own name may have gone, and the same name have been added for what became of it.
+                let is_replaced = || may_go(check, old) && cold.holds(check, new);
+                value_fault(check, old, new)
+                    .filter(|_| !is_replaced())
+                    .map(|fault| format!("symbol {} {fault}", old.name))
+            }
             Ordering::Less => {
                 let row = &input[i];
                 (!may_go(check, &row.symbol))

@@ -18,6 +18,7 @@ pub use report::{RefusalCount, RefusedFunction, Report};
 pub use survey::{Survey, survey};
 
 pub use afterlink_passes::{BlockOrder, FunctionOrder, LayoutOptions, Scope, Split};
+pub use afterlink_verify::UnprovenFunction;
 pub use afterlink_weigh::Fit;
 
 /// Told of each step of a job as it starts.

@@ -28,7 +28,8 @@ use std::process::ExitCode;
 /// the same moment lose some counts. Layouts don't mind; for exact counts run the workload in one thread, or on one
 /// processor (taskset -c 0), where next to nothing is lost.
 ///
-/// The output appears under its name only when it is complete and proven.
+/// The output appears under its name only when it is complete and proven. A function with which it could not be proven
+/// stays as it was, and is named on stderr: that is a fault of afterlink.
 #[derive(clap::Args)]
 pub struct Instrument {
     /// The program, as the linker made it (linked with -Wl,--emit-relocs, not stripped).
@@ -73,6 +74,8 @@ impl Instrument {
             .map_err(|e| e.in_file(self.binary.display()))?;
         target.write_program(&instrumented.bytes)?;
         progress.done();
+        target.note_lost_rights();
+        commands::complain_of_faults(&instrumented.report.unproven_functions);
         commands::print(&instrumented.report, self.json)?;
         Ok(ExitCode::SUCCESS)
     }

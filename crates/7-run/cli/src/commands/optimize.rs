@@ -10,7 +10,8 @@ use std::process::ExitCode;
 
 /// Lays out a program anew by a profile.
 ///
-/// The output appears under its name only when it is complete and proven.
+/// The output appears under its name only when it is complete and proven. A function with which it could not be proven
+/// stays as it was, and is named on stderr: that is a fault of afterlink.
 #[derive(clap::Args)]
 pub struct Optimize {
     /// The program, as the linker made it (linked with -Wl,--emit-relocs, not stripped).
@@ -57,6 +58,8 @@ impl Optimize {
         }
         target.write_program(&optimized.bytes)?;
         progress.done();
+        target.note_lost_rights();
+        commands::complain_of_faults(&optimized.report.unproven_functions);
         commands::print(&optimized.report, self.json)?;
         Ok(ExitCode::SUCCESS)
     }

@@ -101,6 +101,7 @@ impl Tune {
         };
         let instrumented = afterlink_pipeline::instrument(&input, &instrument, &afterlink_pipeline::Silent)
             .map_err(in_file)?;
+        commands::complain_of_faults(&instrumented.report.unproven_functions);
         scratch.write_program(&instrumented.bytes, &self.binary)?;
         progress.step("running the workload, counting");
         run_workload(&workload, &scratch.new).map_err(|e| e.next(ORIGINAL_FIRST))?;
@@ -111,9 +112,9 @@ impl Tune {
             fdata::write(&profile, &mut profile_text)?;
         }
 
-        let laid_out = LaidOut::new(&input, vec![profile], &options, &progress).map_err(in_file)?;
-        let optimized = laid_out.write(&progress).and_then(|o| o.prove(&input, options.check, &progress));
-        let optimized = optimized.map_err(in_file)?;
+        let (laid_out, optimized) =
+            LaidOut::proven(&input, vec![profile], &options, &progress).map_err(in_file)?;
+        commands::complain_of_faults(&optimized.report.unproven_functions);
         scratch.write_program(&optimized.bytes, &self.binary)?;
         let timing = match self.pairs {
             0 => None,
@@ -127,6 +128,7 @@ impl Tune {
         }
         target.write_program(&optimized.bytes)?;
         progress.done();
+        target.note_lost_rights();
         let tuned = Tuned { report: optimized.report, timing, next: self.next_steps() };
         commands::print(&tuned, self.json)?;
         Ok(ExitCode::SUCCESS)
