@@ -19,10 +19,10 @@ use std::process::ExitCode;
 /// file, under one name and not behind a symbolic link. A program that runs with more rights than its user (set-user-id)
 /// opens no file and does not count. Whatever is wrong with the file, the program says so in one line and runs on.
 ///
-/// Room on the disk is reserved before the program starts, so that a disk that fills up later does no harm; but no program
-/// survives (SIGBUS) that its file is cut short while it runs, that its disk fails, or that a file system that
-/// writes copies (btrfs, zfs) runs out of room for them. To start anew, use `afterlink profile reset`, or delete the file
-/// while no program runs.
+/// Room on the disk is reserved before the program starts, so that a disk that fills up later does no harm. But a program
+/// gets SIGBUS if its file is cut short while it runs, if the disk fails, or if a file system that never writes in place
+/// (btrfs with snapshots, zfs) has no room for a copy. To start anew, use `afterlink profile reset`, which cuts nothing
+/// short, or delete the file; a running program then counts on into the deleted one.
 ///
 /// Counters take no lock, so that they stay fast on many processors: threads or processes that count the same branch at
 /// the same moment lose some counts. Layouts don't mind; for exact counts run the workload in one thread, or on one

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Converts, sums and shows profiles.
+/// Converts, sums, shows and resets profiles.
 #[derive(clap::Subcommand)]
 pub enum Profile {
     /// Turns profiles of any kind into one fdata file (BOLT reads it too); their counts are summed.
@@ -18,7 +18,7 @@ pub enum Profile {
     Merge(Convert),
     /// Shows what a profile holds.
     Show(Show),
-    /// Sets counters to zero, under running programs too. Nothing is cut short, as a running program would not survive that.
+    /// Sets counters to zero, under running programs too.
     Reset(Reset),
 }
 
