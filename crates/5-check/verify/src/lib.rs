@@ -17,10 +17,12 @@ mod dynamic_tables;
 mod expected;
 mod flow;
 mod functions;
+mod gaps;
 mod jump_tables;
 mod kept_code;
 mod liveness;
 mod loaded;
+mod note;
 mod old_code;
 mod places;
 mod pointers;
@@ -63,11 +65,12 @@ impl Default for Options {
 
 /// Checks that `output` is `input` rearranged. Never fails: what cannot be read is a finding.
 pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
-    let ((old_rows, new_rows), ((mut findings, (found, matching)), references)) = rayon::join(
+    let ((old_rows, new_rows), ((mut findings, matching), references)) = rayon::join(
         || rayon::join(|| read_unwinding(input), || read_unwinding(output)),
-        || ((segments::check(input, output), sections::check(input, output)), References::read(input)),
+        || (sections::check(input, output), References::read(input)),
     );
-    findings.extend(found);
+    findings.extend(segments::check(input, output, &matching.displaced));
+    findings.extend(note::check(input, output));
     let mut rows = Unwinding {
         input: old_rows.unwrap_or_default(),
         output: new_rows.unwrap_or_else(|fault| {
@@ -79,7 +82,8 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
     let functions = Functions::read(input, &frames);
     let code = Code::decode(input, &functions);
     let places = Places::read(input, output, &code, &functions, matching.displaced, &mut findings);
-    let check = Check { input, output, code, functions, references, places };
+    let sections = matching.to_output;
+    let check = Check { input, output, sections, code, functions, references, places };
     let layout = Layout::of(input);
     rows.input.lead_personalities(|address| match check.place(address) {
         Place::Moved(place) => place,
@@ -127,6 +131,7 @@ fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     apart.sort_unstable();
 
     findings.extend(loaded::check(check, layout, &expected, &apart));
+    findings.extend(gaps::check(check));
     findings.extend(old_code);
     findings.extend(faults);
     findings.extend(dynamic_tables::check(check, &repeats));

@@ -49,7 +49,7 @@ pub(crate) fn check(check: &Check, rows: &Unwinding) -> Vec<Finding> {
         || {
             let mut findings = check_kept(check, rows);
             findings.extend(check_new(check, rows));
-            findings.extend(check_search_table(check.output, &rows.output));
+            findings.extend(check_search_table(check.input, check.output, &rows.output));
             findings
         },
     );
@@ -235,10 +235,16 @@ fn check_new(check: &Check, rows: &Unwinding) -> Vec<Finding> {
     stray.take(ENOUGH).map(|e| Finding::new(FindingKind::Unwind, what).output(e.start)).collect()
 }
 
-/// The table that unwinders search: ascending, and with each entry exactly once.
-fn check_search_table(output: &Image, rows: &UnwindRows) -> Vec<Finding> {
-    let Some((bytes, bases)) = search_table(output) else { return Vec::new() };
+/// The table that unwinders search: ascending, and with each entry exactly once. Without it nobody finds the rows of
+/// moved code: a static program that registers its entries by itself knows the old table only.
+fn check_search_table(input: &Image, output: &Image, rows: &UnwindRows) -> Vec<Finding> {
     let fault = |what: String| vec![Finding::new(FindingKind::UnwindTable, what)];
+    let Some((bytes, bases)) = search_table(output) else {
+        if rows.entries.iter().any(|e| e.start >= input.loaded_end().get()) {
+            return fault("no program header leads to the unwind entries of moved code".to_owned());
+        }
+        return Vec::new();
+    };
     let header = match EhFrameHdr::new(bytes, LittleEndian).parse(&bases, 8) {
         Ok(header) => header,
         Err(error) => return fault(format!("the search table of unwind entries is damaged: {error}")),
@@ -261,6 +267,12 @@ fn check_search_table(output: &Image, rows: &UnwindRows) -> Vec<Finding> {
     }
     let entries: Vec<(u64, u64)> = rows.entries.iter().map(|e| (e.start, e.address)).collect();
     if found == entries {
+        // Nothing stands behind the last row: what was added has four bytes for each number.
+        let own = bases.eh_frame_hdr.section.is_some_and(|at| at >= input.loaded_end().get());
+        let (head, size) = (bytes.get(..4), 12 + 8 * found.len());
+        if own && (head != Some(&[1, 0x1b, 0x03, 0x3b]) || bytes.len() != size) {
+            return fault("the search table of unwind entries is of another kind or size".to_owned());
+        }
         return Vec::new();
     }
     let wrong = found.iter().zip(&entries).find(|(a, b)| a != b).map_or(0, |(a, b)| a.0.min(b.0));

@@ -243,6 +243,22 @@ impl<'a> Table<'a> {
         Ok(rows)
     }
 
+    /// Whether the common entry says more than the first row. libgcc goes through it as through the entry itself, so that a
+    /// step in it shifts all rows; gdb and gimli do not.
+    fn starts_elsewhere(&self, entry: &Entry<'a>) -> bool {
+        use gimli::CallFrameInstruction as Step;
+        let mut steps = entry.cie().instructions(&self.frame, &self.bases);
+        while let Ok(Some(step)) = steps.next() {
+            if matches!(
+                step,
+                Step::AdvanceLoc { .. } | Step::SetLoc { .. } | Step::RememberState | Step::RestoreState
+            ) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Gives the rows of an entry to `store`; an inner error says why they end early.
     fn follow(
         &self,
@@ -250,6 +266,9 @@ impl<'a> Table<'a> {
         context: &mut UnwindContext<usize>,
         mut store: impl FnMut(&gimli::UnwindTableRow<usize>) -> gimli::Result<()>,
     ) -> gimli::Result<gimli::Result<()>> {
+        if self.starts_elsewhere(entry) {
+            return Ok(Err(gimli::Error::InvalidCfiSetLoc(entry.initial_address())));
+        }
         let mut table = match entry.rows(&self.frame, &self.bases, context) {
             Ok(table) => table,
             Err(error) => return Ok(Err(error)),
