@@ -106,6 +106,6 @@ impl Check<'_, '_> {
             Place::Nowhere => "leads to a place in moved code that has no counterpart",
         };
         let what = format!("the instruction {fault}, at {target:#x}");
-        Err(Box::new(Finding::new(kind, what).input(address).output(output)))
+        Err(Box::new(Finding::new(kind, what).input(address).output(output).names(target)))
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! Every check is linear in the files' sizes, apart from sorting.
 
+mod blame;
 mod blocks;
 mod check;
 mod code;
@@ -24,29 +25,34 @@ mod liveness;
 mod loaded;
 mod note;
 mod old_code;
+mod patched_code;
 mod places;
 mod pointers;
 mod references;
+mod return_address;
+mod runtime_tables;
 mod sections;
 mod segments;
 mod start_up;
 mod symbols;
 mod taken;
+mod text_relocations;
 mod unwind;
 mod unwind_remainder;
 mod unwind_rows;
 mod verdict;
 
-pub use verdict::{Finding, FindingKind, Verdict};
+pub use verdict::{Finding, FindingKind, UnprovenFunction, Verdict};
 
+use afterlink_core::InputAddr;
 use afterlink_image::Image;
+use blame::Blame;
 use check::Check;
 use code::Code;
 use expected::{Expected, Layout};
 use functions::Functions;
 use places::{Place, Places};
 use references::References;
-use rustc_hash::FxHashSet;
 use unwind::Unwinding;
 use unwind_rows::UnwindRows;
 
@@ -138,6 +144,9 @@ fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     findings.extend(symbols::check(check));
     findings.extend(check_entry(check));
     findings.extend(check_alignment(check));
+    findings.extend(text_relocations::check(check));
+    findings.extend(runtime_tables::check(check));
+    findings.extend(patched_code::check(check));
     findings
 }
 
@@ -172,14 +181,15 @@ fn check_entry(check: &Check) -> Option<Finding> {
 /// Names the functions of findings, counts, and shows the code of those that are listed.
 fn judge(check: &Check, mut findings: Vec<Finding>, options: &Options) -> Verdict {
     let functions = &check.functions;
-    let mut faulty: FxHashSet<&str> = FxHashSet::default();
+    let blame = Blame::new(check, &findings);
+    let unproven = blame.unproven(&findings);
+    let faulty = blame.faulty_rows(&findings);
     for finding in &mut findings {
-        if let Some(index) = finding.input.and_then(|address| functions.at(address.get())) {
-            faulty.insert(functions.rows[index].whole());
+        let Some(address) = finding.input else { continue };
+        if let Some(index) = functions.at(address.get()) {
             finding.function.clone_from(&functions.rows[index].name);
-        } else if let Some(address) = finding.input
-            && let Some(section) = check.input.section_at(address)
-        {
+            finding.function_start = Some(InputAddr(functions.rows[index].start));
+        } else if let Some(section) = check.input.section_at(address) {
             check.input.sections[section].name.clone_into(&mut finding.function);
         }
     }
@@ -189,16 +199,14 @@ fn judge(check: &Check, mut findings: Vec<Finding>, options: &Options) -> Verdic
         finding.input_code = finding.input.map_or(Vec::new(), |a| disassembly::at(check.input, a.get()));
         finding.output_code = finding.output.map_or(Vec::new(), |a| disassembly::at(check.output, a.get()));
     }
+    let counted = || functions.rows.iter().enumerate().filter(|(_, f)| !f.is_fragment());
     Verdict {
-        functions_total: functions.rows.iter().filter(|f| !f.is_fragment()).count(),
-        functions_proven: functions
-            .rows
-            .iter()
-            .filter(|f| !f.is_fragment() && !faulty.contains(f.whole()))
-            .count(),
+        functions_total: counted().count(),
+        functions_proven: counted().filter(|(row, _)| !faulty.contains(row)).count(),
         functions_moved: check.places.functions.len(),
         instructions_moved: check.places.instructions_moved(),
         findings,
         findings_omitted,
+        unproven,
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::check::Check;
 use crate::places::{Block, MovedFunction, Shape};
-use crate::unwind_rows::UnwindRows;
+use crate::unwind_rows::{self, UnwindRows};
 use crate::verdict::{Finding, FindingKind};
 use afterlink_image::{Image, elf};
 use afterlink_isa::x86_64;
@@ -121,21 +121,30 @@ impl Compare<'_, '_, '_> {
         Ok(())
     }
 
-    /// Counter code has the rows of the instruction that it stands before; where it moves the stack pointer,
-    /// only its start is looked at. What begins at `end` is another block's. Returns where the counter code ends.
-    fn counters(&mut self, input: u64, mut output: u64, end: u64) -> Result<u64, Box<Finding>> {
+    /// Counter code has the rows of the instruction that it stands before. What begins at `end` is another block's. Returns
+    /// where the counter code ends.
+    fn counters(&mut self, input: u64, output: u64, end: u64) -> Result<u64, Box<Finding>> {
+        let row = self.rows.input.at(&mut self.hint_input, input).0;
+        self.counters_with(row, output, end).map_err(|at| finding(input, at))
+    }
+
+    /// Counter code has that row, from wherever in it a signal comes. Returns where it ends, or where it has another row.
+    fn counters_with(&mut self, row: Option<&[u8]>, mut output: u64, end: u64) -> Result<u64, u64> {
         let places = &self.check.places;
         let Some(counters) = &places.counters else { return Ok(output) };
         while output < end
             && let Some(counter) = counters.parse(places.output_bytes(output), output)
         {
-            let old = self.rows.input.at(&mut self.hint_input, input).0;
-            let (new, new_end) = self.rows.output.at(&mut self.hint_output, output);
-            let constant = matches!(counter.effect, crate::counters::Effect::Nothing(_));
-            if old != new || (!constant && new_end < output + counter.len) {
-                return Err(finding(input, output));
+            let stop = output + counter.len;
+            for (step, (at, lowered)) in counter.effect.stack_steps().iter().enumerate() {
+                let until = counter.effect.stack_steps().get(step + 1).map_or(stop, |next| output + next.0);
+                let expected = row.map(|row| unwind_rows::lowered(row, *lowered));
+                let (found, found_end) = self.rows.output.at(&mut self.hint_output, output + at);
+                if found != expected.as_deref() || found_end < until {
+                    return Err(output + at);
+                }
             }
-            output += counter.len;
+            output = stop;
         }
         Ok(output)
     }
@@ -184,9 +193,11 @@ impl Compare<'_, '_, '_> {
         let added = block.output..block.output_end();
         let destination = crate::flow::behind_added(&self.check.places, added);
         let there = self.rows.output.at(&mut self.hint_output, destination).0;
-        let (here, end) = self.rows.output.at(&mut self.hint_output, block.output);
-        let whole = end >= block.output_end();
-        if here == there && whole {
+        let rest = self.counters_with(there, block.output, block.output_end());
+        if rest.is_ok_and(|rest| {
+            let (here, end) = self.rows.output.at(&mut self.hint_output, rest);
+            rest >= block.output_end() || here == there && end >= block.output_end()
+        }) {
             return Ok(());
         }
         let what = "unwinding from added code gives another caller or other registers";
