@@ -7,7 +7,8 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
-    /// The named section is laid out by the linker or the C runtime as a whole (`.init`, `.plt`, …).
+    /// The named section is laid out by the linker or the C runtime as a whole (`.init`, `.plt`, …), or the program may
+    /// write to it.
     SpecialSection,
     /// Bytes that are no instruction.
     Undecodable,
@@ -25,8 +26,14 @@ pub enum Refusal {
     ReadsReturnAddress,
     /// Data names the places that its calls return to, as the tables do by which OCaml's garbage collector reads the stack.
     ReturnAddressTable,
+    /// A tracer writes into it while the program runs, at places that the compiler has listed.
+    PatchedCode,
+    /// A runtime finds it by a table that no relocation tells, as Go's and V8's do.
+    RuntimeTable,
     /// Its code, or code that refers to it, holds address differences of the large code model.
     CodeModel,
+    /// The dynamic linker writes addresses into its instructions, where they were linked.
+    TextRelocations,
     /// Code that is not understood, or data, refers to a place between two instructions or to one
     /// that cannot be given a new address.
     EnteredInside,
@@ -47,6 +54,8 @@ pub enum Refusal {
     OrphanFragment,
     /// The user asked for it.
     Excluded,
+    /// It was written, and the checker did not accept it.
+    Unproven,
 }
 
 impl Refusal {
@@ -61,7 +70,12 @@ impl Refusal {
             }
             Self::ReadsReturnAddress | Self::CallToMiddle => "use a RIP-relative lea instead of call/pop",
             Self::ReturnAddressTable => "nothing: its runtime finds data by where its calls stand",
+            Self::PatchedCode => {
+                "compile it without patchable entries (-fpatchable-function-entry, -mrecord-mcount)"
+            }
+            Self::RuntimeTable => "nothing: its runtime would not find it elsewhere",
             Self::CodeModel => "compile it without -mcmodel=large",
+            Self::TextRelocations => "compile it with -fPIE, and assembly without absolute addresses",
             Self::EnteredInside => "give the place a symbol of its own",
             Self::CheckedCalls => "compile it without -fsanitize=cfi and -fsanitize=kcfi",
             Self::FallsThroughEnd => "end it with a jump",
@@ -70,6 +84,7 @@ impl Refusal {
             Self::Exceptions => "compile it with -fno-exceptions",
             Self::OrphanFragment => "compile it with -fno-reorder-blocks-and-partition",
             Self::Excluded => "drop --skip-functions",
+            Self::Unproven => "report it as a fault of afterlink",
         }
     }
 }
@@ -85,7 +100,10 @@ impl fmt::Display for Refusal {
             Self::CallToMiddle => "is called in its middle",
             Self::ReadsReturnAddress => "finds data by its return address",
             Self::ReturnAddressTable => "has calls whose return addresses are kept in a table",
+            Self::PatchedCode => "has places that a tracer may write into",
+            Self::RuntimeTable => "stands in a table of its language's runtime (Go, V8)",
             Self::CodeModel => "uses address differences of the large code model",
+            Self::TextRelocations => "is written to when the program starts",
             Self::EnteredInside => "is entered where no new address can be given",
             Self::CheckedCalls => "has its place known to checks of indirect calls",
             Self::FallsThroughEnd => "runs off its end into the next code",
@@ -95,6 +113,7 @@ impl fmt::Display for Refusal {
             Self::Exceptions => "has exception landing pads",
             Self::OrphanFragment => "is a fragment without a certain parent",
             Self::Excluded => "was excluded by the user",
+            Self::Unproven => "could not be proven when it was moved",
         })
     }
 }

@@ -9,10 +9,13 @@ mod code;
 mod families;
 mod jump_tables;
 mod labels;
+mod patched_code;
 mod pieces;
 mod pointers;
 mod relocations;
+mod runtime_tables;
 mod scan;
+mod thunks;
 mod unknown_code;
 mod unwind;
 
@@ -63,6 +66,8 @@ fn scan_all<'i, 'a>(
         }
     }
     checked_calls::refuse(&mut code);
+    runtime_tables::refuse(&mut code);
+    patched_code::refuse(&mut code);
     code
 }
 

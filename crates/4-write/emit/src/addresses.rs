@@ -1,7 +1,6 @@
 //! Final addresses: where each fragment and block stands, and what any input address has become.
 
 use crate::shape::Shape;
-use crate::symbols::starts_function;
 use afterlink_core::{AddressMap, BlockMap, FragmentMap, FunctionMap, InputAddr, OutputAddr};
 use afterlink_program::{BlockId, FuncId, Part, Placement, Program};
 
@@ -56,7 +55,7 @@ impl<'p, 'a> Addresses<'p, 'a> {
             at = section;
             let here = placement.fragments.iter().zip(shapes).filter(|(f, _)| f.part == part);
             for (fragment, shape) in here {
-                let least = if starts_function(fragment) { ENTRY_ALIGNMENT } else { 1 };
+                let least = if fragment.starts_function() { ENTRY_ALIGNMENT } else { 1 };
                 at = (at + u64::from(fragment.padding)).align_up(u64::from(fragment.alignment).max(least));
                 addresses.fragments.push(at);
                 let first = addresses.first_block[fragment.function.0 as usize] as usize;
@@ -105,7 +104,7 @@ impl<'p, 'a> Addresses<'p, 'a> {
         for (i, fragment) in self.placement.fragments.iter().enumerate() {
             let list = &mut of_function[fragment.function.0 as usize];
             // The entry comes first in the map, though a cold part may stand before it in the file.
-            list.insert(if starts_function(fragment) { 0 } else { list.len() }, i);
+            list.insert(if fragment.starts_function() { 0 } else { list.len() }, i);
         }
         let moved = self.program.functions.iter().filter(|(id, _)| self.is_moved(*id));
         let functions = moved.map(|(id, function)| FunctionMap {

@@ -24,7 +24,7 @@ pub(crate) fn expect(check: &Check, layout: &Layout) -> Vec<Expected> {
 }
 
 /// Addresses outside code that instructions name, ascending.
-fn bases(check: &Check) -> Vec<u64> {
+pub(crate) fn bases(check: &Check) -> Vec<u64> {
     let code = &check.code;
     let mut bases: Vec<u64> = Vec::new();
     for section in &code.sections {
@@ -53,9 +53,9 @@ fn word_at(file: &[u8], offset: u64, size: u8) -> Option<i64> {
 }
 
 /// Bases for a word, the likeliest first; last the word's own address: a pointer relative to itself.
-fn candidates(bases: &[u64], word: Field) -> impl Iterator<Item = u64> {
-    let below = bases.partition_point(|&base| base <= word.address);
-    bases[..below].iter().rev().take(BASES).copied().chain([word.address])
+pub(crate) fn candidates(bases: &[u64], address: u64) -> impl Iterator<Item = u64> {
+    let below = bases.partition_point(|&base| base <= address);
+    bases[..below].iter().rev().take(BASES).copied().chain([address])
 }
 
 /// Where the input's words lead.
@@ -63,7 +63,7 @@ pub(crate) fn targets(check: &Check, layout: &Layout) -> Vec<u64> {
     let bases = bases(check);
     let target = |word: &Field| {
         let old = word_at(check.input.bytes, layout.offset(word.address)?, word.size)?;
-        let mut targets = candidates(&bases, *word).map(|base| base.wrapping_add(old as u64));
+        let mut targets = candidates(&bases, word.address).map(|base| base.wrapping_add(old as u64));
         targets.find(|&target| check.code.index_at(target).is_some())
     };
     check.references.relative_words.iter().filter_map(target).collect()
@@ -76,7 +76,7 @@ fn expect_word(check: &Check, layout: &Layout, bases: &[u64], index: usize) -> O
     let old = word_at(check.input.bytes, offset, word.size)?;
     let new = word_at(check.output.bytes, offset, word.size)?;
     let mut rights =
-        candidates(bases, word).filter_map(|base| Some((base, right(check, word.size, old, base)?)));
+        candidates(bases, word.address).filter_map(|base| Some((base, right(check, word.size, old, base)?)));
     let (_, first) = rights.next()?;
     // Where code names a place inside the table, a farther base is the right one: that of the words beside it too.
     let beside = [index.checked_sub(1), Some(index + 1)].into_iter().flatten().filter_map(|i| words.get(i));
