@@ -13,6 +13,7 @@ packages=(
     libpython3.11-dev librocksdb-dev # and an interpreter and a database
     elfutils patchelf         # outputs survive them
     gdb                       # unwinds out of split functions
+    csmith libcsmith-dev      # random programs
 )
 
 missing=()
