@@ -19,6 +19,7 @@ mod flow;
 mod functions;
 mod jump_tables;
 mod kept_code;
+mod libgcc_reading;
 mod liveness;
 mod loaded;
 mod old_code;
