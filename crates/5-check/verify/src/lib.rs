@@ -21,6 +21,7 @@ mod functions;
 mod gaps;
 mod jump_tables;
 mod kept_code;
+mod libgcc_reading;
 mod liveness;
 mod loaded;
 mod note;

@@ -1,8 +1,9 @@
 //! `.eh_frame` as what it says at each address: rows with the rules for the caller's frame and registers.
-//! Two rows are equal if their byte strings are; a row's string holds the CFA rule, every register's rule, the
-//! size of pushed arguments, and the entry's personality, language data, signal mark and return column. A program has
-//! many thousands of rows but few that differ, so each string is kept once.
+//! Two rows are equal if their byte strings are; a row's string holds the CFA rule, every register's rule, what libgcc
+//! reads otherwise, the size of pushed arguments, and the entry's personality, language data, signal mark and return
+//! column. A program has many thousands of rows but few that differ, so each string is kept once.
 
+use crate::libgcc_reading::LibgccReading;
 use crate::unwind_remainder;
 use afterlink_image::{Image, elf};
 use gimli::{
@@ -13,7 +14,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-type Slice<'a> = EndianSlice<'a, LittleEndian>;
+pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 pub(crate) type Entry<'a> = FrameDescriptionEntry<Slice<'a>>;
 
 /// Entries that one thread follows at a time.
@@ -213,6 +214,7 @@ impl<'a> Table<'a> {
                 written += string.len();
                 if written > limit { Err(gimli::Error::TooManyRegisterRules) } else { Ok(()) }
             };
+            let mut libgcc = LibgccReading::new(entry, self);
             let outcome = self.follow(entry, &mut context, |row| {
                 // Rows for places behind the entry's end are out of unwinders' reach.
                 let (start, row_end) = (row.start_address(), row.end_address().min(end));
@@ -221,6 +223,7 @@ impl<'a> Table<'a> {
                 }
                 string.clear();
                 write_entry(&mut string, entry);
+                libgcc.write(&mut string, start);
                 self.write_row(&mut string, row)?;
                 followed = row_end;
                 add(&string, start, row_end)
@@ -284,7 +287,6 @@ impl<'a> Table<'a> {
     }
 
     fn write_row(&self, out: &mut Vec<u8>, row: &gimli::UnwindTableRow<usize>) -> gimli::Result<()> {
-        out.extend_from_slice(&row.saved_args_size().to_le_bytes());
         match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => {
                 out.push(0);

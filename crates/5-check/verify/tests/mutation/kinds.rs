@@ -11,7 +11,7 @@ pub type Mutant = Option<(Vec<u8>, String)>;
 pub type Mutate = fn(&Sites, &mut ChaCha8Rng) -> Mutant;
 
 /// Every kind with its name.
-pub const KINDS: [(&str, Mutate); 38] = [
+pub const KINDS: [(&str, Mutate); 39] = [
     ("branch to another block", branch_target),
     ("branch targets swapped", swapped_targets),
     ("branch one byte off", branch_off_by_one),
@@ -47,6 +47,7 @@ pub const KINDS: [(&str, Mutate); 38] = [
     ("entry point", entry_point),
     ("unwind byte", unwind_byte),
     ("unwind row lost or shifted", unwind_row),
+    ("unwind rule that libgcc loses", unwind_rule_lost),
     ("unwind entry's range", unwind_range),
     ("search table of unwind entries", search_table),
     ("address map", address_map),
@@ -466,6 +467,14 @@ fn unwind_row(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     } else {
         write(sites, at, &[shifted], "unwind row shifted".to_owned())
     }
+}
+
+/// `DW_CFA_restore` of the return address, which says nothing new but to libgcc, in place of padding.
+fn unwind_rule_lost(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let padded = |&(at, size, id): &(usize, usize, u32)| id != 0 && sites.bytes[at + size - 1] == 0;
+    let entries: Vec<_> = unwind_records(sites).into_iter().filter(padded).collect();
+    let &(at, size, _) = entries.choose(rng)?;
+    write(sites, at + size - 1, &[0xd0], "unwind rule lost".to_owned())
 }
 
 fn unwind_range(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
