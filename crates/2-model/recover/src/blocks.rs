@@ -298,6 +298,7 @@ fn field(base: InputAddr, event: &Event) -> Option<Reference> {
     let form =
         match event.kind {
             EventKind::Memory | EventKind::Lea => Field::Relative32 { end: event.len - event.field },
+            EventKind::Data => Field::Data32 { end: event.len - event.field },
             EventKind::Call | EventKind::Transaction => Field::Relative32 { end: 4 },
             EventKind::Absolute32 => Field::Absolute32,
             EventKind::Absolute64 => Field::Absolute64,

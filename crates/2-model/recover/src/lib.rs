@@ -9,10 +9,12 @@ mod code;
 mod families;
 mod jump_tables;
 mod labels;
+mod meanings;
 mod pieces;
 mod pointers;
 mod relocations;
 mod scan;
+mod sums;
 mod unknown_code;
 mod unwind;
 
@@ -32,12 +34,15 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     let code_ranges = code::code_ranges(image);
     let is_code = |address: InputAddr| code_ranges.iter().any(|r| r.contains(address));
     let pieces = pieces::find(image, &unwind::ranges(&frames));
-    let evidence = relocations::gather(image, &is_code);
+    let symbols = meanings::Symbols::read(image);
+    let evidence = relocations::gather(image, &symbols, &is_code);
+    let sums = sums::gather(image, &symbols, &pieces);
     let mut code = scan_all(image, pieces, &evidence);
     let mut pointers = pointers::find(&mut code, &evidence, &is_code);
     let tables = jump_tables::claim(&mut code, &evidence.relative, &mut pointers);
     let labels = labels::find(&mut code, &pointers, &tables);
-    pointers.extend(unknown_code::pointers(&mut code, &evidence.absolute, &unwind::ranges(&frames)));
+    sums::refuse(&mut code, &sums);
+    pointers.extend(unknown_code::pointers(&mut code, &evidence, &unwind::ranges(&frames)));
     let families = families::group(&code, &tables);
     let mut functions: Vec<Function> =
         families.par_iter().map(|members| blocks::build(&code, members, &labels, &tables)).collect();
@@ -54,7 +59,7 @@ fn scan_all<'i, 'a>(
     pieces: Vec<pieces::Piece<'a>>,
     evidence: &relocations::Evidence,
 ) -> Code<'i, 'a> {
-    let scans = pieces.par_iter().map(|piece| scan::scan(image, piece.range, &evidence.absolute)).collect();
+    let scans = pieces.par_iter().map(|piece| scan::scan(image, piece.range, evidence)).collect();
     let mut code = Code::new(image, pieces, scans);
     for piece in 0..code.pieces.len() {
         if !code.scans[piece].complete {

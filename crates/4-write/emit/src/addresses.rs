@@ -3,7 +3,7 @@
 use crate::shape::Shape;
 use crate::symbols::starts_function;
 use afterlink_core::{AddressMap, BlockMap, FragmentMap, FunctionMap, InputAddr, OutputAddr};
-use afterlink_program::{BlockId, FuncId, Part, Placement, Program};
+use afterlink_program::{BlockId, Field, FuncId, Part, Placement, Program, Reference};
 
 /// Code sections start at a multiple of this many bytes: a cache line.
 pub(crate) const SECTION_ALIGNMENT: u64 = 64;
@@ -97,6 +97,14 @@ impl<'p, 'a> Addresses<'p, 'a> {
         // the function.
         self.translate(address)
             .unwrap_or_else(|| panic!("the reference to {address} leads to a block's start"))
+    }
+
+    /// What a field of an instruction is to name.
+    pub fn referred(&self, reference: &Reference) -> OutputAddr {
+        match reference.form {
+            Field::Data32 { .. } => OutputAddr(reference.target.get()),
+            _ => self.target(reference.target),
+        }
     }
 
     /// The map that goes into the output.

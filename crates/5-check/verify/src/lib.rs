@@ -28,6 +28,7 @@ mod references;
 mod sections;
 mod segments;
 mod start_up;
+mod sums;
 mod symbols;
 mod taken;
 mod unwind;
@@ -90,6 +91,8 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
         || {
             let mut findings = unwind::check(&check, &rows);
             findings.extend(check_kept(&check, &layout));
+            let (found, _) = sums::check(&check);
+            findings.extend(found);
             findings
         },
     );
