@@ -17,6 +17,7 @@ mod scan;
 mod sums;
 mod unknown_code;
 mod unwind;
+mod uses;
 
 use afterlink_core::{InputAddr, Refusal, Result};
 use afterlink_frames::RowTable;
@@ -42,6 +43,8 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     let tables = jump_tables::claim(&mut code, &evidence.relative, &mut pointers);
     let labels = labels::find(&mut code, &pointers, &tables);
     sums::refuse(&mut code, &sums);
+    let taking = uses::taking(&code);
+    uses::refuse(&mut code, &taking);
     pointers.extend(unknown_code::pointers(&mut code, &evidence, &unwind::ranges(&frames)));
     let families = families::group(&code, &tables);
     let mut functions: Vec<Function> =

@@ -34,6 +34,7 @@ mod taken;
 mod unwind;
 mod unwind_remainder;
 mod unwind_rows;
+mod uses;
 mod verdict;
 
 pub use verdict::{Finding, FindingKind, Verdict};
@@ -93,6 +94,7 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
             findings.extend(check_kept(&check, &layout));
             let (found, _) = sums::check(&check);
             findings.extend(found);
+            findings.extend(uses::check(&check));
             findings
         },
     );
