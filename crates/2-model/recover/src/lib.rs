@@ -15,6 +15,7 @@ mod pointers;
 mod relocations;
 mod scan;
 mod sums;
+mod taken;
 mod unknown_code;
 mod unwind;
 mod uses;
@@ -46,9 +47,11 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     let taking = uses::taking(&code);
     uses::refuse(&mut code, &taking);
     pointers.extend(unknown_code::pointers(&mut code, &evidence, &unwind::ranges(&frames)));
+    let taken = taken::entries(&code, &pointers, &taking);
+    taken::refuse_compared_with_text(&mut code, &sums, &taken);
     let families = families::group(&code, &tables);
     let mut functions: Vec<Function> =
-        families.par_iter().map(|members| blocks::build(&code, members, &labels, &tables)).collect();
+        families.par_iter().map(|members| blocks::build(&code, members, &labels, &tables, &taken)).collect();
     let mut rows = RowTable::new();
     unwind::attach(&frames, &mut functions, &mut rows);
     pointers.sort_by_key(|p| p.field);

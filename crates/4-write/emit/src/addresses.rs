@@ -56,7 +56,8 @@ impl<'p, 'a> Addresses<'p, 'a> {
             at = section;
             let here = placement.fragments.iter().zip(shapes).filter(|(f, _)| f.part == part);
             for (fragment, shape) in here {
-                let least = if starts_function(fragment) { ENTRY_ALIGNMENT } else { 1 };
+                let own = program.functions[fragment.function].alignment.max(ENTRY_ALIGNMENT);
+                let least = if starts_function(fragment) { own } else { 1 };
                 at = (at + u64::from(fragment.padding)).align_up(u64::from(fragment.alignment).max(least));
                 addresses.fragments.push(at);
                 let first = addresses.first_block[fragment.function.0 as usize] as usize;

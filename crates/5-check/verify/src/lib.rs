@@ -92,8 +92,9 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
         || {
             let mut findings = unwind::check(&check, &rows);
             findings.extend(check_kept(&check, &layout));
-            let (found, _) = sums::check(&check);
+            let (found, text_end) = sums::check(&check);
             findings.extend(found);
+            findings.extend(taken::check(&check, &layout, text_end));
             findings.extend(uses::check(&check));
             findings
         },
