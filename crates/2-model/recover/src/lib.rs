@@ -14,6 +14,7 @@ mod pieces;
 mod pointers;
 mod relocations;
 mod scan;
+mod sorted_tables;
 mod sums;
 mod taken;
 mod unknown_code;
@@ -46,6 +47,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     sums::refuse(&mut code, &sums);
     let taking = uses::taking(&code);
     uses::refuse(&mut code, &taking);
+    sorted_tables::refuse(&mut code, &evidence, &symbols);
     pointers.extend(unknown_code::pointers(&mut code, &evidence, &unwind::ranges(&frames)));
     let taken = taken::entries(&code, &pointers, &taking);
     taken::refuse_compared_with_text(&mut code, &sums, &taken);

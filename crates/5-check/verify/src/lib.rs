@@ -27,6 +27,7 @@ mod pointers;
 mod references;
 mod sections;
 mod segments;
+mod sorted_tables;
 mod start_up;
 mod sums;
 mod symbols;
@@ -96,6 +97,7 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
             findings.extend(found);
             findings.extend(taken::check(&check, &layout, text_end));
             findings.extend(uses::check(&check));
+            findings.extend(sorted_tables::check(&check, &layout));
             findings
         },
     );
