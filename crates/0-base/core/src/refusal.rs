@@ -37,6 +37,15 @@ pub enum Refusal {
     /// Code that is not understood, or data, refers to a place between two instructions or to one
     /// that cannot be given a new address.
     EnteredInside,
+    /// A constant added to an address leads out of it, or may have led into it.
+    AddressSum,
+    /// Code computes with its address, or reads what stands there.
+    ComputedAddress,
+    /// Code asks whether its address comes before another, or has the address where the program's text ends.
+    Ordered,
+    /// It lies beside a label whose address is taken and that is no function's, so that it may be copied or compared by
+    /// where it begins and ends.
+    Bounded,
     /// Checks of indirect calls work out where it stands, or read its type in front of it (`-fsanitize=cfi` and
     /// `-fsanitize=kcfi`).
     CheckedCalls,
@@ -77,6 +86,10 @@ impl Refusal {
             Self::CodeModel => "compile it without -mcmodel=large",
             Self::TextRelocations => "compile it with -fPIE, and assembly without absolute addresses",
             Self::EnteredInside => "give the place a symbol of its own",
+            Self::AddressSum => "use the address of the function or the label itself",
+            Self::ComputedAddress => "only call, store and compare functions' addresses",
+            Self::Ordered => "do not ask for the order of functions' addresses, or where the text ends",
+            Self::Bounded => "take the addresses of functions only",
             Self::CheckedCalls => "compile it without -fsanitize=cfi and -fsanitize=kcfi",
             Self::FallsThroughEnd => "end it with a jump",
             Self::Overlap | Self::UnknownExtent => "give every assembly function .type and .size",
@@ -105,6 +118,10 @@ impl fmt::Display for Refusal {
             Self::CodeModel => "uses address differences of the large code model",
             Self::TextRelocations => "is written to when the program starts",
             Self::EnteredInside => "is entered where no new address can be given",
+            Self::AddressSum => "may be meant by an address with a constant added",
+            Self::ComputedAddress => "has its address computed with",
+            Self::Ordered => "may have its address compared with where others lie",
+            Self::Bounded => "begins or ends at a label whose address is taken",
             Self::CheckedCalls => "has its place known to checks of indirect calls",
             Self::FallsThroughEnd => "runs off its end into the next code",
             Self::Overlap => "shares bytes with another function",

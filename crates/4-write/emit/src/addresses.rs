@@ -2,7 +2,7 @@
 
 use crate::shape::Shape;
 use afterlink_core::{AddressMap, BlockMap, FragmentMap, FunctionMap, InputAddr, OutputAddr};
-use afterlink_program::{BlockId, FuncId, Part, Placement, Program};
+use afterlink_program::{BlockId, Field, FuncId, Part, Placement, Program, Reference};
 
 /// Code sections start at a multiple of this many bytes: a cache line.
 pub(crate) const SECTION_ALIGNMENT: u64 = 64;
@@ -55,7 +55,8 @@ impl<'p, 'a> Addresses<'p, 'a> {
             at = section;
             let here = placement.fragments.iter().zip(shapes).filter(|(f, _)| f.part == part);
             for (fragment, shape) in here {
-                let least = if fragment.starts_function() { ENTRY_ALIGNMENT } else { 1 };
+                let own = program.functions[fragment.function].alignment.max(ENTRY_ALIGNMENT);
+                let least = if fragment.starts_function() { own } else { 1 };
                 at = (at + u64::from(fragment.padding)).align_up(u64::from(fragment.alignment).max(least));
                 addresses.fragments.push(at);
                 let first = addresses.first_block[fragment.function.0 as usize] as usize;
@@ -96,6 +97,14 @@ impl<'p, 'a> Addresses<'p, 'a> {
         // the function.
         self.translate(address)
             .unwrap_or_else(|| panic!("the reference to {address} leads to a block's start"))
+    }
+
+    /// What a field of an instruction is to name.
+    pub fn referred(&self, reference: &Reference) -> OutputAddr {
+        match reference.form {
+            Field::Data32 { .. } => OutputAddr(reference.target.get()),
+            _ => self.target(reference.target),
+        }
     }
 
     /// The map that goes into the output.

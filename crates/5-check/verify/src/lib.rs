@@ -34,13 +34,16 @@ mod return_address;
 mod runtime_tables;
 mod sections;
 mod segments;
+mod sorted_tables;
 mod start_up;
+mod sums;
 mod symbols;
 mod taken;
 mod text_relocations;
 mod unwind;
 mod unwind_remainder;
 mod unwind_rows;
+mod uses;
 mod verdict;
 
 pub use verdict::{Finding, FindingKind, UnprovenFunction, Verdict};
@@ -101,6 +104,11 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
         || {
             let mut findings = unwind::check(&check, &rows);
             findings.extend(check_kept(&check, &layout));
+            let (found, text_end) = sums::check(&check);
+            findings.extend(found);
+            findings.extend(taken::check(&check, &layout, text_end));
+            findings.extend(uses::check(&check));
+            findings.extend(sorted_tables::check(&check, &layout));
             findings
         },
     );

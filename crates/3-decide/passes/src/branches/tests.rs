@@ -24,6 +24,7 @@ fn function(blocks: &[(u32, Terminator)]) -> Function<'static> {
         jump_tables: Vec::new(),
         labels: Vec::new(),
         unwind: Vec::new(),
+        alignment: 1,
         refusal: None,
     }
 }

@@ -21,6 +21,7 @@ fn function() -> Function<'static> {
         labels: Vec::new(),
         unwind: Vec::new(),
         refusal: None,
+        alignment: 1,
     }
 }
 
