@@ -9,6 +9,7 @@ pub mod build;
 pub mod execute;
 pub mod judge;
 pub mod modes;
+pub mod mount;
 pub mod plan;
 pub mod report;
 pub mod sandbox;

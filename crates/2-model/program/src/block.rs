@@ -72,6 +72,9 @@ pub struct Reference {
 pub enum Field {
     /// Four bytes, counted from the end of the instruction, which lies that many bytes behind the field's start.
     Relative32 { end: u8 },
+    /// As `Relative32`; what it names is data and stays, though the number may lie in code that moves (an array's
+    /// element before the first).
+    Data32 { end: u8 },
     /// One byte, counted from its own end. Only kept for code that does not move.
     Relative8,
     /// Four bytes, absolute (sign- or zero-extended alike for addresses below 2 GiB).

@@ -43,6 +43,8 @@ pub struct Function<'a> {
     /// Blocks whose address is taken, by data or by code.
     pub labels: Vec<BlockId>,
     pub unwind: Vec<UnwindSpan>,
+    /// A multiple of so many bytes must be the entry's address, a power of two: somebody may count on it.
+    pub alignment: u64,
     /// Why the function is left alone.
     pub refusal: Option<Refusal>,
 }

@@ -4,6 +4,7 @@ use crate::code::Code;
 use crate::jump_tables::{Table, table_of_jump};
 use crate::labels::Labels;
 use crate::scan::{Event, EventKind};
+use crate::taken;
 use afterlink_core::{IdVec, InputAddr, Refusal};
 use afterlink_isa::x86_64::{ENDBR64, JUMP_LONG};
 use afterlink_program::{Block, BlockId, Field, Function, JumpTable, Reference, Target, Terminator};
@@ -14,6 +15,7 @@ pub(crate) fn build<'a>(
     members: &[usize],
     labels: &Labels,
     tables: &[Table],
+    taken: &[bool],
 ) -> Function<'a> {
     let entry = &code.pieces[members[0]];
     let mut function = Function {
@@ -26,6 +28,7 @@ pub(crate) fn build<'a>(
         jump_tables: Vec::new(),
         labels: Vec::new(),
         unwind: Vec::new(),
+        alignment: if taken[members[0]] { taken::alignment(code.image, entry.range.start) } else { 1 },
         refusal: members.iter().find_map(|&m| code.pieces[m].refusal),
     };
     if !members.iter().all(|&m| code.is_trusted(m)) {
@@ -307,6 +310,7 @@ fn field(base: InputAddr, event: &Event) -> Option<Reference> {
     let form =
         match event.kind {
             EventKind::Memory | EventKind::Lea => Field::Relative32 { end: event.len - event.field },
+            EventKind::Data => Field::Data32 { end: event.len - event.field },
             EventKind::Call | EventKind::Transaction => Field::Relative32 { end: 4 },
             EventKind::Absolute32 => Field::Absolute32,
             EventKind::Absolute64 => Field::Absolute64,

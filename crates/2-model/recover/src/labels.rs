@@ -5,11 +5,11 @@
 use crate::code::{Code, takes_address};
 use crate::jump_tables::Table;
 use crate::scan::{Event, EventKind};
+use crate::thunks;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::elf;
 use afterlink_isa::Flow;
-use afterlink_isa::x86_64::iced_x86::{Mnemonic, Register};
-use afterlink_isa::x86_64::{decode, full};
+use afterlink_isa::x86_64::decode;
 use afterlink_program::{DataPointer, PointerForm};
 
 /// Addresses at which blocks must start, besides the targets of a function's own jumps.
@@ -22,7 +22,7 @@ pub(crate) struct Labels {
 
 pub(crate) fn find(code: &mut Code, pointers: &[DataPointer], tables: &[Table]) -> Labels {
     refuse_readers(code);
-    refuse_callers_of_thunks(code);
+    thunks::refuse_callers(code);
     refuse_return_address_tables(code, pointers);
     let mut starts: Vec<InputAddr> = Vec::new();
     let mut taken: Vec<InputAddr> = Vec::new();
@@ -113,33 +113,6 @@ fn refuse_readers(code: &mut Code) {
         code.collect_events(|_, e| if e.kind == EventKind::Memory { code.piece_at(e.target) } else { None });
     for piece in read {
         code.refuse(piece, Refusal::DataInCode);
-    }
-}
-
-/// Hand-written code learns where it is by calling a function that hands back its return address
-/// (`mov (%rsp),%rcx; ret`), and then reads data at a distance that the assembler knew. libgcc's `__morestack`, for code
-/// with split stacks, returns to one byte behind its return address.
-fn refuse_callers_of_thunks(code: &mut Code) {
-    let is_thunk = |piece: usize| {
-        if code.pieces[piece].names.iter().any(|name| name.starts_with("__morestack")) {
-            return true;
-        }
-        let first = full(code.bytes(piece), 0);
-        first.is_some_and(|i| {
-            i.mnemonic() == Mnemonic::Mov
-                && i.op0_register() != Register::None
-                && i.memory_base() == Register::RSP
-                && i.memory_index() == Register::None
-                && i.memory_displacement64() == 0
-        })
-    };
-    let thunks: Vec<bool> = (0..code.pieces.len()).map(is_thunk).collect();
-    let callers = code.collect_events(|piece, e| {
-        let to = (e.kind == EventKind::Call).then(|| code.piece_at(e.target)).flatten()?;
-        (thunks[to] && code.is_entry(e.target)).then_some(piece)
-    });
-    for piece in callers {
-        code.refuse(piece, Refusal::ReadsReturnAddress);
     }
 }
 

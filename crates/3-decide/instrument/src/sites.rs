@@ -73,8 +73,9 @@ pub(crate) fn form(needed: Places) -> CounterForm {
 }
 
 fn unneeded_register(needed: Places) -> Option<u8> {
-    /// The stack pointer, and r12, which cannot be a base without a further byte.
-    const UNUSABLE: [u8; 2] = [4, 12];
+    /// The stack pointer, the register by which frames are found in a signal, and r12, which cannot be a base without a
+    /// further byte.
+    const UNUSABLE: [u8; 3] = [4, 5, 12];
     (0..16).find(|&r| needed & 1 << r == 0 && !UNUSABLE.contains(&r))
 }
 

@@ -7,6 +7,7 @@ use crate::counters::Effect;
 use crate::flow;
 use crate::liveness::Liveness;
 use crate::places::{Block, MovedFunction, Shape};
+use crate::return_address;
 use crate::verdict::{Finding, FindingKind};
 use afterlink_isa::{Flow, x86_64};
 use rayon::prelude::*;
@@ -177,13 +178,10 @@ impl Walk<'_, '_, '_> {
         }
         let target = inst.target(self.input);
         let code = &self.check.code;
-        let pops = matches!(code.bytes(target, 2), Some([0x58..=0x5f, _] | [0x41, 0x58..=0x5f]));
-        let loads =
-            matches!(code.bytes(target, 4), Some([0x48 | 0x4c, 0x8b, modrm, 0x24]) if modrm & 0xc7 == 4);
         let next = target == self.input + u64::from(inst.len);
         let names = &self.check.functions.rows;
         let inside = names.binary_search_by_key(&target, |f| f.start).is_err();
-        if pops || loads || (next && inside) {
+        if return_address::is_taken_by(code, target) || (next && inside) {
             let what = "the call takes the code's address, which moving changes";
             return Err(self.finding(FindingKind::Operand, what));
         }

@@ -7,8 +7,8 @@ use crate::counters::Effect;
 use crate::places::{Place, Places};
 use afterlink_isa::{Flow, x86_64};
 
-/// Steps followed on one side; real code needs three or four.
-const STEPS: usize = 8;
+/// Steps followed on one side: three or four jumps, and padding, which may be a cache line of single bytes.
+const STEPS: usize = 72;
 
 /// How two places came to correspond.
 pub(crate) struct Meeting {

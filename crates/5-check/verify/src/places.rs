@@ -356,10 +356,18 @@ fn first_code(code: &Code, start: u64, end: u64) -> Option<u64> {
 
 fn read_map(output: &Image, findings: &mut Vec<Finding>) -> AddressMap {
     let Some(section) = output.section_named(address_map::SECTION) else { return AddressMap::default() };
-    AddressMap::decode(output.section_bytes(section)).unwrap_or_else(|error| {
+    let bytes = output.section_bytes(section);
+    let map = AddressMap::decode(bytes).unwrap_or_else(|error| {
         findings.push(Finding::new(FindingKind::Map, error.what));
         AddressMap::default()
-    })
+    });
+    // A number can be written in several ways; only the shortest one leaves no room for anything else.
+    let is_plain = map.encode() == bytes && map.functions.is_sorted_by(|a, b| a.entry < b.entry);
+    if findings.is_empty() && !is_plain {
+        let what = "the map is not written in the shortest way, or its functions are not in order";
+        findings.push(Finding::new(FindingKind::Map, what));
+    }
+    map
 }
 
 /// The output's segment of code that the input does not have.
