@@ -8,7 +8,7 @@ use afterlink_program::BlockId;
 use std::collections::BTreeSet;
 
 /// Instructions looked at for one jump before it is given up.
-const MOST_STEPS: usize = 100_000;
+const MOST_STEPS: usize = 1_000_000;
 /// Definitions that rest on each other.
 const MOST_DEPTH: usize = 48;
 

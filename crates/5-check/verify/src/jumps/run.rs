@@ -40,7 +40,7 @@ pub(super) struct Run<'r, 'c, 'a> {
     factory: InstructionInfoFactory,
     /// Of each cut that was run.
     steps: Vec<Option<Vec<Step>>>,
-    states: Vec<Option<State>>,
+    states: Vec<Option<Box<[Value]>>>,
     /// Cuts that load from the frame.
     loads: Vec<bool>,
     waiting: BTreeSet<usize>,
@@ -157,7 +157,9 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
     }
 
     fn run(&mut self, index: usize) {
-        let Some(mut state) = self.states[index] else { return };
+        let Some(known) = &self.states[index] else { return };
+        let mut state = [STORED; REGISTERS];
+        state[..known.len()].copy_from_slice(known);
         let cut = &self.body.cuts[index];
         let mut jump = None;
         let mut address = cut.start;
@@ -233,7 +235,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
                 }
             }
             none => {
-                *none = Some(*state);
+                *none = Some(state[..self.followed].into());
                 self.waiting.insert(cut);
             }
         }
