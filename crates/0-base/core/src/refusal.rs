@@ -32,7 +32,7 @@ pub enum Refusal {
     EnteredInside,
     /// A constant added to an address leads out of it, or may have led into it.
     AddressSum,
-    /// Code computes with its address, or reads what stands there.
+    /// Code works out a distance from its address, or reads what stands there.
     ComputedAddress,
     /// Code asks whether its address comes before another, or has the address where the program's text ends.
     Ordered,
