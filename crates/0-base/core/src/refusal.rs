@@ -17,6 +17,10 @@ pub enum Refusal {
     DataInCode,
     /// An indirect jump whose targets could not be found.
     IndirectJump,
+    /// It computes with the addresses of its labels, for instance by adding a difference of labels, which nothing else tells.
+    ComputedLabels,
+    /// Some of its code is reached by nothing that is known, so something unknown may lead there.
+    UnreachedCode,
     /// A table of relative code addresses whose base could not be found leads here.
     UnclaimedTable,
     /// A call into the middle of a function, as position-independent hand-written code does to
@@ -77,6 +81,10 @@ impl Refusal {
             Self::IndirectJump | Self::UnclaimedTable => {
                 "compile it with -fno-jump-tables, or report the pattern"
             }
+            Self::ComputedLabels => "keep the labels' addresses in a table, not their differences",
+            Self::UnreachedCode => {
+                "drop code that is never reached, and keep labels' addresses in a table, not their differences"
+            }
             Self::ReadsReturnAddress | Self::CallToMiddle => "use a RIP-relative lea instead of call/pop",
             Self::ReturnAddressTable => "nothing: its runtime finds data by where its calls stand",
             Self::PatchedCode => {
@@ -109,6 +117,8 @@ impl fmt::Display for Refusal {
             Self::Undecodable => "has bytes that are no instruction",
             Self::DataInCode => "has data among its instructions",
             Self::IndirectJump => "has an indirect jump with unknown targets",
+            Self::ComputedLabels => "computes with the addresses of its labels",
+            Self::UnreachedCode => "has code that nothing known leads to",
             Self::UnclaimedTable => "is reached from a table whose base is unknown",
             Self::CallToMiddle => "is called in its middle",
             Self::ReadsReturnAddress => "finds data by its return address",

@@ -6,6 +6,7 @@ use crate::labels::Labels;
 use crate::scan::{Event, EventKind};
 use crate::taken;
 use afterlink_core::{IdVec, InputAddr, Refusal};
+use afterlink_isa::x86_64::{ENDBR64, JUMP_LONG};
 use afterlink_program::{Block, BlockId, Field, Function, JumpTable, Reference, Target, Terminator};
 
 /// Builds the function that `members` (the entry's piece first) make up.
@@ -216,8 +217,16 @@ impl Builder<'_, '_, '_> {
             return Ok(Terminator::FallThrough(BlockId(self.function.blocks.len() as u32 + 1)));
         }
         if self.code.scans[piece].ends_in_call {
-            // A call at the very end does not come back.
-            return Ok(Terminator::Stop);
+            // The jump to the new place that will stand at a short function's old entry may reach beyond its end.
+            let entries = self.code.pieces[piece].inner_entries.iter().copied();
+            let nearest = entries.chain([range.start]).max().unwrap_or(range.start);
+            let stays = range.end().since(nearest) >= ENDBR64.len() as u64 + JUMP_LONG;
+            let is_sure = stays || self.code.is_entry(range.end());
+            return if is_sure {
+                Ok(Terminator::LastCall(range.end()))
+            } else {
+                Err(Refusal::FallsThroughEnd)
+            };
         }
         if self.code.is_entry(range.end()) {
             return Ok(Terminator::Jump(Target::Code(range.end())));

@@ -6,6 +6,7 @@
 mod blocks;
 mod checked_calls;
 mod code;
+mod computed;
 mod families;
 mod jump_tables;
 mod labels;
@@ -59,6 +60,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
         families.par_iter().map(|members| blocks::build(&code, members, &labels, &tables, &taken)).collect();
     let mut rows = RowTable::new();
     unwind::attach(&frames, &mut functions, &mut rows);
+    functions.par_iter_mut().for_each(|function| computed::refuse(&code, function, &labels.starts));
     pointers.sort_by_key(|p| p.field);
     pointers.dedup_by_key(|p| p.field);
     let extents = extents(&functions);

@@ -90,7 +90,7 @@ impl Liveness {
             // `jrcxz` and `loop` look at rcx, `loope` at the flags.
             Terminator::ShortBranch { taken, next, .. } => FLAGS | 1 << 1 | of(taken) | self.at_start(next),
             Terminator::Indirect { table: None } => inside | outside,
-            Terminator::Stop => outside,
+            Terminator::Stop | Terminator::LastCall(_) => outside,
         }
     }
 }

@@ -33,7 +33,8 @@ pub(crate) fn of_block(
     let own = &function.blocks[block];
     let mut needed = vec![0; steps.len() + 1];
     liveness.before_steps(function, scan, block, |i, places| needed[i] = places);
-    let ends_in_body = matches!(own.terminator, Terminator::Indirect { .. } | Terminator::Stop);
+    let ends_in_body =
+        matches!(own.terminator, Terminator::Indirect { .. } | Terminator::Stop | Terminator::LastCall(_));
     let allowed = |i: usize| {
         let before = i.checked_sub(1).map(|i| steps[i].kind);
         let here = steps.get(i).map(|s| s.kind);

@@ -224,7 +224,7 @@ fn rows_of_body(function: &Function, block: &Block) -> Vec<(u32, Option<(FdeId, 
 /// Whether control simply goes on behind the block in the input, without a jump: one may also lead to what follows it.
 fn goes_on(block: &Block) -> bool {
     match block.terminator {
-        Terminator::FallThrough(_) => true,
+        Terminator::FallThrough(_) | Terminator::LastCall(_) => true,
         Terminator::Jump(Target::Code(to)) => {
             block.body == block.size && to == block.input + u64::from(block.size)
         }

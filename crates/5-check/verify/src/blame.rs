@@ -5,7 +5,6 @@
 
 use crate::check::Check;
 use crate::expected::Layout;
-use crate::jump_tables;
 use crate::verdict::{Finding, FindingKind, UnprovenFunction};
 use afterlink_core::InputAddr;
 use rustc_hash::FxHashSet;
@@ -13,6 +12,8 @@ use std::collections::BTreeMap;
 
 /// Bytes behind a function that its entry stub may use.
 const STUB_ROOM: u64 = 16;
+/// Bases tried for one word of a table; the first is right unless code names a place inside the table.
+const BASES: usize = 3;
 
 /// Start and end of a run of code, and the entry of the moved function that it belongs to.
 type Owned = (u64, u64, u64);
@@ -43,7 +44,7 @@ impl<'x, 'c, 'a> Blame<'x, 'c, 'a> {
         }
         blame.blocks.sort_unstable();
         blame.fragments.sort_unstable();
-        blame.bases = jump_tables::bases(check);
+        blame.bases = bases(check);
         blame
     }
 
@@ -131,7 +132,7 @@ impl<'x, 'c, 'a> Blame<'x, 'c, 'a> {
         let words = [(address, 8), (address, 4), (address & !7, 8), (address & !3, 4)];
         words.into_iter().find_map(|(at, size)| {
             let (old, new) = self.word(at, size)?;
-            let mut relative = jump_tables::candidates(&self.bases, at).filter(|_| size == 4);
+            let mut relative = candidates(&self.bases, at).filter(|_| size == 4);
             let by_base = |base: u64, word: u64| base.wrapping_add(word as u32 as i32 as i64 as u64);
             self.holding(old).or_else(|| self.written_at(new)).or_else(|| {
                 relative.find_map(|base| {
@@ -155,4 +156,27 @@ impl<'x, 'c, 'a> Blame<'x, 'c, 'a> {
 /// The last that starts at or below `address`.
 fn at(list: &[Owned], address: u64) -> Option<Owned> {
     list.partition_point(|owned| owned.0 <= address).checked_sub(1).map(|index| list[index])
+}
+
+/// Addresses outside code that instructions name, ascending.
+fn bases(check: &Check) -> Vec<u64> {
+    let code = &check.code;
+    let mut bases: Vec<u64> = Vec::new();
+    for section in &code.sections {
+        let named = code.section_insts(section).filter(|(_, _, inst)| inst.is_address_only());
+        bases.extend(named.map(|(_, address, inst)| inst.target(address)).filter(|&t| !code.holds(t)));
+    }
+    for field in &check.references.code_fields {
+        let bytes = code.bytes(field.address, usize::from(field.size)).unwrap_or(&[]);
+        bases.push(bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)));
+    }
+    bases.sort_unstable();
+    bases.dedup();
+    bases
+}
+
+/// Bases for a word, the likeliest first; last the word's own address: a pointer relative to itself.
+fn candidates(bases: &[u64], address: u64) -> impl Iterator<Item = u64> {
+    let below = bases.partition_point(|&base| base <= address);
+    bases[..below].iter().rev().take(BASES).copied().chain([address])
 }

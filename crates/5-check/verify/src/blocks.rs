@@ -4,12 +4,10 @@
 use crate::check::Check;
 use crate::code::{Inst, Kind};
 use crate::counters::Effect;
-use crate::expected::Layout;
 use crate::flow;
 use crate::liveness::Liveness;
 use crate::places::{Block, MovedFunction, Shape};
 use crate::return_address;
-use crate::taken;
 use crate::verdict::{Finding, FindingKind};
 use afterlink_isa::{Flow, x86_64};
 use rayon::prelude::*;
@@ -18,11 +16,11 @@ use rayon::prelude::*;
 const ENOUGH: usize = 4;
 
 /// Checks all moved functions and the padding between them.
-pub(crate) fn check(check: &Check, layout: &Layout) -> Vec<Finding> {
+/// `taken` are the places that an indirect jump may lead to, for an instrumented output, ascending.
+pub(crate) fn check(check: &Check, taken: &[u64]) -> Vec<Finding> {
     let functions = &check.places.functions;
-    let taken = check.places.counters.map_or(Vec::new(), |_| taken::addresses(check, layout));
     let mut findings: Vec<Finding> =
-        functions.par_iter().flat_map_iter(|function| check_function(check, function, &taken)).collect();
+        functions.par_iter().flat_map_iter(|function| check_function(check, function, taken)).collect();
     findings.extend(check_gaps(check));
     findings
 }
@@ -104,7 +102,7 @@ impl Walk<'_, '_, '_> {
                     self.finding(FindingKind::Map, "code stands behind the branch of the map's block")
                 );
             }
-        } else if !self.ends_with_call(block, &insts[..shape.body]) {
+        } else {
             self.goes_on(block.input_end())?;
         }
         self.padding(true)
@@ -219,13 +217,6 @@ impl Walk<'_, '_, '_> {
         }
         let what = format!("behind the block control does not go on to what was at {input:#x}");
         Err(self.finding(FindingKind::FallThrough, what))
-    }
-
-    /// Whether nothing follows because the block ends its function with a call that cannot return.
-    fn ends_with_call(&self, block: &Block, body: &[Inst]) -> bool {
-        let calls = body.last().is_some_and(|i| matches!(i.kind, Kind::Call | Kind::IndirectCall));
-        let functions = &self.check.functions;
-        calls && functions.at(block.input).is_none_or(|f| block.input_end() >= functions.rows[f].end)
     }
 
     /// The instruction that ends the input's block.

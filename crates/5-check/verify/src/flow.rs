@@ -47,7 +47,7 @@ pub(crate) fn corresponds(code: &Code, places: &Places, input: u64, output: u64)
 /// Whether `output` is the very place of `input`.
 pub(crate) fn is_place(code: &Code, places: &Places, input: u64, output: u64) -> bool {
     match places.of(code, input) {
-        Place::Same => input == output,
+        Place::Same => input == output && !places.may_be_stub(input),
         Place::Moved(place) => place == output,
         Place::Nowhere => false,
     }

@@ -20,6 +20,7 @@ mod flow;
 mod functions;
 mod gaps;
 mod jump_tables;
+mod jumps;
 mod kept_code;
 mod libgcc_reading;
 mod liveness;
@@ -55,6 +56,8 @@ use check::Check;
 use code::Code;
 use expected::{Expected, Layout};
 use functions::Functions;
+use jump_tables::Named;
+use jumps::Jumps;
 use places::{Place, Places};
 use references::References;
 use unwind::Unwinding;
@@ -99,11 +102,18 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
         Place::Moved(place) => place,
         _ => address,
     });
+    let named = Named::read(&check);
+    let mut jumps = jumps::judge(&check, &layout, &named);
+    findings.append(&mut jumps.findings);
     let (moved, rest) = rayon::join(
-        || blocks::check(&check, &layout),
+        || {
+            let counts = check.places.counters.is_some();
+            let taken = if counts { taken::addresses(&check, &layout, &named, &jumps) } else { Vec::new() };
+            blocks::check(&check, &taken)
+        },
         || {
             let mut findings = unwind::check(&check, &rows);
-            findings.extend(check_kept(&check, &layout));
+            findings.extend(check_kept(&check, &layout, &named, &jumps));
             let (found, text_end) = sums::check(&check);
             findings.extend(found);
             findings.extend(taken::check(&check, &layout, text_end));
@@ -122,7 +132,7 @@ fn read_unwinding(image: &Image) -> Result<UnwindRows, String> {
 }
 
 /// Everything that stays where it was, and the tables that are not loaded.
-fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
+fn check_kept(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps) -> Vec<Finding> {
     let mut expected: Vec<Expected> = Vec::new();
     let demands = kept_code::expect(check, layout, &mut expected);
     let mut findings = demands.findings;
@@ -130,7 +140,7 @@ fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     findings.extend(dynamic::expect(check, &mut expected));
     let (faults, repeats) = dynamic::check_symbols(check);
     dynamic_tables::expect(check, &repeats, &mut expected);
-    expected.extend(jump_tables::expect(check, layout));
+    findings.extend(jump_tables::expect(check, layout, named, jumps, &mut expected));
     let expected = expected::in_order(expected);
 
     let (old_code, stubs) = old_code::check(check, layout, &demands.stubs);

@@ -31,6 +31,8 @@ pub enum FindingKind {
     Data,
     /// A pointer to moved code does not lead to the corresponding place.
     Pointer,
+    /// An indirect jump may lead to where code was, or a label is computed with.
+    ComputedJump,
     /// An entry of a jump table does not lead to the corresponding place.
     JumpTable,
     /// A start-up relocation changed its meaning.

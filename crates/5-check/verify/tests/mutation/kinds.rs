@@ -11,7 +11,7 @@ pub type Mutant = Option<(Vec<u8>, String)>;
 pub type Mutate = fn(&Sites, &mut ChaCha8Rng) -> Mutant;
 
 /// Every kind with its name.
-pub const KINDS: [(&str, Mutate); 39] = [
+pub const KINDS: [(&str, Mutate); 41] = [
     ("branch to another block", branch_target),
     ("branch targets swapped", swapped_targets),
     ("branch one byte off", branch_off_by_one),
@@ -33,6 +33,8 @@ pub const KINDS: [(&str, Mutate); 39] = [
     ("jump-table entries swapped", table_swapped),
     ("jump-table entry one off", table_off),
     ("jump-table entry not updated", table_stale),
+    ("jump-table entries by another base", table_rebased),
+    ("call at the end: jump removed", last_call),
     ("data byte", data_byte),
     ("relocation addend", addend),
     ("relocation addend not updated", addend_stale),
@@ -286,6 +288,36 @@ fn table_off(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 fn table_stale(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let at = *sites.table_words.choose(rng)?;
     write(sites, at, &sites.input.bytes[at..at + 4], "table word not updated".to_owned())
+}
+
+/// Two neighbouring words, changed alike to what they would be if they counted from somewhere else.
+fn table_rebased(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let pair = sites.table_words.windows(2).filter(|w| w[0] + 4 == w[1]).choose(rng)?;
+    let words = [pair[0], pair[1]].map(|at| Some((at, address_of(sites, at)?)));
+    let first = words[0]?.1;
+    let near: Vec<u64> = sites.named_words.iter().copied().filter(|b| b.abs_diff(first) < 256).collect();
+    let base = *near.choose(rng)?;
+    let from_itself = rng.random();
+    let mut bytes = sites.bytes.to_vec();
+    for (at, address) in words.into_iter().flatten() {
+        let base = if from_itself { address } else { base };
+        let old = i32::from_le_bytes(sites.input.bytes[at..at + 4].try_into().ok()?);
+        let new = sites.place_of(base.wrapping_add(old as u64))?.wrapping_sub(base) as i32;
+        if i64::from(new) == sites.word(at, 4) {
+            return None;
+        }
+        bytes[at..at + 4].copy_from_slice(&new.to_le_bytes());
+    }
+    Some((
+        bytes,
+        format!("table words {:#x} and the next by {base:#x}, or themselves: {from_itself}", pair[0]),
+    ))
+}
+
+/// What stands behind a call at a function's end does not lead on any more.
+fn last_call(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let jump = sites.inst(rng, |i| i.behind_call && matches!(i.inst.flow, Flow::Jump(_)))?;
+    nops(sites, &jump, "jump behind a call removed")
 }
 
 fn data_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
