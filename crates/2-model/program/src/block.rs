@@ -41,8 +41,8 @@ pub enum Terminator {
     /// An indirect jump (part of the body) through that jump table of the function, or, if `None`, to any of
     /// the function's tables' targets and labels.
     Indirect { table: Option<u32> },
-    /// Control does not go on in this function: a return, an indirect tail call, a trap, a call that does not
-    /// come back (all part of the body).
+    /// Control does not go on in this function: a return, an indirect tail call, a call that does not come back, a trap
+    /// behind which the function ends (all part of the body).
     Stop,
 }
 

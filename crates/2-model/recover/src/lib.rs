@@ -7,6 +7,7 @@ mod blocks;
 mod checked_calls;
 mod code;
 mod families;
+mod faults;
 mod jump_tables;
 mod labels;
 mod pieces;

@@ -116,7 +116,7 @@ fn unlikely(function: &Function, scan: &Scan) -> Vec<bool> {
         let last = scan.steps(id).last().map(|s| s.kind);
         let ends = block.terminator == Terminator::Stop
             && matches!(last, Some(StepKind::Call(_) | StepKind::IndirectCall | StepKind::System));
-        aside || ends
+        aside || ends || last == Some(StepKind::Fault)
     };
     function.blocks.iter().map(of).collect()
 }

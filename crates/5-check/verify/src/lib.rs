@@ -7,6 +7,7 @@
 //!
 //! Every check is linear in the files' sizes, apart from sorting.
 
+mod behind_faults;
 mod blocks;
 mod check;
 mod code;
