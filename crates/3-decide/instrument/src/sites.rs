@@ -33,6 +33,7 @@ pub(crate) fn of_block(
     let own = &function.blocks[block];
     let mut needed = vec![0; steps.len() + 1];
     liveness.before_steps(function, scan, block, |i, places| needed[i] = places);
+    let fault = steps.iter().position(|s| s.kind == StepKind::Fault).unwrap_or(steps.len());
     let ends_in_body =
         matches!(own.terminator, Terminator::Indirect { .. } | Terminator::Stop | Terminator::LastCall(_));
     let allowed = |i: usize| {
@@ -41,6 +42,8 @@ pub(crate) fn of_block(
         here != Some(StepKind::Landing)
             && before != Some(StepKind::TlsAddress)
             && !(ends_in_body && i == steps.len() && i > 0)
+            // What stands behind a fault may be data, and is found by its distance.
+            && (i <= fault || i == steps.len())
     };
     let offset = |i: usize| steps.get(i).map_or(own.body, |s| s.at);
     let best = |range: std::ops::Range<usize>| {

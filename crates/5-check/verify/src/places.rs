@@ -333,7 +333,11 @@ impl Shape {
         if let Some(body) = insts.iter().position(Inst::ends_block) {
             return Self { body, ends: true };
         }
-        let body = insts.iter().rposition(|i| !i.is_nop()).map_or(0, |i| i + 1);
+        let body = match insts.iter().rposition(|i| !i.is_nop()) {
+            // A handler of its signal may look at the nops behind a trap.
+            Some(last) if insts[last].is_trap() => insts.len(),
+            last => last.map_or(0, |i| i + 1),
+        };
         Self { body, ends: false }
     }
 }

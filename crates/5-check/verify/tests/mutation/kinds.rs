@@ -11,7 +11,7 @@ pub type Mutant = Option<(Vec<u8>, String)>;
 pub type Mutate = fn(&Sites, &mut ChaCha8Rng) -> Mutant;
 
 /// Every kind with its name.
-pub const KINDS: [(&str, Mutate); 42] = [
+pub const KINDS: [(&str, Mutate); 43] = [
     ("branch to another block", branch_target),
     ("branch targets swapped", swapped_targets),
     ("branch one byte off", branch_off_by_one),
@@ -20,6 +20,7 @@ pub const KINDS: [(&str, Mutate); 42] = [
     ("another condition", other_condition),
     ("fall-through: jump removed", jump_removed),
     ("fall-through: branch removed", branch_removed),
+    ("fall-through: jump behind a trap removed", trap_jump_removed),
     ("displacement one off", displacement_off),
     ("byte of a moved instruction", moved_byte),
     ("byte of cold code", cold_byte),
@@ -170,6 +171,16 @@ fn jump_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 
 fn branch_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     nops(sites, &sites.inst(rng, |i| matches!(i.inst.flow, Flow::Branch(..)))?, "branch removed")
+}
+
+fn trap_jump_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let behind_trap = |jump: &MovedInst| {
+        let trap = sites.insts.iter().find(|i| i.end() == jump.address);
+        trap.is_some_and(|i| matches!(i.inst.flow, Flow::Breakpoint | Flow::Fault))
+    };
+    let jump = sites.inst(rng, |i| matches!(i.inst.flow, Flow::Jump(_)) && behind_trap(i))?;
+    let nops = vec![0x90; usize::from(jump.inst.len)];
+    write(sites, jump.offset, &nops, format!("jump behind the trap before {:#x} removed", jump.address))
 }
 
 fn displacement_off(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
