@@ -5,6 +5,7 @@
 
 use crate::check::Check;
 use crate::expected::Layout;
+use crate::jump_tables::Named;
 use crate::verdict::{Finding, FindingKind, UnprovenFunction};
 use afterlink_core::InputAddr;
 use rustc_hash::FxHashSet;
@@ -12,8 +13,6 @@ use std::collections::BTreeMap;
 
 /// Bytes behind a function that its entry stub may use.
 const STUB_ROOM: u64 = 16;
-/// Bases tried for one word of a table; the first is right unless code names a place inside the table.
-const BASES: usize = 3;
 
 /// Start and end of a run of code, and the entry of the moved function that it belongs to.
 type Owned = (u64, u64, u64);
@@ -26,13 +25,14 @@ pub(crate) struct Blame<'x, 'c, 'a> {
     blocks: Vec<Owned>,
     fragments: Vec<Owned>,
     /// What tables of relative addresses may count from.
-    bases: Vec<u64>,
+    bases: Named,
 }
 
 impl<'x, 'c, 'a> Blame<'x, 'c, 'a> {
     pub fn new(check: &'x Check<'c, 'a>, findings: &[Finding]) -> Self {
         let layout = Layout::of(check.input);
-        let mut blame = Self { check, layout, blocks: Vec::new(), fragments: Vec::new(), bases: Vec::new() };
+        let mut blame =
+            Self { check, layout, blocks: Vec::new(), fragments: Vec::new(), bases: Named::default() };
         if findings.is_empty() {
             return blame;
         }
@@ -44,7 +44,7 @@ impl<'x, 'c, 'a> Blame<'x, 'c, 'a> {
         }
         blame.blocks.sort_unstable();
         blame.fragments.sort_unstable();
-        blame.bases = bases(check);
+        blame.bases = Named::read(check);
         blame
     }
 
@@ -132,7 +132,7 @@ impl<'x, 'c, 'a> Blame<'x, 'c, 'a> {
         let words = [(address, 8), (address, 4), (address & !7, 8), (address & !3, 4)];
         words.into_iter().find_map(|(at, size)| {
             let (old, new) = self.word(at, size)?;
-            let mut relative = candidates(&self.bases, at).filter(|_| size == 4);
+            let mut relative = self.bases.readings(at).filter(|_| size == 4);
             let by_base = |base: u64, word: u64| base.wrapping_add(word as u32 as i32 as i64 as u64);
             self.holding(old).or_else(|| self.written_at(new)).or_else(|| {
                 relative.find_map(|base| {
@@ -156,27 +156,4 @@ impl<'x, 'c, 'a> Blame<'x, 'c, 'a> {
 /// The last that starts at or below `address`.
 fn at(list: &[Owned], address: u64) -> Option<Owned> {
     list.partition_point(|owned| owned.0 <= address).checked_sub(1).map(|index| list[index])
-}
-
-/// Addresses outside code that instructions name, ascending.
-fn bases(check: &Check) -> Vec<u64> {
-    let code = &check.code;
-    let mut bases: Vec<u64> = Vec::new();
-    for section in &code.sections {
-        let named = code.section_insts(section).filter(|(_, _, inst)| inst.is_address_only());
-        bases.extend(named.map(|(_, address, inst)| inst.target(address)).filter(|&t| !code.holds(t)));
-    }
-    for field in &check.references.code_fields {
-        let bytes = code.bytes(field.address, usize::from(field.size)).unwrap_or(&[]);
-        bases.push(bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)));
-    }
-    bases.sort_unstable();
-    bases.dedup();
-    bases
-}
-
-/// Bases for a word, the likeliest first; last the word's own address: a pointer relative to itself.
-fn candidates(bases: &[u64], address: u64) -> impl Iterator<Item = u64> {
-    let below = bases.partition_point(|&base| base <= address);
-    bases[..below].iter().rev().take(BASES).copied().chain([address])
 }

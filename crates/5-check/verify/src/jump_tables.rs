@@ -55,6 +55,11 @@ impl Named {
         self.words.binary_search_by_key(&address, |w| w.0).is_ok()
     }
 
+    /// What a word at `address` may count from that no jump tells about, its own address last.
+    pub fn readings(&self, address: u64) -> impl Iterator<Item = u64> {
+        self.before(address).first().map(|n| n.0).into_iter().chain([address])
+    }
+
     /// The nearest at or below `address`, once for each function that names it.
     fn before(&self, address: u64) -> &[(u64, Option<usize>)] {
         let end = self.words.partition_point(|w| w.0 <= address);
@@ -98,8 +103,7 @@ pub(crate) fn targets(check: &Check, layout: &Layout, named: &Named, jumps: &Jum
     let targets = words.filter_map(|word| {
         let old = word_at(check.input.bytes, layout, *word)? as u64;
         let bases = bases(jumps, word.address);
-        let guessed = named.before(word.address).first().map(|n| n.0).into_iter().chain([word.address]);
-        let guessed = guessed.filter(move |_| bases.is_empty());
+        let guessed = named.readings(word.address).filter(move |_| bases.is_empty());
         Some(bases.iter().map(|b| b.1).chain(guessed).map(move |base| base.wrapping_add(old)))
     });
     targets.flatten().collect()
@@ -135,8 +139,9 @@ pub(crate) fn expect(
             Ok(right) => {
                 expected.push(Expected::number(offset, word.size, right as u64, FindingKind::JumpTable));
             }
-            Err(what) if findings.len() < ENOUGH => {
-                findings.push(Finding::new(FindingKind::JumpTable, what).input(word.address));
+            Err((what, names)) if findings.len() < ENOUGH => {
+                let finding = Finding::new(FindingKind::JumpTable, what).input(word.address);
+                findings.push(finding.names(names));
             }
             Err(_) => {}
         }
@@ -144,39 +149,43 @@ pub(crate) fn expect(
     findings
 }
 
+/// What is wrong with a word, and the code that it may lead to.
+type Fault = (&'static str, u64);
+
 /// What a word that is `old` in the input must be.
-fn right(check: &Check, named: &Named, jumps: &Jumps, word: Field, old: i64) -> Result<i64, &'static str> {
-    let from =
-        |base| counted_from(check, word.size, old, base).ok_or("the table's word cannot follow moved code");
+fn right(check: &Check, named: &Named, jumps: &Jumps, word: Field, old: i64) -> Result<i64, Fault> {
+    let target = |base: u64| base.wrapping_add(old as u64);
+    let from = |base| {
+        let right = counted_from(check, word.size, old, base);
+        right.ok_or(("the table's word cannot follow moved code", target(base)))
+    };
     if let Some((&(_, base), others)) = bases(jumps, word.address).split_first() {
         let right = from(base)?;
         let agree = others.iter().all(|&(_, base)| from(base) == Ok(right));
-        return if agree {
-            Ok(right)
-        } else {
-            Err("two jumps count the table's word from different addresses")
-        };
+        let what = "two jumps count the table's word from different addresses";
+        return if agree { Ok(right) } else { Err((what, target(base))) };
     }
     if check.references.counts_from_itself(word.address) {
         return from(word.address);
     }
     // A table of a function that stays, by all that can be seen.
     let stays = |&(base, function): &(u64, Option<usize>)| {
-        let target = base.wrapping_add(old as u64);
+        let target = target(base);
         let rows = &check.functions.rows;
         let is_own =
             function.zip(check.functions.at(target)).is_some_and(|(a, b)| rows[a].whole() == rows[b].whole());
         is_own && check.code.index_at(target).is_some() && !check.places.is_moved(target)
     };
-    let before = named.before(word.address);
-    if before.iter().any(stays) {
+    if named.before(word.address).iter().any(stays) {
         return Ok(old);
     }
-    let mut readings = before.iter().map(|n| n.0).chain([word.address]);
-    if readings.any(|base| check.places.is_moved(base.wrapping_add(old as u64))) {
-        return Err("nothing tells what the word counts from, and it may lead into moved code");
+    let mut moved = named.readings(word.address).map(target).filter(|&target| check.places.is_moved(target));
+    match moved.next() {
+        Some(target) => {
+            Err(("nothing tells what the word counts from, and it may lead into moved code", target))
+        }
+        None => Ok(old),
     }
-    Ok(old)
 }
 
 /// What a word that is `old` in the input must be if it counts from `base`; `None` if it cannot be that.

@@ -72,9 +72,7 @@ impl References {
                     (class, false, true) if class != Class::Unknown => {
                         found.relative_words.push(field);
                         // Against a section's symbol, the addend may be made of anything.
-                        if row.addend == 0
-                            && image.symbols.get(row.symbol).is_some_and(|s| s.kind != elf::STT_SECTION.0)
-                        {
+                        if row.addend == 0 && class != Class::Section {
                             found.pointers_from_themselves.push(field.address);
                         }
                     }

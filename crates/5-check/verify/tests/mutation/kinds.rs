@@ -306,9 +306,7 @@ fn table_stale(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 fn table_rebased(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let pair = sites.table_words.windows(2).filter(|w| w[0] + 4 == w[1]).choose(rng)?;
     let words = [pair[0], pair[1]].map(|at| Some((at, address_of(sites, at)?)));
-    let first = words[0]?.1;
-    let near: Vec<u64> = sites.named_words.iter().copied().filter(|b| b.abs_diff(first) < 256).collect();
-    let base = *near.choose(rng)?;
+    let base = words[0]?.1.wrapping_add_signed(4 * rng.random_range(-16..=16));
     let from_itself = rng.random();
     let mut bytes = sites.bytes.to_vec();
     for (at, address) in words.into_iter().flatten() {

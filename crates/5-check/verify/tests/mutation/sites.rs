@@ -76,8 +76,6 @@ pub struct Sites<'a> {
     pub blocks: Vec<Vec<u64>>,
     /// Words of relative jump tables: file offsets.
     pub table_words: Vec<usize>,
-    /// Addresses of those that code names.
-    pub named_words: Vec<u64>,
 }
 
 impl<'a> Sites<'a> {
@@ -95,13 +93,11 @@ impl<'a> Sites<'a> {
             counters: Vec::new(),
             blocks: Vec::new(),
             table_words: Vec::new(),
-            named_words: Vec::new(),
         };
         for function in 0..sites.map.functions.len() {
             sites.add_function(function, cold);
         }
         sites.table_words = sites.find_table_words();
-        sites.named_words = sites.find_named_words();
         sites
     }
 
@@ -174,15 +170,6 @@ impl<'a> Sites<'a> {
             }
         }
         words
-    }
-
-    fn find_named_words(&self) -> Vec<u64> {
-        let named = self.insts.iter().filter_map(|i| {
-            let rip = i.inst.rip.filter(|rip| rip.address_only)?;
-            Some(i.end().wrapping_add(rip.displacement as u64))
-        });
-        let is_word = |&address: &u64| self.offset(address).is_some_and(|o| self.table_words.contains(&o));
-        named.filter(is_word).collect()
     }
 
     /// Where an instruction of the input stands, if it moved and no counters stand in front of it.
