@@ -126,7 +126,7 @@ impl Function<'_> {
                 let tables = self.jump_tables.iter().flat_map(|t| &t.targets);
                 tables.chain(&self.labels).for_each(|&t| visit(t));
             }
-            Terminator::Stop => {}
+            Terminator::Stop | Terminator::LastCall(_) => {}
         }
     }
 

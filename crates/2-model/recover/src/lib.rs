@@ -6,17 +6,22 @@
 mod blocks;
 mod checked_calls;
 mod code;
+mod computed;
 mod families;
+mod faults;
 mod jump_tables;
 mod labels;
 mod meanings;
+mod patched_code;
 mod pieces;
 mod pointers;
 mod relocations;
+mod runtime_tables;
 mod scan;
 mod sorted_tables;
 mod sums;
 mod taken;
+mod thunks;
 mod unknown_code;
 mod unwind;
 mod uses;
@@ -56,6 +61,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
         families.par_iter().map(|members| blocks::build(&code, members, &labels, &tables, &taken)).collect();
     let mut rows = RowTable::new();
     unwind::attach(&frames, &mut functions, &mut rows);
+    functions.par_iter_mut().for_each(|function| computed::refuse(&code, function, &labels.starts));
     pointers.sort_by_key(|p| p.field);
     pointers.dedup_by_key(|p| p.field);
     let extents = extents(&functions);
@@ -76,6 +82,8 @@ fn scan_all<'i, 'a>(
         }
     }
     checked_calls::refuse(&mut code);
+    runtime_tables::refuse(&mut code);
+    patched_code::refuse(&mut code);
     code
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct RelativeField {
     pub value: i32,
     /// What the relocation's symbol and addend name; the symbol alone, if it is a function's.
     pub named: InputAddr,
+    /// The relocation names a symbol of its own and no addend, as only a distance from the field itself does.
+    pub is_from_itself: bool,
 }
 
 /// A field of code that names another place in code, as the compiler saw it.
@@ -200,7 +202,10 @@ fn data_fields(
             let Some(value) = read_i32(image, r.address).map(|v| v as i32) else { continue };
             // Table entries name code plus their distance from the table's start, which may lie behind all code.
             if names_code || is_code(r.address + i64::from(value) as u64) {
-                evidence.relative.push(RelativeField { address: r.address, value, named: named_at });
+                let symbol = image.symbols.get(r.symbol).filter(|s| s.kind != elf::STT_SECTION.0);
+                let is_from_itself = r.addend == 0 && symbol.is_some();
+                let field = RelativeField { address: r.address, value, named: named_at, is_from_itself };
+                evidence.relative.push(field);
             }
         } else if r.kind == elf::R_X86_64_PC64.0 && named(image, &r).is_some_and(is_code) {
             evidence.wide_relative.push(r.address);

@@ -1,7 +1,6 @@
 //! Final addresses: where each fragment and block stands, and what any input address has become.
 
 use crate::shape::Shape;
-use crate::symbols::starts_function;
 use afterlink_core::{AddressMap, BlockMap, FragmentMap, FunctionMap, InputAddr, OutputAddr};
 use afterlink_program::{BlockId, Field, FuncId, Part, Placement, Program, Reference};
 
@@ -57,7 +56,7 @@ impl<'p, 'a> Addresses<'p, 'a> {
             let here = placement.fragments.iter().zip(shapes).filter(|(f, _)| f.part == part);
             for (fragment, shape) in here {
                 let own = program.functions[fragment.function].alignment.max(ENTRY_ALIGNMENT);
-                let least = if starts_function(fragment) { own } else { 1 };
+                let least = if fragment.starts_function() { own } else { 1 };
                 at = (at + u64::from(fragment.padding)).align_up(u64::from(fragment.alignment).max(least));
                 addresses.fragments.push(at);
                 let first = addresses.first_block[fragment.function.0 as usize] as usize;
@@ -114,7 +113,7 @@ impl<'p, 'a> Addresses<'p, 'a> {
         for (i, fragment) in self.placement.fragments.iter().enumerate() {
             let list = &mut of_function[fragment.function.0 as usize];
             // The entry comes first in the map, though a cold part may stand before it in the file.
-            list.insert(if starts_function(fragment) { 0 } else { list.len() }, i);
+            list.insert(if fragment.starts_function() { 0 } else { list.len() }, i);
         }
         let moved = self.program.functions.iter().filter(|(id, _)| self.is_moved(*id));
         let functions = moved.map(|(id, function)| FunctionMap {

@@ -27,6 +27,20 @@ impl Function {
     }
 }
 
+/// A function whose symbol has no size ends where its unwind entry does, if nothing starts before that.
+fn end_with_frames(rows: &mut [Function], frames: &[(u64, u64)]) {
+    for index in 0..rows.len() {
+        let next = rows.get(index + 1).map_or(u64::MAX, |f| f.start);
+        let function = &mut rows[index];
+        if function.end == function.start
+            && let Ok(frame) = frames.binary_search_by_key(&function.start, |f| f.0)
+            && frames[frame].1 <= next
+        {
+            function.end = frames[frame].1;
+        }
+    }
+}
+
 /// Functions by ascending start; no two start at the same place.
 #[derive(Default)]
 pub(crate) struct Functions {
@@ -63,6 +77,7 @@ impl Functions {
         // Of aliases the longest counts; the first name stays the name (stable order of the symbol table).
         rows.sort_by(|a, b| (a.start, b.end).cmp(&(b.start, a.end)));
         rows.dedup_by_key(|f| f.start);
+        end_with_frames(&mut rows, frames);
         let mut boundaries: Vec<u64> = rows.iter().flat_map(|f| [f.start, f.end]).collect();
         let symbols = Self { rows, boundaries: Vec::new() };
         let unnamed: Vec<Function> = frames

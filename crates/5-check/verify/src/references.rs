@@ -40,6 +40,8 @@ pub(crate) struct References {
     meant_as_data: Vec<u64>,
     /// One a symbol.
     classes: Vec<Class>,
+    /// Relative words that lead to a symbol of their own if they count from themselves, and only then.
+    pointers_from_themselves: Vec<u64>,
 }
 
 impl References {
@@ -67,7 +69,13 @@ impl References {
                     (Class::Data, ..) => found.meant_as_data.push(field.address),
                     (_, true, false) => found.code_fields.push(field),
                     (_, false, false) => found.data_words.push(field),
-                    (class, false, true) if class != Class::Unknown => found.relative_words.push(field),
+                    (class, false, true) if class != Class::Unknown => {
+                        found.relative_words.push(field);
+                        // Against a section's symbol, the addend may be made of anything.
+                        if row.addend == 0 && class != Class::Section {
+                            found.pointers_from_themselves.push(field.address);
+                        }
+                    }
                     _ => {}
                 }
             }
@@ -76,6 +84,7 @@ impl References {
             sort(list);
         }
         sort(&mut found.meant_as_data);
+        sort(&mut found.pointers_from_themselves);
         found
     }
 
@@ -89,13 +98,22 @@ impl References {
         self.meant_as_data.binary_search(&address).is_ok()
     }
 
+    /// Whether the relocation of a relative word says that it counts from itself.
+    pub fn counts_from_itself(&self, address: u64) -> bool {
+        self.pointers_from_themselves.binary_search(&address).is_ok()
+    }
+
     /// The absolute addresses inside the instruction of `len` bytes at `address`.
     pub fn fields_in(&self, address: u64, len: u8) -> &[Field] {
+        self.addresses_in(address, address + u64::from(len))
+    }
+
+    /// The absolute addresses in a stretch of code.
+    pub fn addresses_in(&self, address: u64, end: u64) -> &[Field] {
         if self.code_fields.is_empty() {
             return &[];
         }
         let from = self.code_fields.partition_point(|f| f.address < address);
-        let end = address + u64::from(len);
         let count = self.code_fields[from..].iter().take_while(|f| f.address < end).count();
         &self.code_fields[from..from + count]
     }

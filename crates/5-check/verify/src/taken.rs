@@ -3,20 +3,21 @@
 
 use crate::check::Check;
 use crate::expected::Layout;
-use crate::jump_tables;
+use crate::jump_tables::{self, Named};
+use crate::jumps::Jumps;
 use crate::places::Place;
 use crate::verdict::{Finding, FindingKind};
 use afterlink_image::elf;
 
 /// All such addresses of the input, ascending.
-pub(crate) fn addresses(check: &Check, layout: &Layout) -> Vec<u64> {
-    let mut taken = jump_tables::targets(check, layout);
+pub(crate) fn addresses(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps) -> Vec<u64> {
+    let mut taken = jump_tables::targets(check, layout, named, jumps);
     taken.extend(pointers(check, layout));
     in_order(check, taken)
 }
 
-/// Those that the program can get hold of as a number.
-fn pointers(check: &Check, layout: &Layout) -> Vec<u64> {
+/// Those that the program can get hold of as a number, ascending.
+pub(crate) fn pointers(check: &Check, layout: &Layout) -> Vec<u64> {
     let (code, references) = (&check.code, &check.references);
     let relative = [elf::R_X86_64_RELATIVE, elf::R_X86_64_RELATIVE64, elf::R_X86_64_IRELATIVE].map(|k| k.0);
     let at_start = check.input.dynamic.relocations.iter();
@@ -37,7 +38,7 @@ fn pointers(check: &Check, layout: &Layout) -> Vec<u64> {
         });
         taken.extend(means_code.map(|(_, address, inst)| inst.target(address)));
     }
-    taken
+    in_order(check, taken)
 }
 
 fn in_order(check: &Check, mut taken: Vec<u64>) -> Vec<u64> {
@@ -58,7 +59,7 @@ pub(crate) fn check(check: &Check, layout: &Layout, text_end: Option<u64>) -> Ve
         .filter(|(_, s)| s.is_code())
         .map(|(_, s)| (s.address.get(), s.end().get(), s.alignment))
         .collect();
-    let entries = in_order(check, pointers(check, layout)).into_iter();
+    let entries = pointers(check, layout).into_iter();
     for entry in entries.filter(|&address| check.functions.starts_at(address)) {
         let Place::Moved(place) = check.place(entry) else { continue };
         let finding = |kind, what: String| Finding::new(kind, what).input(entry).output(place);

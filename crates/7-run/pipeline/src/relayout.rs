@@ -8,8 +8,10 @@
 //!
 //! Blocks keep their order, and what the compiler split off as cold stays apart from the rest.
 
+use crate::check::{Check, write_proven};
 use crate::jitter::jitter;
-use crate::optimize::recover;
+use crate::optimize::{leave_alone, recover};
+use crate::{Silent, UnprovenFunction};
 use afterlink_core::{Error, Result};
 use afterlink_emit::EmitOptions;
 use afterlink_image::Image;
@@ -52,7 +54,7 @@ impl<'a> Relayout<'a> {
     /// # Errors
     /// If it cannot be rewritten; it can still be measured as it is.
     pub fn new(input: &'a [u8]) -> Result<Self> {
-        let (image, program) = recover(input, None)?;
+        let (image, program) = recover(input, None, &[])?;
         let units = units(&program);
         if units.is_empty() {
             return Err(Error::new("no function of this program can be moved"));
@@ -63,6 +65,25 @@ impl<'a> Relayout<'a> {
     /// Number of functions that move.
     pub fn functions(&self) -> usize {
         self.units.len()
+    }
+
+    /// A layout that is proven. Functions with which it could not be are left alone from now on, and returned.
+    ///
+    /// # Errors
+    /// If the output cannot be written or proven.
+    pub fn prove(
+        &mut self,
+        layout: impl Fn(&Self) -> Result<Vec<u8>>,
+    ) -> Result<(Vec<u8>, Vec<UnprovenFunction>)> {
+        let input = self.image.bytes;
+        let written = write_proven(input, Check::Prove, &Silent, |unproven| {
+            if !unproven.is_empty() {
+                leave_alone(&mut self.program, unproven);
+                self.units = units(&self.program);
+            }
+            Ok((layout(self)?, ()))
+        })?;
+        Ok((written.bytes, written.unproven))
     }
 
     /// The program with its functions in random order. Given the other build as `partner`, both sides' layouts of
