@@ -10,6 +10,7 @@ mod header;
 mod notes;
 mod relocation;
 mod section;
+mod structure;
 mod symbol;
 
 pub use dynamic::{Dynamic, DynamicEntry, DynamicRelocation};
@@ -134,7 +135,8 @@ impl<'a> Image<'a> {
                 .next("link with -Wl,--emit-relocs (short: -Wl,-q)"));
         }
         consistency::foreign_parts(self)?;
-        consistency::check(self)
+        consistency::check(self)?;
+        structure::check(self)
     }
 
     /// The first section of that name.

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use std::cmp::Ordering;
 
 /// Findings after which the rest is not looked at.
-const ENOUGH: usize = 64;
+const ENOUGH: usize = 4096;
 
 /// What stands in the name of a fragment that gcc or afterlink split off.
 const COLD: &str = ".cold";
