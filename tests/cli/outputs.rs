@@ -47,15 +47,38 @@ fn a_place_that_is_not_there_or_can_not_be_written() {
     assert_eq!(sandbox.files(), before);
 }
 
+/// As a linker's output has them: the umask is the user's, and raised rights are nobody's to hand on.
 #[test]
-fn permissions_are_the_inputs() {
+fn permissions_are_the_inputs_less_the_umask() {
     let sandbox = sandbox_with_program();
-    for mode in [0o755, 0o750, 0o700] {
+    let raised = "set-user-id or set-group-id";
+    for (umask, mode, expected) in [
+        ("022", 0o755, 0o755),
+        ("022", 0o750, 0o750),
+        ("022", 0o777, 0o755),
+        ("077", 0o755, 0o700),
+        ("027", 0o644, 0o740),
+        ("000", 0o777, 0o777),
+        ("022", 0o4755, 0o755),
+        ("022", 0o2755, 0o755),
+        ("022", 0o6711, 0o711),
+    ] {
         fs::set_permissions(sandbox.path("in"), fs::Permissions::from_mode(mode)).unwrap();
-        let outcome = optimize_to(&sandbox, "out");
-        assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
-        let written = fs::metadata(sandbox.path("out")).unwrap().permissions().mode();
-        assert_eq!(written & 0o7777, mode, "{written:o}");
+        let script = format!(r#"umask {umask}; "$0" "$@""#);
+        for (job, more) in [("optimize", &["--scope", "all", "--report", "report"][..]), ("instrument", &[])]
+        {
+            fs::remove_file(sandbox.path("report")).ok();
+            let mut command = Command::new("bash");
+            command.arg("-c").arg(&script).arg(afterlink_testkit::tool::afterlink());
+            let outcome = sandbox.run(command.args([job, "in", "-o", "out"]).args(more));
+            assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+            let mode_of = |name| fs::metadata(sandbox.path(name)).unwrap().permissions().mode() & 0o7777;
+            assert_eq!(mode_of("out"), expected, "{job} {umask} {mode:o}: {:o}", mode_of("out"));
+            assert_eq!(outcome.stderr().contains(raised), mode & 0o6000 != 0, "{}", outcome.stderr());
+            if job == "optimize" {
+                assert_eq!(mode_of("report"), 0o666 & !u32::from_str_radix(umask, 8).unwrap());
+            }
+        }
     }
 }
 

@@ -17,9 +17,10 @@ fn main() {
     let (job, outcome) = run_chosen(&bytes);
     println!("{job:?} {kinds:?}");
     match outcome {
-        Outcome::Refused(error) | Outcome::Unreadable(error) => println!("{error}"),
-        Outcome::Written { bytes, verdict, moved } => {
-            println!("{moved} functions moved\n{verdict}");
+        Outcome::Refused(error) | Outcome::Faulty(error) => println!("{error}"),
+        Outcome::Written { bytes, unproven, moved } => {
+            println!("{moved} functions moved");
+            unproven.iter().for_each(|f| println!("not proven: {f}"));
             std::fs::write(format!("{folder}/output"), &bytes).expect("a folder that can be written");
         }
     }

@@ -7,8 +7,11 @@ fn main() {
         let (job, outcome) = run_chosen(&std::fs::read(&path).expect("a file"));
         println!("{path}: {job:?} {}", outcome.name());
         match outcome {
-            Outcome::Refused(error) | Outcome::Unreadable(error) => println!("{error}"),
-            Outcome::Written { verdict, moved, .. } => println!("{moved} functions moved\n{verdict}"),
+            Outcome::Refused(error) | Outcome::Faulty(error) => println!("{error}"),
+            Outcome::Written { unproven, moved, .. } => {
+                println!("{moved} functions moved");
+                unproven.iter().for_each(|f| println!("not proven: {f}"));
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use afterlink_core::counter_file::{HEADER_SIZE, MAGIC};
 use afterlink_pipeline::{
-    BlockOrder, Check, FunctionOrder, InstrumentOptions, LayoutOptions, OptimizeOptions, Scope, Split,
+    BlockOrder, FunctionOrder, InstrumentOptions, LayoutOptions, OptimizeOptions, Scope, Split,
 };
 use afterlink_profile::Profile;
 
@@ -57,7 +57,6 @@ pub fn random_layout(seed: u64) -> OptimizeOptions {
             seed,
             ..LayoutOptions::default()
         },
-        check: Check::Skip,
         ..OptimizeOptions::default()
     }
 }

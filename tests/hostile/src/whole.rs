@@ -2,9 +2,8 @@
 
 use afterlink_core::{AddressMap, address_map};
 use afterlink_image::Image;
-use afterlink_pipeline::{OptimizeOptions, Silent};
+use afterlink_pipeline::{OptimizeOptions, Optimized, Silent, UnprovenFunction};
 use afterlink_profile::Profile;
-use afterlink_verify::Verdict;
 
 use crate::job::{Job, any_counters, any_layout, chosen, random_layout, random_profile};
 
@@ -12,10 +11,10 @@ use crate::job::{Job, any_counters, any_layout, chosen, random_layout, random_pr
 pub enum Outcome {
     /// It can't be rewritten, for that reason.
     Refused(String),
-    /// An output, with what the checker says of it.
-    Written { bytes: Vec<u8>, verdict: Verdict, moved: usize },
-    /// An output that the checker could not even read.
-    Unreadable(String),
+    /// What was written of it could not be proven, and the findings name no function that could be left alone.
+    Faulty(String),
+    /// An output that is proven, with the functions that had to be left alone for that.
+    Written { bytes: Vec<u8>, moved: usize, unproven: Vec<UnprovenFunction> },
 }
 
 impl Outcome {
@@ -23,11 +22,16 @@ impl Outcome {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Refused(_) => "refused",
-            Self::Unreadable(_) => "unproven",
-            Self::Written { verdict, .. } if !verdict.is_proven() => "unproven",
+            Self::Faulty(_) => "faulty",
+            Self::Written { unproven, .. } if !unproven.is_empty() => "without some",
             Self::Written { moved: 0, .. } => "left alone",
             Self::Written { .. } => "proven",
         }
+    }
+
+    fn of_error(error: &afterlink_core::Error) -> Self {
+        let text = error.to_string();
+        if text.contains("fault of afterlink") { Self::Faulty(text) } else { Self::Refused(text) }
     }
 }
 
@@ -50,11 +54,12 @@ pub fn run_chosen(input: &[u8]) -> (Job, Outcome) {
     }
     let instrumented = match afterlink_pipeline::instrument(input, &any_counters(&mut random), &Silent) {
         Ok(instrumented) => instrumented,
-        Err(error) => return (job, Outcome::Refused(error.to_string())),
+        Err(error) => return (job, Outcome::of_error(&error)),
     };
     if job == Job::Instrument {
-        let moved = instrumented.report.summary.counted_functions;
-        return (job, judged(input, instrumented.bytes, moved));
+        let report = instrumented.report;
+        let moved = report.summary.counted_functions;
+        return (job, judged(input, instrumented.bytes, moved, report.unproven_functions));
     }
     let Some(profile) = random_profile(&instrumented.bytes, &mut random) else {
         return (job, Outcome::Refused("no function is counted; nothing to do".to_owned()));
@@ -65,22 +70,17 @@ pub fn run_chosen(input: &[u8]) -> (Job, Outcome) {
 
 fn optimize(input: &[u8], profiles: Vec<Profile>, options: &OptimizeOptions) -> Outcome {
     match afterlink_pipeline::optimize(input, profiles, options, &Silent) {
-        Ok(optimized) => judged(input, optimized.bytes, optimized.report.moved_functions),
-        Err(error) => Outcome::Refused(error.to_string()),
+        Ok(Optimized { bytes, report }) => {
+            judged(input, bytes, report.moved_functions, report.unproven_functions)
+        }
+        Err(error) => Outcome::of_error(&error),
     }
 }
 
-fn judged(input: &[u8], bytes: Vec<u8>, moved: usize) -> Outcome {
+fn judged(input: &[u8], bytes: Vec<u8>, moved: usize, unproven: Vec<UnprovenFunction>) -> Outcome {
     assert!(bytes.len() <= 8 * input.len() + (1 << 20), "{} bytes of {}", bytes.len(), input.len());
-    match afterlink_pipeline::verify(input, &bytes, &Default::default()) {
-        Ok(verdict) => {
-            if verdict.is_proven() {
-                assert_consistent(input, &bytes);
-            }
-            Outcome::Written { bytes, verdict, moved }
-        }
-        Err(error) => Outcome::Unreadable(error.to_string()),
-    }
+    assert_consistent(input, &bytes);
+    Outcome::Written { bytes, moved, unproven }
 }
 
 /// A loaded segment, by nothing but the ELF specification: an opinion of its own.

@@ -66,11 +66,11 @@ impl Edit {
     #[track_caller]
     fn assert_proven(&self) {
         match run(&self.bytes, 1) {
-            Outcome::Written { verdict, moved, .. } => {
-                assert!(verdict.is_proven(), "{verdict}");
+            Outcome::Written { unproven, moved, .. } => {
+                assert_eq!(unproven, []);
                 assert!(moved > 0);
             }
-            Outcome::Refused(error) | Outcome::Unreadable(error) => panic!("{error}"),
+            Outcome::Refused(error) | Outcome::Faulty(error) => panic!("{error}"),
         }
     }
 

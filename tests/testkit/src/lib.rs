@@ -10,6 +10,7 @@ pub mod effects;
 pub mod execute;
 pub mod judge;
 pub mod modes;
+pub mod mount;
 pub mod plan;
 pub mod report;
 pub mod sandbox;

@@ -12,7 +12,7 @@ use crate::execute::{Outcome, run_program};
 use crate::judge::compare;
 use crate::plan::{Case, Variant};
 use crate::symbols;
-use crate::tool::run_afterlink;
+use crate::tool::{own_faults, run_afterlink};
 
 /// A layout that needs no profile: its name, and the orders of blocks and functions.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,7 @@ impl<'a> Bench<'a> {
     fn afterlink(&self, what: &str, arguments: &[OsString]) -> Faults {
         let outcome = run_afterlink(arguments, &self.build.folder);
         if outcome.exit == 0 {
-            return Faults::new();
+            return own_faults(&outcome).into_iter().map(|fault| format!("{what}: {fault}")).collect();
         }
         let said = [outcome.stderr(), outcome.stdout()].join("\n");
         let said: Vec<_> = said.lines().filter(|l| !l.is_empty()).take(12).collect();
@@ -159,7 +159,9 @@ impl<'a> Bench<'a> {
         let addresses = symbols::addresses(&self.build.program, &own)?;
         let ranges = symbols::moved_ranges(output)?;
         let reasons = crate::report::refusals(report)?;
-        let mut faults = Faults::new();
+        let unproven = crate::report::unproven_functions(report)?;
+        let mut faults: Faults =
+            unproven.iter().map(|name| format!("{what}: {name} could not be proven")).collect();
         for (name, addresses) in &addresses {
             let moved = addresses.iter().filter(|&&a| symbols::covers(&ranges, a)).count();
             let parent = name.split(".cold").next().unwrap_or(name);

@@ -7,8 +7,7 @@ use serde_json::Value;
 
 /// The reason (as `Refusal` is written in JSON) for each function that the report names as refused.
 pub fn refusals(report: &Path) -> Result<BTreeMap<String, String>, String> {
-    let text = std::fs::read_to_string(report).map_err(|e| format!("{}: {e}", report.display()))?;
-    let value: Value = serde_json::from_str(&text).map_err(|e| format!("{}: {e}", report.display()))?;
+    let value = read(report)?;
     let reasons = value["refused"].as_array().ok_or_else(|| format!("{}: no `refused`", report.display()))?;
     let mut found = BTreeMap::new();
     for group in reasons {
@@ -18,6 +17,19 @@ pub fn refusals(report: &Path) -> Result<BTreeMap<String, String>, String> {
         }
     }
     Ok(found)
+}
+
+/// The functions that the report says could not be proven.
+pub fn unproven_functions(report: &Path) -> Result<Vec<String>, String> {
+    let all = read(report)?;
+    let list = all["unproven_functions"].as_array();
+    let list = list.ok_or_else(|| format!("{}: no `unproven_functions`", report.display()))?;
+    Ok(list.iter().map(|f| f["name"].as_str().unwrap_or_default().to_owned()).collect())
+}
+
+fn read(report: &Path) -> Result<Value, String> {
+    let text = std::fs::read_to_string(report).map_err(|e| format!("{}: {e}", report.display()))?;
+    serde_json::from_str(&text).map_err(|e| format!("{}: {e}", report.display()))
 }
 
 /// How often the fdata text says that `function` was called: the sum of the records from another function to its start.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::build::build;
 use crate::execute::{Outcome, run};
 use crate::plan::{Variant, read_case};
-use crate::tool::afterlink;
+use crate::tool::{afterlink, own_faults};
 
 /// A scratch folder, removed when dropped.
 pub struct Sandbox {
@@ -46,8 +46,14 @@ impl Sandbox {
     }
 
     /// Runs the command in the folder.
+    ///
+    /// # Panics
+    /// If it says that it made a mistake of its own.
+    #[track_caller]
     pub fn afterlink<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Outcome {
-        self.run(Command::new(afterlink()).args(arguments))
+        let outcome = self.run(Command::new(afterlink()).args(arguments));
+        assert_eq!(own_faults(&outcome), [""; 0]);
+        outcome
     }
 
     /// Runs any command in the folder.

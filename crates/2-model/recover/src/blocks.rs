@@ -5,7 +5,9 @@ use crate::faults;
 use crate::jump_tables::{Table, table_of_jump};
 use crate::labels::Labels;
 use crate::scan::{Event, EventKind};
+use crate::taken;
 use afterlink_core::{IdVec, InputAddr, Refusal};
+use afterlink_isa::x86_64::{ENDBR64, JUMP_LONG};
 use afterlink_program::{Block, BlockId, Field, Function, JumpTable, Reference, Target, Terminator};
 
 /// Builds the function that `members` (the entry's piece first) make up.
@@ -14,6 +16,7 @@ pub(crate) fn build<'a>(
     members: &[usize],
     labels: &Labels,
     tables: &[Table],
+    taken: &[bool],
 ) -> Function<'a> {
     let entry = &code.pieces[members[0]];
     let mut function = Function {
@@ -26,6 +29,7 @@ pub(crate) fn build<'a>(
         jump_tables: Vec::new(),
         labels: Vec::new(),
         unwind: Vec::new(),
+        alignment: if taken[members[0]] { taken::alignment(code.image, entry.range.start) } else { 1 },
         refusal: members.iter().find_map(|&m| code.pieces[m].refusal),
     };
     if !members.iter().all(|&m| code.is_trusted(m)) {
@@ -226,8 +230,16 @@ impl Builder<'_, '_, '_> {
             return Ok(Terminator::FallThrough(BlockId(self.function.blocks.len() as u32 + 1)));
         }
         if self.code.scans[piece].ends_in_call {
-            // A call at the very end does not come back.
-            return Ok(Terminator::Stop);
+            // The jump to the new place that will stand at a short function's old entry may reach beyond its end.
+            let entries = self.code.pieces[piece].inner_entries.iter().copied();
+            let nearest = entries.chain([range.start]).max().unwrap_or(range.start);
+            let stays = range.end().since(nearest) >= ENDBR64.len() as u64 + JUMP_LONG;
+            let is_sure = stays || self.code.is_entry(range.end());
+            return if is_sure {
+                Ok(Terminator::LastCall(range.end()))
+            } else {
+                Err(Refusal::FallsThroughEnd)
+            };
         }
         match self.code.scans[piece].ends_in_trap {
             Some(EventKind::Breakpoint) if !self.code.is_entry(range.end()) => return Ok(Terminator::Stop),
@@ -317,6 +329,7 @@ fn field(base: InputAddr, event: &Event) -> Option<Reference> {
     let form =
         match event.kind {
             EventKind::Memory | EventKind::Lea => Field::Relative32 { end: event.len - event.field },
+            EventKind::Data => Field::Data32 { end: event.len - event.field },
             EventKind::Call | EventKind::Transaction => Field::Relative32 { end: 4 },
             EventKind::Absolute32 => Field::Absolute32,
             EventKind::Absolute64 => Field::Absolute64,

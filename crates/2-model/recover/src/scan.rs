@@ -1,7 +1,7 @@
 //! A linear sweep over one run of code: which bytes start an instruction, and the few instructions that matter to
 //! whoever moves code (branches, position-dependent operands, padding).
 
-use crate::relocations::AbsoluteField;
+use crate::relocations::Evidence;
 use afterlink_core::InputAddr;
 use afterlink_image::Image;
 use afterlink_isa::{Condition, Flow, x86_64};
@@ -23,6 +23,8 @@ pub(crate) enum EventKind {
     Memory,
     /// A RIP-relative `lea`.
     Lea,
+    /// A RIP-relative operand that means data, though its number lies in code.
+    Data,
     Absolute32,
     Absolute64,
     Nop,
@@ -109,9 +111,9 @@ impl Scan {
     }
 }
 
-/// Decodes `range` up to its end or to what is no instruction. `absolute` are the fields in code that hold an absolute
-/// code address, ascending.
-pub(crate) fn scan(image: &Image, range: Range, absolute: &[AbsoluteField]) -> Scan {
+/// Decodes `range` up to its end or to what is no instruction.
+pub(crate) fn scan(image: &Image, range: Range, evidence: &Evidence) -> Scan {
+    let absolute = &evidence.absolute;
     let size = range.size as usize;
     let Some(bytes) = image.bytes_at(range.start, size) else {
         return Scan::default();
@@ -130,7 +132,12 @@ pub(crate) fn scan(image: &Image, range: Range, absolute: &[AbsoluteField]) -> S
             scan.events.push(Event { offset: offset as u32, len: inst.len, field, kind, target });
         };
         if let Some(rip) = inst.rip {
-            let kind = if rip.address_only { EventKind::Lea } else { EventKind::Memory };
+            let field = range.start + offset as u64 + u64::from(rip.field);
+            let kind = match rip.address_only {
+                _ if evidence.meant_as_data.binary_search(&field).is_ok() => EventKind::Data,
+                true => EventKind::Lea,
+                false => EventKind::Memory,
+            };
             push(rip.field, kind, after + rip.displacement as u64);
         }
         while let Some(field) = absolute.next_if(|f| f.address < after) {

@@ -95,7 +95,7 @@ impl Liveness {
                 let anywhere = named.chain(&[BlockId(0)]).fold(0, |needed, &id| needed | self.at_start(id));
                 anywhere | if table.is_some() { REGISTERS } else { outside }
             }
-            Terminator::Stop => outside,
+            Terminator::Stop | Terminator::LastCall(_) => outside,
         }
     }
 }

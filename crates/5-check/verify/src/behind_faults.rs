@@ -4,6 +4,8 @@
 use crate::check::Check;
 use crate::code::{Inst, Kind};
 use crate::expected::Layout;
+use crate::jump_tables::Named;
+use crate::jumps::Jumps;
 use crate::taken;
 use crate::verdict::{Finding, FindingKind};
 use rayon::prelude::*;
@@ -20,7 +22,7 @@ pub(crate) fn check_inst(check: &Check, inst: &Inst, address: u64) -> Result<(),
 }
 
 /// Blocks that start behind a fault are there because something names their start.
-pub(crate) fn check(check: &Check, layout: &Layout) -> Vec<Finding> {
+pub(crate) fn check(check: &Check, layout: &Layout, named_words: &Named, jumps: &Jumps) -> Vec<Finding> {
     let mut starts: Vec<u64> = check
         .places
         .functions
@@ -47,7 +49,7 @@ pub(crate) fn check(check: &Check, layout: &Layout) -> Vec<Finding> {
         let direct = check.code.section_insts(section).filter(|(_, _, inst)| inst.is_direct());
         direct.for_each(|(_, address, inst)| name(inst.target(address)));
     }
-    taken::addresses(check, layout).into_iter().for_each(&mut name);
+    taken::addresses(check, layout, named_words, jumps).into_iter().for_each(&mut name);
     check.input.symbols.iter().for_each(|s| name(s.address.get()));
     let what = "the map separates a trap from what stands behind it and may be data";
     let unnamed = starts.iter().zip(named).filter(|(_, named)| !named);

@@ -5,11 +5,10 @@ use crate::behind_faults;
 use crate::check::Check;
 use crate::code::{Inst, Kind};
 use crate::counters::Effect;
-use crate::expected::Layout;
 use crate::flow;
 use crate::liveness::Liveness;
 use crate::places::{Block, MovedFunction, Shape};
-use crate::taken;
+use crate::return_address;
 use crate::verdict::{Finding, FindingKind};
 use afterlink_isa::{Flow, x86_64};
 use rayon::prelude::*;
@@ -18,12 +17,11 @@ use rayon::prelude::*;
 const ENOUGH: usize = 4;
 
 /// Checks all moved functions and the padding between them.
-pub(crate) fn check(check: &Check, layout: &Layout) -> Vec<Finding> {
+/// `taken` are the places that an indirect jump may lead to, for an instrumented output, ascending.
+pub(crate) fn check(check: &Check, taken: &[u64]) -> Vec<Finding> {
     let functions = &check.places.functions;
-    let taken = check.places.counters.map_or(Vec::new(), |_| taken::addresses(check, layout));
     let mut findings: Vec<Finding> =
-        functions.par_iter().flat_map_iter(|function| check_function(check, function, &taken)).collect();
-    findings.extend(behind_faults::check(check, layout));
+        functions.par_iter().flat_map_iter(|function| check_function(check, function, taken)).collect();
     findings.extend(check_gaps(check));
     findings
 }
@@ -116,7 +114,7 @@ impl Walk<'_, '_, '_> {
             }
         } else if let Some(trap) = insts[..shape.body].iter().rfind(|i| !i.is_nop()).filter(|i| i.is_trap()) {
             self.goes_on_behind_trap(block.input_end(), trap.kind)?;
-        } else if !self.ends_with_call(block, &insts[..shape.body]) {
+        } else {
             self.goes_on(block.input_end())?;
         }
         self.padding(true)
@@ -196,13 +194,10 @@ impl Walk<'_, '_, '_> {
         }
         let target = inst.target(self.input);
         let code = &self.check.code;
-        let pops = matches!(code.bytes(target, 2), Some([0x58..=0x5f, _] | [0x41, 0x58..=0x5f]));
-        let loads =
-            matches!(code.bytes(target, 4), Some([0x48 | 0x4c, 0x8b, modrm, 0x24]) if modrm & 0xc7 == 4);
         let next = target == self.input + u64::from(inst.len);
         let names = &self.check.functions.rows;
         let inside = names.binary_search_by_key(&target, |f| f.start).is_err();
-        if pops || loads || (next && inside) {
+        if return_address::is_taken_by(code, target) || (next && inside) {
             let what = "the call takes the code's address, which moving changes";
             return Err(self.finding(FindingKind::Operand, what));
         }
@@ -256,13 +251,6 @@ impl Walk<'_, '_, '_> {
             return Err(self.finding(FindingKind::FallThrough, what));
         }
         Ok(())
-    }
-
-    /// Whether nothing follows because the block ends its function with a call that cannot return.
-    fn ends_with_call(&self, block: &Block, body: &[Inst]) -> bool {
-        let calls = body.last().is_some_and(|i| matches!(i.kind, Kind::Call | Kind::IndirectCall));
-        let functions = &self.check.functions;
-        calls && functions.at(block.input).is_none_or(|f| block.input_end() >= functions.rows[f].end)
     }
 
     /// The instruction that ends the input's block.

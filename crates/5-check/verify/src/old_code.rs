@@ -22,7 +22,8 @@ pub(crate) fn check(check: &Check, layout: &Layout, demanded: &[(u64, u64)]) -> 
     for &(branch, target) in demanded {
         if stubs.binary_search_by_key(&target, |s| s.0).is_err() && findings.len() < ENOUGH {
             let what = format!("a short branch still leads to {target:#x}, from where code moved away");
-            findings.push(Finding::new(FindingKind::KeptCode, what).input(branch).output(branch));
+            findings
+                .push(Finding::new(FindingKind::KeptCode, what).input(branch).output(branch).names(target));
         }
     }
     let mut rest = stubs.iter().peekable();

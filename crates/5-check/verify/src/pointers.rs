@@ -36,7 +36,7 @@ pub(crate) fn expect(check: &Check, layout: &Layout, expected: &mut Vec<Expected
 
 fn no_counterpart(address: u64, old: u64) -> Finding {
     let what = format!("the pointer leads to {old:#x} in moved code, which has no counterpart");
-    Finding::new(FindingKind::Pointer, what).input(address).output(address)
+    Finding::new(FindingKind::Pointer, what).input(address).output(address).names(old)
 }
 
 fn expect_dynamic(

@@ -31,6 +31,8 @@ pub enum FindingKind {
     Data,
     /// A pointer to moved code does not lead to the corresponding place.
     Pointer,
+    /// An indirect jump may lead to where code was, or a label is computed with.
+    ComputedJump,
     /// An entry of a jump table does not lead to the corresponding place.
     JumpTable,
     /// A start-up relocation changed its meaning.
@@ -53,6 +55,10 @@ pub enum FindingKind {
     Section,
     /// The file header is wrong.
     Header,
+    /// A function moved into which a tracer may write.
+    PatchedCode,
+    /// Code moved that a runtime finds by a table which no relocation tells.
+    RuntimeTable,
     /// Counter code does more than count.
     Counter,
 }
@@ -63,6 +69,8 @@ pub struct Finding {
     pub kind: FindingKind,
     /// The input's function, or the section if there is none; empty for the file as a whole.
     pub function: String,
+    /// Where that function starts.
+    pub function_start: Option<InputAddr>,
     pub input: Option<InputAddr>,
     pub output: Option<OutputAddr>,
     /// A sentence without a full stop.
@@ -71,6 +79,9 @@ pub struct Finding {
     pub input_code: Vec<String>,
     /// The output's instructions from `output` on.
     pub output_code: Vec<String>,
+    /// A place of the input that is named by what stands at `input`, where the check knows it.
+    #[serde(skip)]
+    pub(crate) names: Option<u64>,
 }
 
 impl Finding {
@@ -78,11 +89,13 @@ impl Finding {
         Self {
             kind,
             function: String::new(),
+            function_start: None,
             input: None,
             output: None,
             explanation: explanation.into(),
             input_code: Vec::new(),
             output_code: Vec::new(),
+            names: None,
         }
     }
 
@@ -93,6 +106,11 @@ impl Finding {
 
     pub(crate) fn output(mut self, address: u64) -> Self {
         self.output = Some(OutputAddr(address));
+        self
+    }
+
+    pub(crate) fn names(mut self, address: u64) -> Self {
+        self.names = Some(address);
         self
     }
 }
@@ -113,6 +131,22 @@ impl fmt::Display for Finding {
     }
 }
 
+/// A moved function that a finding speaks against. Left where it was, it would give none.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct UnprovenFunction {
+    pub name: String,
+    /// Its entry in the input.
+    pub address: InputAddr,
+    /// The first finding, a sentence without a full stop.
+    pub explanation: String,
+}
+
+impl fmt::Display for UnprovenFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}: {}", self.name, self.address, self.explanation)
+    }
+}
+
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Verdict {
@@ -128,6 +162,8 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// Findings that are not listed.
     pub findings_omitted: usize,
+    /// The moved functions that findings speak against, listed or not, by address.
+    pub unproven: Vec<UnprovenFunction>,
 }
 
 impl Verdict {

@@ -4,11 +4,12 @@
 
 use crate::interrupt;
 use afterlink_core::{Error, Result};
+use afterlink_pipeline::require_branches;
 use afterlink_profile::Profile;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// All bytes of a file.
@@ -42,12 +43,17 @@ pub fn read_profile(path: &Path) -> Result<Profile> {
     afterlink_ingest::read(&bytes).map_err(|e| e.in_file(path.display()))
 }
 
-/// Profiles of whatever kinds, whose counts are to be summed.
+/// Profiles of whatever kinds, whose counts are to be summed, for a layout.
 ///
 /// # Errors
-/// If one of them can't be read, or none of them has a record.
+/// If one of them can't be read or used, or none of them has a record.
 pub fn read_profiles(paths: &[PathBuf]) -> Result<Vec<Profile>> {
-    let profiles = paths.iter().map(|p| read_profile(p)).collect::<Result<Vec<_>>>()?;
+    let usable = |path: &PathBuf| {
+        let profile = read_profile(path)?;
+        require_branches(&profile).map_err(|e| e.in_file(path.display()))?;
+        Ok(profile)
+    };
+    let profiles = paths.iter().map(usable).collect::<Result<Vec<_>>>()?;
     match paths.first() {
         Some(first) if profiles.iter().all(Profile::is_empty) => {
             Err(Error::new("the profile is empty: it has no record")
@@ -61,12 +67,17 @@ pub fn read_profiles(paths: &[PathBuf]) -> Result<Vec<Profile>> {
 /// A place for an output, checked before any work is done.
 pub struct Target {
     path: PathBuf,
-    /// Permissions of what will be written.
+    /// The input's permissions.
     mode: u32,
 }
 
+/// Everybody's rights to read, write and execute.
+const RIGHTS: u32 = 0o777;
+/// The bits by which a program runs with the rights of its owner or its group (set-user-id, set-group-id).
+const RAISED: u32 = 0o6000;
+
 impl Target {
-    /// Checks that an output can appear at `path`, which must not be `input`. A program gets the input's permissions.
+    /// Checks that an output can appear at `path`, which must not be `input`.
     ///
     /// # Errors
     /// If it can't.
@@ -97,7 +108,7 @@ impl Target {
                 return Err(Error::new(what).in_file(path.display()).next("create it first"));
             }
         }
-        let mode = std::fs::metadata(input).map_or(0o644, |m| m.mode() & 0o777);
+        let mode = std::fs::metadata(input).map_or(0o644, |m| m.mode());
         Ok(Self { path: path.to_owned(), mode })
     }
 
@@ -119,14 +130,27 @@ impl Target {
         Ok(self)
     }
 
-    /// Writes a program, with the input's permissions.
+    /// Writes a program, with the input's permissions but for those that the process's umask withholds, as a linker does.
+    /// Raised rights are not passed on: whoever writes a program need not be the one who may give them.
     pub fn write_program(&self, bytes: &[u8]) -> Result<()> {
-        self.put(bytes, self.mode | 0o500)
+        self.put(bytes, self.mode & RIGHTS | 0o500)
+    }
+
+    /// Says so if the program's input had rights that the output has not.
+    pub fn note_lost_rights(&self) {
+        if self.mode & RAISED != 0 {
+            let _ = writeln!(
+                std::io::stderr(),
+                "afterlink: note: the input is set-user-id or set-group-id, the output {} is not; give it what it needs \
+                 with chmod and chown",
+                self.path.display()
+            );
+        }
     }
 
     /// Writes any other file.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
-        self.put(bytes, 0o644)
+        self.put(bytes, 0o666)
     }
 
     fn put(&self, bytes: &[u8], mode: u32) -> Result<()> {
@@ -142,10 +166,11 @@ impl Target {
         let directory = directory_of(&self.path);
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let temporary = directory.join(format!(".{name}.{}.afterlink", std::process::id()));
-        let nameless =
-            rustix::fs::openat(CWD, directory, OFlags::TMPFILE | OFlags::WRONLY, Mode::from_raw_mode(0o600));
+        // The kernel takes the umask from the mode, or what the directory's own rules say.
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let nameless = rustix::fs::openat(CWD, directory, flags, Mode::from_raw_mode(mode));
         let result = match nameless {
-            Ok(fd) => write_nameless(File::from(fd), bytes, mode, &temporary, &self.path),
+            Ok(fd) => write_nameless(File::from(fd), bytes, &temporary, &self.path),
             // Some file systems have no nameless files.
             Err(_) => write_named(bytes, mode, &temporary, &self.path),
         };
@@ -163,15 +188,8 @@ impl Target {
     }
 }
 
-fn write_nameless(
-    mut file: File,
-    bytes: &[u8],
-    mode: u32,
-    temporary: &Path,
-    path: &Path,
-) -> std::io::Result<()> {
+fn write_nameless(mut file: File, bytes: &[u8], temporary: &Path, path: &Path) -> std::io::Result<()> {
     file.write_all(bytes)?;
-    file.set_permissions(std::fs::Permissions::from_mode(mode))?;
     use std::os::fd::AsRawFd;
     let handle = format!("/proc/self/fd/{}", file.as_raw_fd());
     // A file that is there can't be replaced by a nameless one in one step.
@@ -182,9 +200,8 @@ fn write_nameless(
 }
 
 fn write_named(bytes: &[u8], mode: u32, temporary: &Path, path: &Path) -> std::io::Result<()> {
-    let mut file = interrupt::create_scratch(temporary)?;
+    let mut file = interrupt::create_scratch(temporary, mode)?;
     file.write_all(bytes)?;
-    file.set_permissions(std::fs::Permissions::from_mode(mode))?;
     std::fs::rename(temporary, path)
 }
 

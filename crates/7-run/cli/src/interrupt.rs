@@ -2,6 +2,7 @@
 //! workload's processes are ended, scratch files are removed.
 
 use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -60,13 +61,13 @@ pub fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Makes a file that is removed when this process is interrupted.
+/// Makes a file that is removed when this process is interrupted, with `mode` less what the umask withholds.
 ///
 /// # Errors
 /// It can't be made, or is there already.
-pub fn create_scratch(path: &Path) -> std::io::Result<File> {
+pub fn create_scratch(path: &Path, mode: u32) -> std::io::Result<File> {
     let mut scratch = SCRATCH.lock().unwrap_or_else(PoisonError::into_inner);
-    let file = File::options().write(true).create_new(true).open(path)?;
+    let file = File::options().write(true).create_new(true).mode(mode).open(path)?;
     scratch.push(path.to_owned());
     Ok(file)
 }

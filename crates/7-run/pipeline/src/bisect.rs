@@ -97,7 +97,8 @@ impl Pass {
 ///
 /// # Errors
 /// If the original fails, the optimized program passes, the command's answers contradict each other, or the program
-/// cannot be optimized. An output is not proven first: one that would not be is what is looked for.
+/// cannot be optimized. The optimized program is proven as `options` say, as it was for the user who saw it fail; the
+/// others move parts of what it moves.
 pub fn bisect(
     input: &[u8],
     profiles: &[Profile],
@@ -105,7 +106,6 @@ pub fn bisect(
     trial: &mut dyn Trial,
     progress: &dyn Progress,
 ) -> Result<Culprits> {
-    let options = OptimizeOptions { check: Check::Skip, ..options.clone() };
     let mut bisection = Bisection { input, profiles, trial, runs: 0 };
     progress.step("running the original");
     if !bisection.runs_well(input)? {
@@ -113,7 +113,8 @@ pub fn bisect(
             .next("give a command that passes with it: exit code 0"));
     }
     progress.step("running the optimized program");
-    let whole = bisection.rewrite(&options)?;
+    let whole = bisection.rewrite(options)?;
+    let options = OptimizeOptions { check: Check::Skip, ..options.clone() };
     let moved = moved_functions(&whole)?;
     if bisection.runs_well(&whole)? {
         return Err(Error::new(format!(

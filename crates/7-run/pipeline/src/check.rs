@@ -1,9 +1,9 @@
-//! Holds an output against its input before anybody gets to see it.
+//! Holds an output against its input before anybody gets to see it; what can't be proven is left alone.
 
 use crate::Progress;
 use afterlink_core::{Error, Result};
 use afterlink_image::Image;
-use afterlink_verify::{Options, Verdict};
+use afterlink_verify::{Options, UnprovenFunction, Verdict};
 
 /// Whether to prove an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,31 +22,79 @@ pub fn verify(input: &[u8], output: &[u8], options: &Options) -> Result<Verdict>
     Ok(afterlink_verify::verify(&before?, &after?, options))
 }
 
-/// Proves `output`, unless the check is skipped. Returns the number of proven functions.
+/// An output with what is known of it.
+pub(crate) struct Written<R> {
+    pub bytes: Vec<u8>,
+    pub report: R,
+    /// Functions that were left alone because an earlier output could not be proven with them.
+    pub unproven: Vec<UnprovenFunction>,
+    /// Functions that were proven; `None` if the check was skipped.
+    pub proven_functions: Option<usize>,
+}
+
+/// How often a program is written before the proof is given up. What is wrong with one function is mostly seen at
+/// once; that another one hung on it, in the round behind that.
+const ROUNDS: usize = 5;
+
+/// Has `write` write an output, and proves it, unless the check is skipped. Where that fails, the functions that the
+/// findings speak against are left alone, and it is written again: `write` is handed all that were found so far.
+///
+/// # Errors
+/// If `write` fails, or the proof fails and names no function that moved: the output must not be used.
+pub(crate) fn write_proven<R>(
+    input: &[u8],
+    check: Check,
+    progress: &dyn Progress,
+    mut write: impl FnMut(&[UnprovenFunction]) -> Result<(Vec<u8>, R)>,
+) -> Result<Written<R>> {
+    let mut unproven: Vec<UnprovenFunction> = Vec::new();
+    let mut round = 1;
+    loop {
+        let (bytes, report) = write(&unproven)?;
+        if check == Check::Skip {
+            return Ok(Written { bytes, report, unproven, proven_functions: None });
+        }
+        let verdict = prove(input, &bytes, progress)?;
+        if verdict.is_proven() {
+            let proven_functions = Some(verdict.functions_proven);
+            return Ok(Written { bytes, report, unproven, proven_functions });
+        }
+        let known = unproven.len();
+        let is_new = |f: &&UnprovenFunction| unproven.iter().all(|known| known.address != f.address);
+        let more: Vec<UnprovenFunction> = verdict.unproven.iter().filter(is_new).cloned().collect();
+        unproven.extend(more);
+        if unproven.len() == known || round == ROUNDS {
+            return Err(not_proven(&verdict));
+        }
+        round += 1;
+    }
+}
+
+/// Proves `output`. Returns the number of proven functions.
 ///
 /// # Errors
 /// If the proof fails: the output must not be used.
-pub fn check_pair(
-    input: &[u8],
-    output: &[u8],
-    check: Check,
-    progress: &dyn Progress,
-) -> Result<Option<usize>> {
-    if check == Check::Skip {
-        return Ok(None);
-    }
+pub fn check_pair(input: &[u8], output: &[u8], progress: &dyn Progress) -> Result<usize> {
+    let verdict = prove(input, output, progress)?;
+    if verdict.is_proven() { Ok(verdict.functions_proven) } else { Err(not_proven(&verdict)) }
+}
+
+fn prove(input: &[u8], output: &[u8], progress: &dyn Progress) -> Result<Verdict> {
     progress.step("proving the output");
     crate::memory::return_freed();
-    let verdict = verify(input, output, &Options::default())?;
-    if verdict.is_proven() {
-        return Ok(Some(verdict.functions_proven));
-    }
+    verify(input, output, &Options::default())
+}
+
+fn not_proven(verdict: &Verdict) -> Error {
     let unproven = verdict.functions_total - verdict.functions_proven;
     let what = match verdict.findings.first() {
         Some(f) if f.function.is_empty() => f.explanation.clone(),
         Some(f) => format!("{unproven} functions, the first is {}: {}", f.function, f.explanation),
         None => format!("{unproven} functions"),
     };
-    Err(Error::new(format!("the output could not be proven, nothing was written; {what}"))
-        .next("leave them out with --skip-functions, and report this as a fault of afterlink"))
+    Error::new(format!("the output could not be proven, nothing was written; {what}"))
+        .next("report this as a fault of afterlink")
 }
+
+#[cfg(test)]
+mod tests;

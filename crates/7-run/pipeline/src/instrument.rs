@@ -1,12 +1,13 @@
 //! Program in, the program with counters out.
 
 use crate::Progress;
-use crate::check::{Check, check_pair};
+use crate::check::{Check, write_proven};
 use crate::optimize::recover;
-use crate::report::{RefusalCount, refusals, write_refusals};
+use crate::report::{RefusalCount, refusals, write_refusals, write_unproven};
 use afterlink_core::Result;
 use afterlink_emit::EmitOptions;
 use afterlink_instrument::Summary;
+use afterlink_verify::UnprovenFunction;
 use afterlink_weigh::Weights;
 use regex::Regex;
 use std::fmt;
@@ -39,6 +40,8 @@ pub struct InstrumentReport {
     pub summary: Summary,
     /// Functions that were left alone, by reason.
     pub refused: Vec<RefusalCount>,
+    /// Functions that are not counted because with counters they could not be proven: faults of afterlink.
+    pub unproven_functions: Vec<UnprovenFunction>,
     /// Bytes of the files.
     pub input_bytes: u64,
     pub output_bytes: u64,
@@ -58,16 +61,24 @@ pub fn instrument(
     progress: &dyn Progress,
 ) -> Result<Instrumented> {
     let started = Instant::now();
-    // The model is dropped before the proof, which needs as much memory again.
-    let mut instrumented = add_counters(input, options, progress)?;
-    instrumented.report.proven_functions = check_pair(input, &instrumented.bytes, options.check, progress)?;
-    instrumented.report.seconds = started.elapsed().as_secs_f64();
-    Ok(instrumented)
+    // The model is dropped before each proof, which needs as much memory again.
+    let write = |unproven: &[UnprovenFunction]| add_counters(input, unproven, options, progress);
+    let written = write_proven(input, options.check, progress, write)?;
+    let mut report = written.report;
+    report.unproven_functions = written.unproven;
+    report.proven_functions = written.proven_functions;
+    report.seconds = started.elapsed().as_secs_f64();
+    Ok(Instrumented { bytes: written.bytes, report })
 }
 
-fn add_counters(input: &[u8], options: &InstrumentOptions, progress: &dyn Progress) -> Result<Instrumented> {
+fn add_counters(
+    input: &[u8],
+    unproven: &[UnprovenFunction],
+    options: &InstrumentOptions,
+    progress: &dyn Progress,
+) -> Result<(Vec<u8>, InstrumentReport)> {
     progress.step("recovering the program");
-    let (image, mut program) = recover(input, options.skip_functions.as_ref())?;
+    let (image, mut program) = recover(input, options.skip_functions.as_ref(), unproven)?;
     progress.step("placing counters");
     let added = afterlink_instrument::instrument(&image, &mut program, &options.counter_file)?;
     progress.step("writing");
@@ -79,10 +90,11 @@ fn add_counters(input: &[u8], options: &InstrumentOptions, progress: &dyn Progre
         refused: refusals(&program, &Weights::default()),
         input_bytes: input.len() as u64,
         output_bytes: emitted.bytes.len() as u64,
+        unproven_functions: Vec::new(),
         proven_functions: None,
         seconds: 0.0,
     };
-    Ok(Instrumented { bytes: emitted.bytes, report })
+    Ok((emitted.bytes, report))
 }
 
 impl fmt::Display for InstrumentReport {
@@ -99,6 +111,7 @@ impl fmt::Display for InstrumentReport {
         if let Some(proven) = self.proven_functions {
             writeln!(f, "checked      {proven} of {proven} functions proven")?;
         }
+        write_unproven(f, &self.unproven_functions)?;
         writeln!(f, "counted into {} ({} bytes)", self.counter_file, added.counter_file_bytes)?;
         writeln!(f, "file         {} bytes, was {}", self.output_bytes, self.input_bytes)?;
         write!(f, "time         {:.2} s", self.seconds)

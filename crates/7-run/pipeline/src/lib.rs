@@ -12,12 +12,13 @@ mod survey;
 
 pub use check::{Check, check_pair, verify};
 pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument};
-pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize};
+pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize, require_branches};
 pub use relayout::Relayout;
 pub use report::{RefusalCount, RefusedFunction, Report};
 pub use survey::{Survey, survey};
 
 pub use afterlink_passes::{BlockOrder, FunctionOrder, LayoutOptions, Scope, Split};
+pub use afterlink_verify::UnprovenFunction;
 pub use afterlink_weigh::Fit;
 
 /// Told of each step of a job as it starts.

@@ -8,8 +8,10 @@
 //!
 //! Blocks keep their order, and what the compiler split off as cold stays apart from the rest.
 
+use crate::check::{Check, write_proven};
 use crate::jitter::jitter;
-use crate::optimize::recover;
+use crate::optimize::{leave_alone, recover};
+use crate::{Silent, UnprovenFunction};
 use afterlink_core::{Error, Result};
 use afterlink_emit::EmitOptions;
 use afterlink_image::Image;
@@ -39,6 +41,8 @@ struct Unit {
     key: Vec<u8>,
     /// The compiler's hot and cold blocks, and the bytes that they will take; empty and 0 if there are none.
     pieces: [(Option<Fragment>, u64); 2],
+    /// A multiple of so many bytes must be the hot one's address.
+    alignment: u64,
 }
 
 /// Where a function's hot and cold blocks stand: bytes from the start of the hot section.
@@ -50,7 +54,7 @@ impl<'a> Relayout<'a> {
     /// # Errors
     /// If it cannot be rewritten; it can still be measured as it is.
     pub fn new(input: &'a [u8]) -> Result<Self> {
-        let (image, program) = recover(input, None)?;
+        let (image, program) = recover(input, None, &[])?;
         let units = units(&program);
         if units.is_empty() {
             return Err(Error::new("no function of this program can be moved"));
@@ -61,6 +65,25 @@ impl<'a> Relayout<'a> {
     /// Number of functions that move.
     pub fn functions(&self) -> usize {
         self.units.len()
+    }
+
+    /// A layout that is proven. Functions with which it could not be are left alone from now on, and returned.
+    ///
+    /// # Errors
+    /// If the output cannot be written or proven.
+    pub fn prove(
+        &mut self,
+        layout: impl Fn(&Self) -> Result<Vec<u8>>,
+    ) -> Result<(Vec<u8>, Vec<UnprovenFunction>)> {
+        let input = self.image.bytes;
+        let written = write_proven(input, Check::Prove, &Silent, |unproven| {
+            if !unproven.is_empty() {
+                leave_alone(&mut self.program, unproven);
+                self.units = units(&self.program);
+            }
+            Ok((layout(self)?, ()))
+        })?;
+        Ok((written.bytes, written.unproven))
     }
 
     /// The program with its functions in random order. Given the other build as `partner`, both sides' layouts of
@@ -143,7 +166,8 @@ fn units(program: &Program) -> Vec<Unit> {
             let fragment = Fragment { part, blocks, alignment: 1, padding: 0, ..fragment };
             ((!fragment.blocks.is_empty()).then_some(fragment), 0)
         };
-        units.push(Unit { key, pieces: [piece(Part::Hot, hot), piece(Part::Cold, cold)] });
+        let pieces = [piece(Part::Hot, hot), piece(Part::Cold, cold)];
+        units.push(Unit { key, pieces, alignment: function.alignment });
     }
     measure(program, &mut units);
     units
@@ -189,9 +213,10 @@ fn by_range(program: &Program, unit: &Unit) -> Vec<Fragment> {
 
 /// Gives each function of either build its place. The same for (a, b) and (b, a).
 fn slots<'k>(a: &'k Relayout, b: &'k Relayout, seed: u64) -> Slots<'k> {
-    let mut sizes: BTreeMap<&[u8], [u64; 2]> = BTreeMap::new();
+    let mut sizes: BTreeMap<&[u8], ([u64; 2], u64)> = BTreeMap::new();
     for unit in a.units.iter().chain(&b.units) {
-        let largest = sizes.entry(&unit.key).or_default();
+        let (largest, alignment) = sizes.entry(&unit.key).or_insert(([0; 2], STEP));
+        *alignment = unit.alignment.max(*alignment);
         for (largest, (_, size)) in largest.iter_mut().zip(&unit.pieces) {
             *largest = size.next_multiple_of(STEP).max(*largest);
         }
@@ -203,9 +228,12 @@ fn slots<'k>(a: &'k Relayout, b: &'k Relayout, seed: u64) -> Slots<'k> {
     for part in PARTS {
         at = at.next_multiple_of(LINE);
         for (key, starts) in &mut slots {
-            let size = sizes[*key][part as usize];
+            let (sizes, alignment) = sizes[*key];
+            let size = sizes[part as usize];
             if size > 0 {
-                let start = at + draw(seed ^ (1 + part as u64), key, LINE / STEP) * STEP;
+                let step = if part == Part::Hot { alignment } else { STEP };
+                let start =
+                    at.next_multiple_of(step) + draw(seed ^ (1 + part as u64), key, LINE / step) * step;
                 starts[part as usize] = start;
                 at = start + size;
             }

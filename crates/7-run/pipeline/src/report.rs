@@ -4,6 +4,7 @@ use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
 use afterlink_program::Program;
+use afterlink_verify::UnprovenFunction;
 use afterlink_weigh::{Fit, Weights};
 use std::fmt;
 
@@ -15,6 +16,8 @@ pub struct Report {
     pub moved_functions: usize,
     /// Functions that were left alone, by reason.
     pub refused: Vec<RefusalCount>,
+    /// Functions that were left alone because they could not be proven when they were moved: faults of afterlink.
+    pub unproven_functions: Vec<UnprovenFunction>,
     /// How well the profile fits; absent without a profile.
     pub fit: Option<Fit>,
     /// Events of the profiled run under the old and the new layout.
@@ -107,6 +110,14 @@ pub(crate) fn write_debug(f: &mut fmt::Formatter<'_>, bytes: u64) -> fmt::Result
     )
 }
 
+/// What afterlink did wrong, and did not hand over.
+pub(crate) fn write_unproven(f: &mut fmt::Formatter<'_>, unproven: &[UnprovenFunction]) -> fmt::Result {
+    if unproven.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "             faults of afterlink in {}, which stayed as they were", unproven.len())
+}
+
 /// A short table of the reasons.
 pub(crate) fn write_refusals(f: &mut fmt::Formatter<'_>, refused: &[RefusalCount]) -> fmt::Result {
     for count in refused {
@@ -133,7 +144,7 @@ impl fmt::Display for Report {
             if fit.is_poor() {
                 writeln!(
                     f,
-                    "WARNING      most of the profile is not about this program: make one of this build"
+                    "WARNING      most of the profile does not fit this program: make one of this build"
                 )?;
             }
             write_dyno(f, &self.dyno_stats)?;
@@ -144,6 +155,7 @@ impl fmt::Display for Report {
         if let Some(proven) = self.proven_functions {
             writeln!(f, "checked      {proven} of {proven} functions proven")?;
         }
+        write_unproven(f, &self.unproven_functions)?;
         write!(f, "time         {:.2} s", self.seconds)
     }
 }

@@ -49,7 +49,8 @@ fn forbidden(text: &str, taken: &[&str], queries: &[(&str, usize, Effect)]) -> V
     places.blocks = starts.windows(2).map(block).collect();
     let function = MovedFunction { entry: starts[0], blocks: 0..places.blocks.len(), fragments: Vec::new() };
     let references = References::read(&image);
-    let check = Check { input: &image, output: &image, code, functions, references, places };
+    let check =
+        Check { input: &image, output: &image, sections: Vec::new(), code, functions, references, places };
     let mut taken: Vec<u64> = taken.iter().map(|name| label(name)).collect();
     taken.sort_unstable();
     let liveness = Liveness::of(&check, &function, &taken);

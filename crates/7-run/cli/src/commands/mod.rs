@@ -15,6 +15,7 @@ pub mod tune;
 pub mod verify;
 
 use afterlink_core::{Error, Result};
+use afterlink_pipeline::UnprovenFunction;
 use serde::Serialize;
 use std::fmt::Display;
 
@@ -38,6 +39,18 @@ pub fn print_text(text: &str) -> Result<()> {
                 .next("look at standard output; output files are written already"))
         }
         _ => Ok(()),
+    }
+}
+
+/// Tells of each function that afterlink would have broken, had it not left it alone.
+pub fn complain_of_faults(unproven: &[UnprovenFunction]) {
+    use std::io::Write;
+    for function in unproven {
+        let _ = writeln!(
+            std::io::stderr(),
+            "afterlink: a fault of afterlink, please report it with the program: moved, this function could not be \
+             proven, so it stays as it was: {function}"
+        );
     }
 }
 

@@ -5,13 +5,14 @@ use crate::progress::Terminal;
 use crate::{commands, files};
 use afterlink_bench::record::LayoutMode;
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::{Check, Progress, Silent, check_pair};
+use afterlink_pipeline::Progress;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Writes a program in many random layouts, for use in any benchmark harness.
 ///
-/// Each output is proven to be the program rearranged before it is written. The same seed gives the same files.
+/// Each output is proven to be the program rearranged before it is written; a function with which it could not be is left
+/// alone in all that follow, and named on stderr. The same seed gives the same files.
 #[derive(clap::Args)]
 pub struct Shuffle {
     /// The program, as the linker made it (with -Wl,--emit-relocs).
@@ -31,6 +32,10 @@ pub struct Shuffle {
     /// Lay the program out by this profile, with other gaps each time: for judging that layout.
     #[arg(long, short, value_name = "FILE", requires = "jitter")]
     profile: Option<PathBuf>,
+    /// Use the profile even if less than half of it, by names or by counts, is about functions of this program: then it is most
+    /// likely another program's, which is an error. A profile of another build or version passes without this.
+    #[arg(long)]
+    any_profile: bool,
     /// Print the names as JSON.
     #[arg(long)]
     json: bool,
@@ -43,7 +48,7 @@ impl Shuffle {
         let named = |e: Error| e.in_file(self.binary.display());
         let progress = Terminal::new(self.json);
         progress.step("recovering the program");
-        let program = Movable::new(&input, profiles).map_err(named)?;
+        let mut program = Movable::new(&input, profiles, self.any_profile).map_err(named)?;
         let mode = if self.jitter { LayoutMode::Jitter } else { LayoutMode::Shuffle };
         std::fs::create_dir_all(&self.output).map_err(|e| {
             let reason = e.to_string().split(" (os error").next().unwrap_or_default().to_lowercase();
@@ -58,8 +63,7 @@ impl Shuffle {
             let target = files::Target::check(&path, &self.binary)?;
             // Layouts of different seeds have nothing in common.
             let seed = (u64::from(self.seed) << 32) | u64::from(number);
-            let bytes = program.layout(mode, None, seed).map_err(named)?;
-            check_pair(&input, &bytes, Check::Prove, &Silent).map_err(named)?;
+            let bytes = program.proven_layout(&input, mode, None, seed).map_err(named)?;
             target.write_program(&bytes)?;
             written.push(path.display().to_string());
         }

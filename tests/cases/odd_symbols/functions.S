@@ -1,0 +1,115 @@
+	.text
+	.globl whole, empty, framed, unsized
+
+/* Its cold fragment is reached through a pointer only. */
+	.p2align 4
+	.type whole, @function
+whole:
+	.cfi_startproc
+	subq $8, %rsp
+	.cfi_adjust_cfa_offset 8
+	movl $6, %eax
+	cmpl $3, %edi
+	jb .Lback
+	jmp *pointer(%rip)
+.Lback:
+	addq $8, %rsp
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_endproc
+	.size whole, . - whole
+
+/* Its cold fragment is empty: what leads there never happens. */
+	.p2align 4
+	.type empty, @function
+empty:
+	.cfi_startproc
+	leal 1(%rdi), %eax
+	cmpl $7, %edi
+	ja empty.cold
+	ret
+	.cfi_endproc
+	.size empty, . - empty
+
+/* An unwind entry instead of a size. */
+	.p2align 4
+	.type framed, @function
+framed:
+	.cfi_startproc
+	movl $6, %eax
+	testl %edi, %edi
+	je 1f
+	movl $5, %eax
+1:	ret
+	.cfi_endproc
+	movl $11, %eax
+	ret
+
+/* Its cold fragment has no size, either. */
+	.p2align 4
+	.type unsized, @function
+unsized:
+	.cfi_startproc
+	movl %edi, %eax
+	cmpl $3, %edi
+	ja unsized.cold
+.Lunsized_back:
+	addl $1, %eax
+	ret
+	.cfi_endproc
+	.size unsized, . - unsized
+
+	.section .text.unlikely, "ax", @progbits
+	.type empty.cold, @function
+empty.cold:
+	.size empty.cold, . - empty.cold
+	.type whole.cold, @function
+whole.cold:
+	.cfi_startproc
+	.cfi_def_cfa_offset 16
+	movl $9, %eax
+	jmp .Lback
+	.cfi_endproc
+	.size whole.cold, . - whole.cold
+
+	.type unsized.cold, @function
+unsized.cold:
+	.cfi_startproc
+	addl $1, %eax
+	jmp .Lunsized_back
+	.cfi_endproc
+
+	.section .data.rel.local, "aw"
+	.p2align 3
+pointer:
+	.quad whole.cold
+
+#ifndef __PIE__
+	.text
+	.globl through_table, by_index
+	.p2align 4
+	.type through_table, @function
+through_table:
+	leal 0x20(%rdi), %eax
+	jmp *table + 8
+.Lzero:
+	movl $0, %eax
+.Lone:
+	ret
+	.size through_table, . - through_table
+
+	.p2align 4
+	.type by_index, @function
+by_index:
+	leal 0x20(%rdi), %eax
+	movl %edi, %edi
+	jmp *table - 8(, %rdi, 8)
+	.size by_index, . - by_index
+
+	.section .data.rel.local, "aw"
+	.p2align 3
+table:
+	.quad .Lzero, .Lone
+#endif
+
+	.section .note.GNU-stack,"",@progbits

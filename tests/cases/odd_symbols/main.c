@@ -1,0 +1,25 @@
+/* Symbols that say little or too much: an empty cold fragment where the cold fragment of another function begins, an unwind entry
+   in place of a size with nameless code behind it, a fragment without a size, and jumps through tables that an absolute address
+   plus a constant names. */
+#include "case.h"
+#include <stdio.h>
+
+unsigned whole(unsigned x), empty(unsigned x), framed(unsigned x), unsized(unsigned x);
+#ifndef __PIE__
+unsigned through_table(unsigned x), by_index(unsigned x);
+#else
+unsigned through_table(unsigned x) { return x + 0x20; }
+unsigned by_index(unsigned x) { return x - 1; }
+#endif
+
+int main(void) {
+    printf("%08x\n", whole(opaque(2)));
+    printf("%08x\n", whole(opaque(9)));
+    printf("%08x\n", empty(opaque(7)));
+    printf("%08x\n", framed(opaque(1)));
+    printf("%08x\n", framed(opaque(0)));
+    printf("%08x\n", unsized(opaque(5)));
+    printf("%08x\n", through_table(opaque(0)));
+    printf("%08x\n", by_index(opaque(1)));
+    return 0;
+}
