@@ -63,7 +63,8 @@ fn search_table(image: &Image<'_>) -> Result<()> {
     let mut headers = image.segments.iter().filter(|s| s.kind == elf::PT_GNU_EH_FRAME.0);
     let (Some(header), second) = (headers.next(), headers.next()) else { return Ok(()) };
     let section = image.section_named(".eh_frame_hdr").map(|id| &image.sections[id]);
-    let agrees = section.is_some_and(|s| s.address == header.address && s.size == header.file_size);
+    let agrees = section.is_some_and(|s| s.address == header.address && s.size == header.file_size)
+        && (header.flags, header.alignment) == (elf::PF_R.0, 4);
     if second.is_some() || !agrees || image.section_named(".eh_frame").is_none() {
         return Err(damaged("the search table of unwind entries is not where its program header says")
             .at(".eh_frame_hdr"));
@@ -85,7 +86,10 @@ fn sections(image: &Image<'_>) -> Result<()> {
     }
     let table = image.symbols.section;
     let names = table.map(|id| SectionId(image.sections[id].link));
-    let is_names = |s: &Section<'_>, name| s.name == name && s.kind == elf::SHT_STRTAB.0 && s.alignment == 1;
+    let is_names = |s: &Section<'_>, name| {
+        (s.name, s.kind, s.alignment) == (name, elf::SHT_STRTAB.0, 1)
+            && (s.link, s.info, s.entry_size) == (0, 0, 0)
+    };
     let get = |id: Option<SectionId>| id.and_then(|id| image.sections.get(id));
     for (section, is_right) in [
         (get(table), get(table).is_some_and(|s| s.alignment == 8)),

@@ -7,7 +7,7 @@
 
 use crate::LE;
 use afterlink_core::{Error, FileOffset, InputAddr, OutputAddr, Result};
-use afterlink_image::{Image, Section, Segment, elf};
+use afterlink_image::{Image, LinkKind, Section, Segment, elf};
 use object::LittleEndian;
 use std::ops::Range;
 
@@ -147,10 +147,10 @@ fn drop_second_property_note(image: &Image<'_>, header: &ProgramHeader) -> bool 
     header.p_type.get(LE) == elf::PT_NOTE && image.segments.iter().any(same)
 }
 
-/// `PT_PHDR` tells a program and its dynamic linker how far it was moved from its link address; both take one at
-/// fixed addresses as not moved without being told.
+/// `PT_PHDR` tells a program and its dynamic linker how far it was moved from its link address; a static one at fixed
+/// addresses knows that it was not.
 fn drop_own_header(image: &Image<'_>, header: &ProgramHeader) -> bool {
-    !image.link_kind.is_position_independent() && header.p_type.get(LE) == elf::PT_PHDR
+    image.link_kind == LinkKind::Static && header.p_type.get(LE) == elf::PT_PHDR
 }
 
 /// The piece that stands in the way of a table up to `table_end`, or `None` if nothing does.
@@ -173,6 +173,10 @@ fn vacate(image: &Image<'_>, table_end: u64) -> Result<Option<Vacated>> {
     }
     // Invariant: the piece is not empty, so at least one section is inside.
     let first = inside[0];
+    let movable = [elf::PT_INTERP.0, elf::PT_NOTE.0, elf::PT_GNU_PROPERTY.0];
+    if covering_segments(image, &piece).any(|s| !movable.contains(&s.kind)) {
+        return Err(blocked("a program header of another kind describes what has to move").at(first.name));
+    }
     let distance = first.address.get().wrapping_sub(first.offset.get());
     if inside.iter().any(|s| s.address.get().wrapping_sub(s.offset.get()) != distance) {
         return Err(blocked("addresses and file offsets do not agree").at(first.name));

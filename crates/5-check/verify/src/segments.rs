@@ -157,8 +157,9 @@ fn check_segment(input: &Image, output: &Image, segment: &Segment) -> Option<Fin
 
 /// Segments that only describe: the same ones in the same order.
 fn check_others(input: &Image, output: &Image) -> Vec<Finding> {
-    let others =
-        |image: &Image| -> Vec<Segment> { image.segments.iter().filter(|s| !is_load(s)).copied().collect() };
+    // A header of kind "null" says nothing, and may go to make room.
+    let tells = |s: &&Segment| !is_load(s) && s.kind != elf::PT_NULL.0;
+    let others = |image: &Image| -> Vec<Segment> { image.segments.iter().filter(tells).copied().collect() };
     let (olds, mut news) = (others(input), others(output));
     // A static program may come without a search table of unwind entries; the output has one.
     let is_search_table = |s: &Segment| s.kind == elf::PT_GNU_EH_FRAME.0;
