@@ -2,7 +2,7 @@
 //! runs by its loaded segments; but an output that keeps such headers is as wrong as its input, and cannot be proven.
 
 use crate::header::damaged;
-use crate::{Image, Section, SectionId, Segment, elf};
+use crate::{Image, Section, SectionId, Segment, Symbol, elf};
 use afterlink_core::Result;
 
 /// Bytes of a program header (ELF-64).
@@ -23,6 +23,11 @@ pub(crate) fn check(image: &Image<'_>) -> Result<()> {
     };
     if !image.segments.iter().any(is_entered) {
         return Err(damaged("the entry point is no code").at(format!("{:#x}", image.entry)));
+    }
+    for tag in [elf::DT_INIT.0, elf::DT_FINI.0] {
+        if image.dynamic.entries.iter().filter(|e| e.tag == tag).count() > 1 {
+            return Err(damaged("an entry of the dynamic section is there twice").at(".dynamic"));
+        }
     }
     sections(image)?;
     symbols(image)
@@ -49,6 +54,11 @@ fn segment_alone(image: &Image<'_>, segment: &Segment) -> Result<()> {
     };
     if describes && segment.file_size > 0 && !image.segments.iter().any(holds) {
         return fault("the segment's bytes are not loaded from there");
+    }
+    let starts =
+        |s: &Section<'_>| s.is_loaded() && s.address == segment.address && s.offset == segment.offset;
+    if describes && kind != elf::PT_PHDR && !image.sections.iter().any(|(_, s)| starts(s)) {
+        return fault("no loaded section starts where the segment does");
     }
     let size = PROGRAM_HEADER * image.segments.len() as u64;
     let is_table = segment.offset == image.program_headers && segment.file_size == size;
@@ -112,6 +122,10 @@ fn sections(image: &Image<'_>) -> Result<()> {
 
 fn symbols(image: &Image<'_>) -> Result<()> {
     let section = |index: u16| image.sections.get(SectionId(u32::from(index)));
+    let is_null = |s: Symbol<'_>| s.name.is_empty() && s.section == 0 && s.address.get() == 0;
+    if !image.symbols.get(0).is_some_and(is_null) {
+        return Err(damaged("the first symbol is not the one that stands for none").at(".symtab"));
+    }
     let is_dropped = |s: &Section<'_>| s.kind == elf::SHT_RELA.0 && !s.is_loaded();
     for symbol in image.symbols.iter().chain(image.dynamic_symbols.iter()).filter(|s| s.is_defined()) {
         let fault = |what| Err(damaged(what).at(format!("symbol {} {}", symbol.index, symbol.name)));
