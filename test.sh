@@ -6,12 +6,14 @@ cd "$(dirname "$0")"
 
 packages=(
     gcc gcc-12 libc6-dev binutils # the cases' compilers and linkers
+    g++ g++-12 libstdc++-12-dev   # C++ by both compilers
     clang-22 lld-22 llvm-22
     bolt-22                   # profiles go both ways between it and afterlink
     libssl-dev libgmp-dev libluajit-5.1-dev # hand-written assembly of real libraries
-    libpython3.11-dev librocksdb-dev libstdc++-12-dev # and an interpreter and a database
+    libpython3.11-dev librocksdb-dev # and an interpreter and a database
     elfutils patchelf         # outputs survive them
     gdb                       # unwinds out of split functions
+    csmith libcsmith-dev      # random programs
 )
 
 missing=()

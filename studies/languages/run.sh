@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Holds programs of other compilers against themselves in random orders, instrumented, and laid out by their profile.
 #
-#   run.sh [NAME …]           cpp rust go fortran d pascal ocaml haskell; all of them by default
+#   run.sh [NAME …]           cpp rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell; all of them by default
 #   AFTERLINK=/path/to/afterlink run.sh …
 #
 # Everything is written below studies/languages/work; README.md's table is made anew when all are run.
@@ -15,9 +15,13 @@ AFTERLINK=${AFTERLINK:-$study/../../target/release/afterlink}
 [ -x "$AFTERLINK" ] || (cd "$study/../.." && cargo build --release)
 
 declare -A packages=([cpp]=g++ [go]=gccgo-12 [fortran]=gfortran [d]=gdc-12 [pascal]="fp-compiler fp-units-rtl"
-    [ocaml]=ocaml-nox [haskell]=ghc [rust]=gcc)
+    [ocaml]=ocaml-nox [haskell]=ghc [rust]=gcc [cgo]="golang-1.19-go gcc" [archive]="golang-1.19-go gcc" [ada]=gnat-12
+    [nim]=nim [crystal]=crystal [scheme]=chicken-bin [prolog]=gprolog [ml]="polyml libpolyml-dev g++")
 declare -A titles=([cpp]="C++ | g++ 12" [go]="Go | gccgo 12" [fortran]="Fortran | gfortran 12" [d]="D | gdc 12"
-    [pascal]="Pascal | Free Pascal 3.2" [ocaml]="OCaml | ocamlopt 4.13" [haskell]="Haskell | GHC 9.0" [rust]="Rust | rustc 1.95")
+    [pascal]="Pascal | Free Pascal 3.2" [ocaml]="OCaml | ocamlopt 4.13" [haskell]="Haskell | GHC 9.0" [rust]="Rust | rustc 1.95"
+    [cgo]="Go with C in it | go 1.19, linked by gcc" [archive]="C with a Go archive | gcc 12, go 1.19" [ada]="Ada | gnat 12"
+    [nim]="Nim | nim 1.6" [crystal]="Crystal | crystal 1.6" [scheme]="Scheme | Chicken 5.3"
+    [prolog]="Prolog | GNU Prolog 1.4" [ml]="Standard ML | Poly/ML 5.7")
 
 install() {
     local missing=() package
@@ -30,6 +34,10 @@ install() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+go_build() {
+    GOCACHE=$work/go GO111MODULE=off CGO_ENABLED=1 /usr/lib/go-1.19/bin/go build "$@"
+}
+
 # build NAME: makes the program of that name.
 build() {
     local keep=-Wl,--emit-relocs
@@ -37,6 +45,17 @@ build() {
     cpp) g++ -O2 -std=c++17 $keep -static-libstdc++ "$study/program.cc" -o cpp -pthread ;;
     rust) rustc -O -C link-arg=$keep -C strip=none "$study/program.rs" -o rust ;;
     go) gccgo-12 -O2 $keep -static-libgo "$study/program.go" -o go ;;
+    cgo) (cd "$study/cgo" && go_build -ldflags "-linkmode=external -extldflags=$keep" -o "$work/cgo" .) ;;
+    archive)
+        (cd "$study/archive" && go_build -buildmode=c-archive -o "$work/archive.a" archive.go)
+        gcc -O2 -I. "$study/archive/main.c" archive.a $keep -pthread -o archive
+        ;;
+    nim) nim c -d:release --hints:off --passL:$keep --nimcache:nim.cache -o:nim "$study/program.nim" >nim.build ;;
+    crystal) crystal build --release --link-flags=$keep -o crystal "$study/program.cr" ;;
+    scheme) csc -O2 -static "$study/program.scm" -o scheme -L $keep 2>scheme.build ;;
+    prolog) gplc --no-top-level -L $keep -o prolog "$study/program.pl" 2>prolog.build ;;
+    ml) polyc -c "$study/program.sml" -o ml.o && g++ ml.o $keep -o ml -lpolymain -lpolyml 2>ml.build ;;
+    ada) gnatmake -q -O2 "$study/program.adb" -o ada -bargs -static -largs $keep ;;
     fortran) gfortran -O2 $keep -static-libgfortran "$study/program.f90" -o fortran ;;
     d) gdc-12 -O2 $keep -static-libphobos "$study/program.d" -o d ;;
     pascal) fpc -O2 -k--emit-relocs -Xs- "-FU$work" "-o$work/pascal" "$study/program.pas" >pascal.build ;;
@@ -76,7 +95,7 @@ check() {
 }
 
 names=("$@")
-[ $# -gt 0 ] || names=(cpp rust go fortran d pascal ocaml haskell)
+[ $# -gt 0 ] || names=(cpp rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell)
 rows=()
 for name in "${names[@]}"; do
     install "$name"

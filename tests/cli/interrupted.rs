@@ -2,11 +2,12 @@
 //! random moments each: the earlier file is as it was or the new one is there whole, and nothing else is left.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use afterlink_testkit::execute::Outcome;
+use afterlink_testkit::mount::Mount;
 use afterlink_testkit::sandbox::{Sandbox, assert_clear_error, built};
 use afterlink_testkit::tool::afterlink;
 
@@ -104,37 +105,6 @@ fn is_unfinished(name: &str) -> bool {
     name.starts_with(".out.")
 }
 
-/// A folder with a file system of its own; `None` where nothing can be mounted.
-struct Mount(PathBuf);
-
-impl Mount {
-    fn new(folder: PathBuf, pages: usize) -> Option<Self> {
-        fs::create_dir(&folder).unwrap();
-        let size = format!("size={}", pages * 4096);
-        let output =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "none"]).arg(&folder).output().unwrap();
-        if !output.status.success() {
-            // Mounting needs privileges; the limit on file sizes takes the same way through the command.
-            eprintln!("not tried, no tmpfs can be mounted: {}", String::from_utf8_lossy(&output.stderr));
-            return None;
-        }
-        Some(Self(folder))
-    }
-
-    /// False while a file there is open for writing.
-    fn remount(&self, how: &str) -> bool {
-        let how = format!("remount,{how}");
-        let mut mount = Command::new("mount");
-        mount.args(["-o", &how]).arg(&self.0).stderr(Stdio::null()).status().unwrap().success()
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_limit_on_file_sizes() {
     let (sandbox, jobs) = jobs();
@@ -148,7 +118,8 @@ fn a_limit_on_file_sizes() {
     }
 }
 
-/// The disk is full, or becomes so while the output is written: 50 random amounts of room.
+/// The disk is full, or becomes so while the output is written: 50 random amounts of room. Where nothing can be mounted,
+/// the limit on file sizes takes the same way through the command.
 #[test]
 fn a_full_disk() {
     let (sandbox, jobs) = jobs();

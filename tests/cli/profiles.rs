@@ -41,6 +41,50 @@ fn of_another_program() {
     assert!(!sandbox.path("out").exists());
 }
 
+/// A few names that every program has do not make a profile this program's.
+#[test]
+fn mostly_of_another_program() {
+    let sandbox = sandbox_with_program();
+    let other: String = (0..7).map(|i| format!("1 other_{i} 4 1 other_{i} 0 0 10\n")).collect();
+    sandbox.put("names", format!("{other}1 [libc] 0 1 main 0 0 100000\n").as_bytes());
+    let calls = "1 main 1 1 sieve 0 0 1\n1 sieve 1 1 round_trip 0 0 1\n1 elsewhere 8 1 elsewhere 0 0 900\n";
+    sandbox.put("counts", calls.as_bytes());
+    for (profile, names) in [("names", "1 of 8 names"), ("counts", "3 of 4 names")] {
+        let words = ["most of the profile is not about", names, "--any-profile"];
+        assert_clear_error(&optimize_by(&sandbox, profile), &words);
+        assert!(!sandbox.path("out").exists());
+        let arguments = ["optimize", "in", "--profile", profile, "-o", "insisted", "--any-profile"];
+        let insisted = sandbox.afterlink(&arguments);
+        assert_eq!(insisted.exit, 0, "{}", insisted.stderr());
+        assert!(insisted.stdout().contains("WARNING"), "{}", insisted.stdout());
+    }
+    // Calls out of the program say nothing.
+    let stubs: String = (0..7).map(|i| format!("1 main 4 1 stub_{i}@PLT 0 0 10\n")).collect();
+    sandbox.put("stubs", format!("{stubs}1 main 1 1 sieve 0 0 1\n").as_bytes());
+    let outcome = optimize_by(&sandbox, "stubs");
+    assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+}
+
+/// Samples of single addresses are shown and summed, but nothing is laid out by them yet.
+#[test]
+fn samples_without_branches() {
+    let sandbox = sandbox_with_program();
+    sandbox.put("samples", b"no_lbr cycles\n1 main 10 5\n1 sieve 20 7\n");
+    let words = ["samples", "no_lbr", "afterlink instrument"];
+    assert_clear_error(&optimize_by(&sandbox, "samples"), &words);
+    let bisect = ["bisect", "in", "-p", "samples", "--", "{}"];
+    assert_clear_error(&sandbox.afterlink(&bisect), &words);
+    let shuffle = ["shuffle", "in", "-n", "1", "-o", "layouts", "--jitter", "--profile", "samples"];
+    assert_clear_error(&sandbox.afterlink(&shuffle), &words);
+    assert!(!sandbox.path("out").exists() && !sandbox.path("layouts").exists());
+    let merged = sandbox.afterlink(&["profile", "merge", "samples", "samples", "-o", "twice"]);
+    assert_eq!(merged.exit, 0, "{}", merged.stderr());
+    let twice = fs::read_to_string(sandbox.path("twice")).unwrap();
+    assert!(twice.contains("1 sieve 20 e") || twice.contains("1 sieve 20 14"), "{twice}");
+    let shown = sandbox.afterlink(&["profile", "show", "twice"]);
+    assert!(shown.stdout().starts_with("24 samples"), "{}", shown.stdout());
+}
+
 #[test]
 fn partly_of_another_build() {
     let sandbox = sandbox_with_program();
@@ -53,6 +97,31 @@ fn partly_of_another_build() {
     let line = said.lines().find(|l| l.starts_with("profile")).expect("a line about the profile");
     assert!(line.contains(" of ") && line.contains('%'), "{line}");
     assert!(!line.contains("100.0 %"), "the records that don't fit are not told: {line}");
+}
+
+/// Whoever counts calls but no branch of a function says nothing of what is cold in it.
+#[test]
+fn without_counts_inside_nothing_is_split() {
+    let sandbox = sandbox_with_program();
+    let text = recorded(&sandbox);
+    let inside = |line: &&str| line.starts_with("1 sieve ") && line.contains(" 1 sieve ");
+    assert!(text.lines().any(|line| inside(&line)));
+    let calls: Vec<&str> = text.lines().filter(|line| !inside(line)).collect();
+    sandbox.put("calls", format!("{}\n", calls.join("\n")).as_bytes());
+    let outcome = optimize_by(&sandbox, "calls");
+    assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+    // Its instructions, one behind the other; padding between blocks is dropped.
+    let instructions = |program: &str| {
+        let options = ["-d", "--no-show-raw-insn", "--disassemble=sieve", program];
+        let listed =
+            String::from_utf8(sandbox.run(std::process::Command::new("objdump").args(options)).stdout);
+        let words = listed.unwrap();
+        let names =
+            words.lines().filter_map(|l| Some(l.split_once(":\t")?.1.split_whitespace().next()?.to_owned()));
+        names.filter(|name| !name.starts_with("nop") && name != "data16" && name != "cs").collect::<Vec<_>>()
+    };
+    assert!(instructions("in").len() > 20);
+    assert_eq!(instructions("in"), instructions("out"), "it is whole, and its blocks are in their order");
 }
 
 #[test]

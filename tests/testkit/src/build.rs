@@ -32,12 +32,15 @@ impl Build {
     }
 }
 
-/// The compiler's command: the version that the plans are written for.
-fn command(compiler: &str) -> &'static str {
-    match compiler {
-        "gcc" => "gcc-12",
-        "clang" => "clang-22",
-        other => panic!("no compiler is known as {other}"),
+/// The compiler's command for the case's language: the version that the plans are written for.
+fn command(compiler: &str, sources: &[PathBuf]) -> &'static str {
+    let has_cpp = sources.iter().any(|s| s.extension().is_some_and(|e| e == "cc"));
+    match (compiler, has_cpp) {
+        ("gcc", false) => "gcc-12",
+        ("gcc", true) => "g++-12",
+        ("clang", false) => "clang-22",
+        ("clang", true) => "clang++-22",
+        (other, _) => panic!("no compiler is known as {other}"),
     }
 }
 
@@ -96,7 +99,7 @@ fn fingerprint(case: &Case, sources: &[PathBuf], flags: &[String]) -> String {
 
 /// Builds the variant, or finds it built. `Err` has the compiler's words.
 pub fn build(case: &Case, variant: &Variant) -> Result<Build, String> {
-    let (sources, flags) = (files(case, &["c", "S"]), flags(case, variant));
+    let (sources, flags) = (files(case, &["c", "cc", "S"]), flags(case, variant));
     let key = fingerprint(case, &sources, &flags);
     let folder = crate::work_folder().join(&case.name).join(format!("{}-{key}", variant.name()));
     let objects = sources
@@ -117,7 +120,7 @@ pub fn build(case: &Case, variant: &Variant) -> Result<Build, String> {
     if build.program.exists() {
         return Ok(build);
     }
-    let compiler = command(&variant.compiler);
+    let compiler = command(&variant.compiler, &sources);
     for source in &sources {
         let mut command = Command::new(compiler);
         command.args(["-g0", "-Wall"]).args(&flags).arg(source).arg("-o");

@@ -6,9 +6,11 @@
 //! ```
 
 pub mod build;
+pub mod effects;
 pub mod execute;
 pub mod judge;
 pub mod modes;
+pub mod mount;
 pub mod plan;
 pub mod report;
 pub mod sandbox;

@@ -18,6 +18,8 @@
 //!     72     8  fingerprint: FNV-1a of the description
 //!     80    48  zero
 //! ```
+//!
+//! No count reaches 2^56: the start-up stub may write a zero to a counter's last byte at any time.
 
 use crate::{Error, Result};
 
@@ -48,8 +50,9 @@ impl Header {
         (HEADER_SIZE + self.description_size).next_multiple_of(PAGE)
     }
 
+    /// There is always room for a counter, so that the file's end belongs to the counters.
     pub fn file_size(&self) -> u64 {
-        (self.counters_offset() + self.counter_count * 8).next_multiple_of(PAGE)
+        (self.counters_offset() + self.counter_count.max(1) * 8).next_multiple_of(PAGE)
     }
 
     pub fn encode(&self) -> Vec<u8> {

@@ -7,15 +7,23 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
-    /// The named section is laid out by the linker or the C runtime as a whole (`.init`, `.plt`, …).
+    /// The named section is laid out by the linker or the C runtime as a whole (`.init`, `.plt`, …), or the program may
+    /// write to it.
     SpecialSection,
     /// Bytes that are no instruction.
     Undecodable,
     /// An instruction reads the function's bytes, or takes the address of something in them that no
     /// control flow reaches.
     DataInCode,
+    /// Behind an instruction that only raises a signal (`ud2`) stands what no control flow reaches and what moving would
+    /// change: a handler may read it.
+    DataBehindTrap,
     /// An indirect jump whose targets could not be found.
     IndirectJump,
+    /// It computes with the addresses of its labels, for instance by adding a difference of labels, which nothing else tells.
+    ComputedLabels,
+    /// Some of its code is reached by nothing that is known, so something unknown may lead there.
+    UnreachedCode,
     /// A table of relative code addresses whose base could not be found leads here.
     UnclaimedTable,
     /// A call into the middle of a function, as position-independent hand-written code does to
@@ -25,11 +33,26 @@ pub enum Refusal {
     ReadsReturnAddress,
     /// Data names the places that its calls return to, as the tables do by which OCaml's garbage collector reads the stack.
     ReturnAddressTable,
+    /// A tracer writes into it while the program runs, at places that the compiler has listed.
+    PatchedCode,
+    /// A runtime finds it by a table that no relocation tells, as Go's and V8's do.
+    RuntimeTable,
     /// Its code, or code that refers to it, holds address differences of the large code model.
     CodeModel,
+    /// The dynamic linker writes addresses into its instructions, where they were linked.
+    TextRelocations,
     /// Code that is not understood, or data, refers to a place between two instructions or to one
     /// that cannot be given a new address.
     EnteredInside,
+    /// A constant added to an address leads out of it, or may have led into it.
+    AddressSum,
+    /// Code works out a distance from its address, or reads what stands there.
+    ComputedAddress,
+    /// Code asks whether its address comes before another, or has the address where the program's text ends.
+    Ordered,
+    /// It lies beside a label whose address is taken and that is no function's, so that it may be copied or compared by
+    /// where it begins and ends.
+    Bounded,
     /// Checks of indirect calls work out where it stands, or read its type in front of it (`-fsanitize=cfi` and
     /// `-fsanitize=kcfi`).
     CheckedCalls,
@@ -58,13 +81,27 @@ impl Refusal {
             Self::SpecialSection => "nothing: the section is kept as the linker made it",
             Self::Undecodable => "mark data in the assembly source with its own symbol and size",
             Self::DataInCode => "put the data into .rodata",
+            Self::DataBehindTrap => "tell the compiler that the trap does not go on (__builtin_trap)",
             Self::IndirectJump | Self::UnclaimedTable => {
                 "compile it with -fno-jump-tables, or report the pattern"
             }
+            Self::ComputedLabels => "keep the labels' addresses in a table, not their differences",
+            Self::UnreachedCode => {
+                "drop code that is never reached, and keep labels' addresses in a table, not their differences"
+            }
             Self::ReadsReturnAddress | Self::CallToMiddle => "use a RIP-relative lea instead of call/pop",
             Self::ReturnAddressTable => "nothing: its runtime finds data by where its calls stand",
+            Self::PatchedCode => {
+                "compile it without patchable entries (-fpatchable-function-entry, -mrecord-mcount)"
+            }
+            Self::RuntimeTable => "nothing: its runtime would not find it elsewhere",
             Self::CodeModel => "compile it without -mcmodel=large",
+            Self::TextRelocations => "compile it with -fPIE, and assembly without absolute addresses",
             Self::EnteredInside => "give the place a symbol of its own",
+            Self::AddressSum => "use the address of the function or the label itself",
+            Self::ComputedAddress => "only call, store and compare functions' addresses",
+            Self::Ordered => "do not ask for the order of functions' addresses, or where the text ends",
+            Self::Bounded => "take the addresses of functions only",
             Self::CheckedCalls => "compile it without -fsanitize=cfi and -fsanitize=kcfi",
             Self::FallsThroughEnd => "end it with a jump",
             Self::Overlap | Self::UnknownExtent => "give every assembly function .type and .size",
@@ -83,13 +120,23 @@ impl fmt::Display for Refusal {
             Self::SpecialSection => "lies in a section that is kept whole",
             Self::Undecodable => "has bytes that are no instruction",
             Self::DataInCode => "has data among its instructions",
+            Self::DataBehindTrap => "may have data behind a trap",
             Self::IndirectJump => "has an indirect jump with unknown targets",
+            Self::ComputedLabels => "computes with the addresses of its labels",
+            Self::UnreachedCode => "has code that nothing known leads to",
             Self::UnclaimedTable => "is reached from a table whose base is unknown",
             Self::CallToMiddle => "is called in its middle",
             Self::ReadsReturnAddress => "finds data by its return address",
             Self::ReturnAddressTable => "has calls whose return addresses are kept in a table",
+            Self::PatchedCode => "has places that a tracer may write into",
+            Self::RuntimeTable => "stands in a table of its language's runtime (Go, V8)",
             Self::CodeModel => "uses address differences of the large code model",
+            Self::TextRelocations => "is written to when the program starts",
             Self::EnteredInside => "is entered where no new address can be given",
+            Self::AddressSum => "may be meant by an address with a constant added",
+            Self::ComputedAddress => "has its address computed with",
+            Self::Ordered => "may have its address compared with where others lie",
+            Self::Bounded => "begins or ends at a label whose address is taken",
             Self::CheckedCalls => "has its place known to checks of indirect calls",
             Self::FallsThroughEnd => "runs off its end into the next code",
             Self::Overlap => "shares bytes with another function",

@@ -1,4 +1,5 @@
-//! The shortest call frame instructions that lead from one row to another: the inverse of evaluation.
+//! The shortest call frame instructions that lead from one row to another, the inverse of evaluation; of them only those
+//! that all unwinders (libgcc, LLVM's and nongnu's libunwind, gdb, elfutils) read alike.
 
 use crate::cursor::{write_sleb, write_uleb};
 use crate::dwarf::*;
@@ -11,7 +12,7 @@ use afterlink_core::Error;
 pub(crate) struct Frame<'a> {
     pub code_alignment: u64,
     pub data_alignment: i64,
-    /// What `restore` goes back to; `None` while the CIE's own instructions are written.
+    /// What functions start with; `None` while the CIE's own instructions are written.
     pub initial: Option<&'a Row>,
 }
 
@@ -61,13 +62,13 @@ pub(crate) fn write_difference(out: &mut Vec<u8>, from: &Row, to: &Row, frame: &
         if before == after {
             continue;
         }
-        if let Some(initial) = frame.initial
-            && initial.rule(register) == after
-        {
-            write_register(out, DW_CFA_RESTORE, DW_CFA_RESTORE_EXTENDED, register);
-        } else {
-            let rule = after.ok_or_else(|| unreachable_row("takes a rule of its CIE away"))?;
-            write_rule(out, register, rule, frame)?;
+        match (after, frame.initial) {
+            (Some(rule), _) => write_rule(out, register, rule, frame)?,
+            // To libgcc *restore* means "not saved" even where the CIE has a rule; so it is written only where it has none.
+            (None, Some(initial)) if initial.rule(register).is_none() => {
+                write_register(out, DW_CFA_RESTORE, DW_CFA_RESTORE_EXTENDED, register);
+            }
+            _ => return Err(unreachable_row("takes a rule of its CIE away")),
         }
     }
     if from.args_size != to.args_size {

@@ -90,8 +90,11 @@ impl Machine<'_> {
             Instruction::Set(register, rule) => self.set_rule(register, rule)?,
             Instruction::Restore(register) => {
                 let initial = self.initial.ok_or(Fault("a CIE restores a register"))?;
-                let rule = initial.rule(register).cloned();
-                self.row.set_rule(register, rule);
+                // The standard goes back to the CIE's rule, libgcc to none.
+                if !matches!(initial.rule(register), None | Some(RegisterRule::SameValue)) {
+                    return Err(Fault("unwinders read the restored register's rule in different ways"));
+                }
+                self.row.set_rule(register, initial.rule(register).cloned());
             }
             Instruction::RememberState if self.remembered.len() == MAX_REMEMBERED => {
                 return Err(Fault("too many unwind states are remembered"));

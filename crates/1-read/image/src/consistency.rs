@@ -36,7 +36,20 @@ pub(crate) fn foreign_parts(image: &Image<'_>) -> Result<()> {
             .at(symbol.name)
             .next("leave it as it is"));
     }
+    let named = |name: &str| image.symbols.iter().any(|s| s.name == name);
+    if is_go(image) && !(named("runtime.text") && named("runtime.etext")) {
+        return Err(Error::new(
+            "the program has a part made by Go, and no symbols tell where it starts and ends",
+        )
+        .at("runtime.text")
+        .next("link it without -s"));
+    }
     Ok(())
+}
+
+/// Whether some of the program's code was made by Go's own compiler.
+pub(crate) fn is_go(image: &Image<'_>) -> bool {
+    image.sections.iter().any(|(_, s)| s.name.ends_with("gopclntab"))
 }
 
 /// One past the last byte that a header tells of.

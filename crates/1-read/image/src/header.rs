@@ -15,6 +15,8 @@ pub struct Segment {
     pub flags: u32,
     pub offset: FileOffset,
     pub address: InputAddr,
+    /// `p_paddr`, which nobody reads.
+    pub physical_address: u64,
     /// Bytes in the file.
     pub file_size: u64,
     /// Bytes in memory; those past `file_size` are zero.
@@ -80,6 +82,7 @@ pub(crate) fn segments(bytes: &[u8], header: &FileHeader) -> Result<Vec<Segment>
             flags: p.p_flags.get(LE).0,
             offset: FileOffset(p.p_offset.get(LE)),
             address: InputAddr(p.p_vaddr.get(LE)),
+            physical_address: p.p_paddr.get(LE),
             file_size: p.p_filesz.get(LE),
             memory_size: p.p_memsz.get(LE),
             alignment: p.p_align.get(LE),

@@ -130,9 +130,12 @@ impl<'a> Image<'a> {
                 && self.sections.get(SectionId(s.info)).is_some_and(Section::is_code)
         };
         if !self.sections.iter().any(|(_, s)| keeps(s)) {
-            return Err(Error::new("the linker did not keep its relocations")
-                .at(".rela.text")
-                .next("link with -Wl,--emit-relocs (short: -Wl,-q)"));
+            let next = if consistency::is_go(self) {
+                "leave it as it is: Go's code cannot be moved, only C code linked to it (-linkmode=external with -extldflags=-Wl,-q)"
+            } else {
+                "link with -Wl,--emit-relocs (short: -Wl,-q)"
+            };
+            return Err(Error::new("the linker did not keep its relocations").at(".rela.text").next(next));
         }
         consistency::foreign_parts(self)?;
         consistency::check(self)?;

@@ -42,6 +42,10 @@ impl Section<'_> {
         self.is_loaded() && self.flags & elf::SHF_EXECINSTR.0 != 0
     }
 
+    pub fn is_writable(&self) -> bool {
+        self.flags & elf::SHF_WRITE.0 != 0
+    }
+
     /// `.tbss`: has an address but takes no room at it.
     pub fn is_thread_local_zero(&self) -> bool {
         self.flags & elf::SHF_TLS.0 != 0 && self.kind == elf::SHT_NOBITS.0

@@ -31,8 +31,8 @@ pub struct Symbol<'a> {
     pub kind: u8,
     /// `STB_*`.
     pub binding: u8,
-    /// `STV_*`.
-    pub visibility: u8,
+    /// `st_other`: `STV_*`, and bits without a meaning.
+    pub other: u8,
     /// Section index or `SHN_*`.
     pub section: u16,
 }
@@ -90,7 +90,7 @@ impl<'a> SymbolTable<'a> {
             size: row.st_size.get(LE),
             kind: row.st_type().0,
             binding: row.st_bind().0,
-            visibility: row.st_visibility().0,
+            other: row.st_other.0,
             section: row.st_shndx.get(LE).0,
         })
     }

@@ -41,9 +41,12 @@ pub enum Terminator {
     /// An indirect jump (part of the body) through that jump table of the function, or, if `None`, to any of
     /// the function's tables' targets and labels.
     Indirect { table: Option<u32> },
-    /// Control does not go on in this function: a return, an indirect tail call, a trap, a call that does not
-    /// come back (all part of the body).
+    /// Control does not go on in this function: a return, an indirect tail call, a trap behind which the function ends
+    /// (all part of the body).
     Stop,
+    /// A call (part of the body) is the function's last instruction, so its compiler took it not to come back. Should it do
+    /// so, control goes on here, behind the function, as in the input.
+    LastCall(InputAddr),
 }
 
 /// Where a direct jump leads.
@@ -70,6 +73,9 @@ pub struct Reference {
 pub enum Field {
     /// Four bytes, counted from the end of the instruction, which lies that many bytes behind the field's start.
     Relative32 { end: u8 },
+    /// As `Relative32`; what it names is data and stays, though the number may lie in code that moves (an array's
+    /// element before the first).
+    Data32 { end: u8 },
     /// One byte, counted from its own end. Only kept for code that does not move.
     Relative8,
     /// Four bytes, absolute (sign- or zero-extended alike for addresses below 2 GiB).

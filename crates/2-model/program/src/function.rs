@@ -43,6 +43,8 @@ pub struct Function<'a> {
     /// Blocks whose address is taken, by data or by code.
     pub labels: Vec<BlockId>,
     pub unwind: Vec<UnwindSpan>,
+    /// A multiple of so many bytes must be the entry's address, a power of two: somebody may count on it.
+    pub alignment: u64,
     /// Why the function is left alone.
     pub refusal: Option<Refusal>,
 }
@@ -124,7 +126,7 @@ impl Function<'_> {
                 let tables = self.jump_tables.iter().flat_map(|t| &t.targets);
                 tables.chain(&self.labels).for_each(|&t| visit(t));
             }
-            Terminator::Stop => {}
+            Terminator::Stop | Terminator::LastCall(_) => {}
         }
     }
 

@@ -22,6 +22,13 @@ pub struct Fragment {
     pub padding: u32,
 }
 
+impl Fragment {
+    /// Whether it starts with the function's entry.
+    pub fn starts_function(&self) -> bool {
+        self.blocks.first() == Some(&BlockId(0))
+    }
+}
+
 /// Everything that moves, in order; hot fragments before cold ones.
 ///
 /// Invariant: each block of a function occurs exactly once or the function does not occur at all, and block 0

@@ -45,7 +45,9 @@ impl<'i, 'a> Code<'i, 'a> {
     }
 
     pub fn is_entry(&self, address: InputAddr) -> bool {
-        self.pieces.binary_search_by_key(&address, |p| p.range.start).is_ok()
+        // Most addresses that are asked for are data's.
+        self.pieces.last().is_some_and(|last| address <= last.range.start)
+            && self.pieces.binary_search_by_key(&address, |p| p.range.start).is_ok()
     }
 
     pub fn is_boundary(&self, piece: usize, address: InputAddr) -> bool {

@@ -93,7 +93,8 @@ fn settle_unclaimed(
     pointers: &mut Vec<DataPointer>,
 ) {
     let from_itself = |field: &RelativeField| field.address + i64::from(field.value) as u64;
-    let are_pointers = run.iter().all(|f| code.is_entry(from_itself(f)) && f.named == from_itself(f));
+    let are_pointers =
+        run.iter().all(|f| f.is_from_itself && code.is_entry(from_itself(f)) && f.named == from_itself(f));
     for field in run {
         let from_itself = from_itself(field);
         if are_pointers {

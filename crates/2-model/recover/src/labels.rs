@@ -9,8 +9,7 @@ use crate::thunks;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::elf;
 use afterlink_isa::Flow;
-use afterlink_isa::x86_64::iced_x86::{InstructionInfoFactory, Mnemonic, OpAccess, Register};
-use afterlink_isa::x86_64::{decode, full};
+use afterlink_isa::x86_64::decode;
 use afterlink_program::{DataPointer, PointerForm};
 
 /// Addresses at which blocks must start, besides the targets of a function's own jumps.
@@ -44,12 +43,15 @@ pub(crate) fn find(code: &mut Code, pointers: &[DataPointer], tables: &[Table]) 
         tables.iter().flat_map(|t| t.targets.iter().copied()).collect();
     starts.extend(&in_tables);
     for pointer in pointers {
-        if !code.is_entry(pointer.target) && code.piece_at(pointer.target).is_some() {
+        let Some(piece) = code.piece_at(pointer.target) else { continue };
+        let is_entry = code.is_entry(pointer.target);
+        if !is_entry {
             starts.push(pointer.target);
-            let relative = matches!(pointer.form, PointerForm::Relative32(_));
-            if !relative {
-                taken.push(pointer.target);
-            }
+        }
+        // Nobody has a pointer to a fragment but the function that it belongs to.
+        let relative = matches!(pointer.form, PointerForm::Relative32(_));
+        if !relative && (!is_entry || code.pieces[piece].parent_name().is_some()) {
+            taken.push(pointer.target);
         }
     }
     for list in [&mut starts, &mut taken] {
@@ -90,23 +92,12 @@ fn outside_reference(code: &Code, piece: usize, event: &Event) -> Option<Outside
     if !names {
         return None;
     }
-    let arithmetic = own
-        && takes_address(event.kind)
-        && code.scans[piece].has_indirect_jump
-        && !is_only_passed_on(code, piece, event);
     if code.is_entry(event.target) {
-        // A function that computes with its own address and then jumps indirectly may go anywhere.
-        return arithmetic.then_some(Outside {
-            target: event.target,
-            to: piece,
-            taken: false,
-            refused: Some(Refusal::IndirectJump),
-        });
+        return None;
     }
     let to = code.piece_at(event.target)?;
     let refused = match event.kind {
         EventKind::Call if own => Some(Refusal::CallToMiddle),
-        _ if arithmetic => Some(Refusal::IndirectJump),
         // Without an indirect jump, a label's address has no use but to read what is there.
         _ if own && takes_address(event.kind) && !code.scans[piece].has_indirect_jump => {
             Some(Refusal::DataInCode)
@@ -142,64 +133,11 @@ fn refuse_return_address_tables(code: &mut Code, pointers: &[DataPointer]) {
     }
 }
 
-fn follows_call(code: &Code, address: InputAddr) -> bool {
+/// Whether `address` is where a call returns to.
+pub(crate) fn follows_call(code: &Code, address: InputAddr) -> bool {
     let Some(piece) = code.piece_at(address) else { return false };
     let offset = address.since(code.pieces[piece].range.start) as u32;
     let before = code.scans[piece].previous(offset).filter(|_| code.is_boundary(piece, address));
     let call = before.and_then(|before| decode(&code.bytes(piece)[before as usize..]));
     call.is_some_and(|inst| matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall))
-}
-
-/// Whether the address that `event` loads is only stored, compared or jumped to, not computed with, before
-/// its register is overwritten.
-fn is_only_passed_on(code: &Code, piece: usize, event: &Event) -> bool {
-    /// Instructions to follow the register for; compilers use a label's address at once.
-    const WINDOW: usize = 64;
-    let bytes = code.bytes(piece);
-    let start = code.pieces[piece].range.start;
-    let Some(first) = full(&bytes[event.offset as usize..], (start + u64::from(event.offset)).get()) else {
-        return false;
-    };
-    // `add $label,%rdx` computes with the address in one go.
-    if !matches!(first.mnemonic(), Mnemonic::Lea) && !passes_on(first.mnemonic()) {
-        return false;
-    }
-    let register = first.op0_register().full_register();
-    if register == Register::None {
-        // Stored straight to memory as an immediate.
-        return true;
-    }
-    let mut factory = InstructionInfoFactory::new();
-    let mut at = event.end() as usize;
-    for _ in 0..WINDOW {
-        let Some(inst) = bytes.get(at..).and_then(|b| full(b, (start + at as u64).get())) else {
-            return true;
-        };
-        let in_address =
-            [inst.memory_base(), inst.memory_index()].iter().any(|r| r.full_register() == register);
-        let uses = factory.info(&inst).used_registers();
-        let touches = |reads: bool| {
-            uses.iter().any(|u| {
-                let read = !matches!(u.access(), OpAccess::Write | OpAccess::CondWrite | OpAccess::None);
-                u.register().full_register() == register && read == reads
-            })
-        };
-        if in_address || (touches(true) && !passes_on(inst.mnemonic())) {
-            return false;
-        }
-        if touches(false) || inst.mnemonic() == Mnemonic::Jmp {
-            return true;
-        }
-        at += inst.len();
-    }
-    true
-}
-
-fn passes_on(mnemonic: Mnemonic) -> bool {
-    use Mnemonic as M;
-    matches!(mnemonic, M::Mov | M::Push | M::Cmp | M::Test | M::Jmp | M::Call | M::Ret)
-        || matches!(mnemonic, M::Movq | M::Pinsrq | M::Vmovq | M::Vpinsrq)
-        || matches!(mnemonic, M::Cmova | M::Cmovae | M::Cmovb | M::Cmovbe | M::Cmove | M::Cmovne)
-        || matches!(mnemonic, M::Cmovg | M::Cmovge | M::Cmovl | M::Cmovle | M::Cmovs | M::Cmovns)
-        || matches!(mnemonic, M::Cmovo | M::Cmovno | M::Cmovp | M::Cmovnp)
 }

@@ -47,7 +47,19 @@ pub(crate) fn find<'a>(image: &Image<'a>, unwind_ranges: &[Range]) -> Vec<Piece<
             piece.refusal = Some(Refusal::SpecialSection);
         }
     }
+    refuse_relocated(image, &mut pieces);
     pieces
+}
+
+/// Refuses what the dynamic linker writes into: it knows the old place only.
+fn refuse_relocated(image: &Image, pieces: &mut [Piece<'_>]) {
+    for relocation in &image.dynamic.relocations {
+        let after = pieces.partition_point(|p| p.range.start <= relocation.address);
+        let piece = after.checked_sub(1).map(|i| &mut pieces[i]);
+        if let Some(piece) = piece.filter(|p| p.range.contains(relocation.address)) {
+            piece.refusal = Some(Refusal::TextRelocations);
+        }
+    }
 }
 
 /// Where something may begin afresh, whatever stands before it: starts and ends of sections of code, symbols and unwind
@@ -173,7 +185,8 @@ fn cut_overlaps(pieces: &mut [Piece<'_>]) {
 }
 
 /// Sections whose layout is somebody else's contract: the C runtime joins `.init` and `.fini` from several
-/// files, the linker writes the PLT, and a program may walk a section between its `__start_` and `__stop_`.
+/// files, the linker writes the PLT, and a program may walk a section between its `__start_` and `__stop_`, or change
+/// one that it can write to.
 fn is_special(image: &Image, section: &Section) -> bool {
     let name = section.name;
     let walked = || {
@@ -181,6 +194,7 @@ fn is_special(image: &Image, section: &Section) -> bool {
         !name.starts_with('.') && (bound("__start_") || bound("__stop_"))
     };
     !section.is_code()
+        || section.is_writable()
         || section.kind != elf::SHT_PROGBITS.0
         || matches!(name, ".init" | ".fini" | ".iplt")
         || name.starts_with(".plt")

@@ -14,7 +14,7 @@ pub(crate) fn find(
     is_code: &dyn Fn(InputAddr) -> bool,
 ) -> Vec<DataPointer> {
     let mut pointers = Vec::new();
-    from_dynamic_relocations(code, is_code, &mut pointers);
+    from_dynamic_relocations(code, evidence, is_code, &mut pointers);
     for &(address, target, wide) in &evidence.data_words {
         if let Some(field) = code.image.file_offset(address) {
             let form = if wide { PointerForm::Word64 } else { PointerForm::Word32 };
@@ -37,6 +37,7 @@ pub(crate) fn find(
 
 fn from_dynamic_relocations(
     code: &mut Code,
+    evidence: &Evidence,
     is_code: &dyn Fn(InputAddr) -> bool,
     out: &mut Vec<DataPointer>,
 ) {
@@ -46,7 +47,7 @@ fn from_dynamic_relocations(
     for r in &image.dynamic.relocations {
         if r.kind == elf::R_X86_64_RELATIVE.0 || r.kind == elf::R_X86_64_IRELATIVE.0 {
             let target = InputAddr(r.addend as u64);
-            if !is_code(target) {
+            if !is_code(target) || evidence.meant_as_data.binary_search(&r.address).is_ok() {
                 continue;
             }
             let mut push = |field: FileOffset| {

@@ -4,8 +4,9 @@
 //! A relocation only says where to look; the value is read from the linked bytes, because the linker may
 //! have changed the instruction and left the old relocation behind.
 
+use crate::meanings::{Meaning, Symbols};
 use afterlink_core::InputAddr;
-use afterlink_image::{Image, Relocation, SectionId, elf};
+use afterlink_image::{Image, Relocation, elf};
 use afterlink_program::PointerForm;
 
 /// A field of an instruction that may hold an absolute code address.
@@ -23,8 +24,10 @@ pub(crate) struct RelativeField {
     pub address: InputAddr,
     /// The stored number.
     pub value: i32,
-    /// What the relocation's symbol and addend name.
+    /// What the relocation's symbol and addend name; the symbol alone, if it is a function's.
     pub named: InputAddr,
+    /// The relocation names a symbol of its own and no addend, as only a distance from the field itself does.
+    pub is_from_itself: bool,
 }
 
 /// A field of code that names another place in code, as the compiler saw it.
@@ -46,6 +49,8 @@ pub(crate) struct Evidence {
     pub relative: Vec<RelativeField>,
     /// Words in data of a program at fixed addresses.
     pub data_words: Vec<(InputAddr, InputAddr, bool)>,
+    /// Fields and words that mean data, though their number lies in code: `table[i - 1000]`.
+    pub meant_as_data: Vec<InputAddr>,
     /// Eight bytes in data that hold a difference, one side of it in code.
     pub wide_relative: Vec<InputAddr>,
     /// Places in code that hold differences in forms that are not followed (the large code model's), and the
@@ -53,24 +58,29 @@ pub(crate) struct Evidence {
     pub unfollowed: Vec<InputAddr>,
 }
 
-pub(crate) fn gather(image: &Image, is_code: &dyn Fn(InputAddr) -> bool) -> Evidence {
+pub(crate) fn gather(image: &Image, symbols: &Symbols, is_code: &dyn Fn(InputAddr) -> bool) -> Evidence {
     let mut evidence = Evidence::default();
     let fixed = !image.link_kind.is_position_independent();
+    let is_data = |r: &Relocation| symbols.of(r).0 == Meaning::Data;
     for (id, relocations) in image.kept_relocations() {
         let section = &image.sections[id];
         if !section.is_loaded() || matches!(section.name, ".eh_frame" | ".gcc_except_table") {
             continue;
         }
+        let data = relocations.iter().filter(|r| symbols.misses_data(r) && misses_data(image, r, is_code));
+        evidence.meant_as_data.extend(data.map(|r| r.address));
         if section.is_code() {
             unfollowed_fields(image, relocations.iter(), &mut evidence.unfollowed);
             // In position-independent code the bytes tell everything.
             if fixed {
-                absolute_fields(image, relocations.iter(), is_code, &mut evidence.absolute);
+                let relocations = relocations.iter().filter(|r| !is_data(r));
+                absolute_fields(image, relocations, is_code, &mut evidence.absolute);
             }
         } else {
-            data_fields(image, relocations.iter(), fixed, is_code, &mut evidence);
+            data_fields(image, symbols, relocations.iter(), fixed, is_code, &mut evidence);
         }
     }
+    evidence.meant_as_data.sort_unstable();
     evidence.absolute.sort_by_key(|f| f.address);
     evidence.relative.sort_by_key(|f| f.address);
     evidence.data_words.sort();
@@ -109,11 +119,15 @@ fn named(image: &Image, relocation: &Relocation) -> Option<InputAddr> {
     symbol.is_defined().then(|| symbol.address + relocation.addend as u64)
 }
 
-/// Whether the symbol of `relocation` is defined in a section of code.
-fn names_code(image: &Image, relocation: &Relocation) -> bool {
-    let symbol = image.symbols.get(relocation.symbol).filter(|s| s.is_defined());
-    let section = symbol.and_then(|s| image.sections.get(SectionId(u32::from(s.section))));
-    section.is_some_and(|s| s.is_code())
+/// Whether `relocation`, whose symbol is data, leads into code.
+fn misses_data(image: &Image, relocation: &Relocation, is_code: &dyn Fn(InputAddr) -> bool) -> bool {
+    let Some(named) = named(image, relocation) else { return false };
+    match elf::RelocationType(relocation.kind) {
+        elf::R_X86_64_64 | elf::R_X86_64_32 | elf::R_X86_64_32S => is_code(named),
+        // Counted from the end of the instruction, which an operand of up to four bytes may separate from the field's.
+        elf::R_X86_64_PC32 => (4..=8).any(|end| is_code(named + end)),
+        _ => false,
+    }
 }
 
 fn absolute_fields(
@@ -166,24 +180,32 @@ fn unfollowed_fields(image: &Image, relocations: impl Iterator<Item = Relocation
 
 fn data_fields(
     image: &Image,
+    symbols: &Symbols,
     relocations: impl Iterator<Item = Relocation>,
     fixed: bool,
     is_code: &dyn Fn(InputAddr) -> bool,
     evidence: &mut Evidence,
 ) {
     for r in relocations {
+        let (meaning, _) = symbols.of(&r);
+        let names_code = matches!(meaning, Meaning::Function | Meaning::Label | Meaning::Code);
         let wide = r.kind == elf::R_X86_64_64.0;
         let narrow = r.kind == elf::R_X86_64_32.0 || r.kind == elf::R_X86_64_32S.0;
-        if fixed && (wide || narrow) {
+        if fixed && (wide || narrow) && meaning != Meaning::Data {
             if let Some(target) = read(image, r.address, wide).filter(|&t| is_code(t)) {
                 evidence.data_words.push((r.address, target, wide));
             }
         } else if r.kind == elf::R_X86_64_PC32.0 || r.kind == elf::R_X86_64_PLT32.0 {
-            let Some(named_at) = named(image, &r) else { continue };
+            // A constant on a function's name is the entry's distance from its table, or leads out of the function.
+            let symbol = r.addend * i64::from(meaning != Meaning::Function);
+            let Some(named_at) = named(image, &Relocation { addend: symbol, ..r }) else { continue };
             let Some(value) = read_i32(image, r.address).map(|v| v as i32) else { continue };
             // Table entries name code plus their distance from the table's start, which may lie behind all code.
-            if names_code(image, &r) || is_code(r.address + i64::from(value) as u64) {
-                evidence.relative.push(RelativeField { address: r.address, value, named: named_at });
+            if names_code || is_code(r.address + i64::from(value) as u64) {
+                let symbol = image.symbols.get(r.symbol).filter(|s| s.kind != elf::STT_SECTION.0);
+                let is_from_itself = r.addend == 0 && symbol.is_some();
+                let field = RelativeField { address: r.address, value, named: named_at, is_from_itself };
+                evidence.relative.push(field);
             }
         } else if r.kind == elf::R_X86_64_PC64.0 && named(image, &r).is_some_and(is_code) {
             evidence.wide_relative.push(r.address);

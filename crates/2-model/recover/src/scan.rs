@@ -1,7 +1,7 @@
 //! A linear sweep over one run of code: which bytes start an instruction, and the few instructions that matter to
 //! whoever moves code (branches, position-dependent operands, padding).
 
-use crate::relocations::AbsoluteField;
+use crate::relocations::Evidence;
 use afterlink_core::InputAddr;
 use afterlink_image::Image;
 use afterlink_isa::{Condition, Flow, x86_64};
@@ -17,11 +17,14 @@ pub(crate) enum EventKind {
     Transaction,
     IndirectJump,
     Return,
-    Stop,
+    Breakpoint,
+    Fault,
     /// A RIP-relative operand that touches memory.
     Memory,
     /// A RIP-relative `lea`.
     Lea,
+    /// A RIP-relative operand that means data, though its number lies in code.
+    Data,
     Absolute32,
     Absolute64,
     Nop,
@@ -48,13 +51,22 @@ impl Event {
         use EventKind as K;
         matches!(
             self.kind,
-            K::Jump | K::Branch(_) | K::ShortBranch | K::Transaction | K::IndirectJump | K::Return | K::Stop
+            K::Jump | K::Branch(_) | K::ShortBranch | K::Transaction | K::IndirectJump | K::Return
         )
     }
 
     pub fn falls_through(&self) -> bool {
         use EventKind as K;
-        !matches!(self.kind, K::Jump | K::IndirectJump | K::Return | K::Stop)
+        !matches!(self.kind, K::Jump | K::IndirectJump | K::Return)
+    }
+
+    /// Whether it is padding where control does not come.
+    pub fn is_filler(&self) -> bool {
+        matches!(self.kind, EventKind::Nop | EventKind::Breakpoint)
+    }
+
+    pub fn is_trap(&self) -> bool {
+        matches!(self.kind, EventKind::Breakpoint | EventKind::Fault)
     }
 
     /// Whether it is a direct jump or branch, whose target must be the start of a block.
@@ -76,6 +88,8 @@ pub(crate) struct Scan {
     pub has_indirect_jump: bool,
     /// The last instruction that is no padding is a call.
     pub ends_in_call: bool,
+    /// It is a trap.
+    pub ends_in_trap: Option<EventKind>,
 }
 
 impl Scan {
@@ -97,9 +111,9 @@ impl Scan {
     }
 }
 
-/// Decodes `range` up to its end or to what is no instruction. `absolute` are the fields in code that hold an absolute
-/// code address, ascending.
-pub(crate) fn scan(image: &Image, range: Range, absolute: &[AbsoluteField]) -> Scan {
+/// Decodes `range` up to its end or to what is no instruction.
+pub(crate) fn scan(image: &Image, range: Range, evidence: &Evidence) -> Scan {
+    let absolute = &evidence.absolute;
     let size = range.size as usize;
     let Some(bytes) = image.bytes_at(range.start, size) else {
         return Scan::default();
@@ -118,7 +132,12 @@ pub(crate) fn scan(image: &Image, range: Range, absolute: &[AbsoluteField]) -> S
             scan.events.push(Event { offset: offset as u32, len: inst.len, field, kind, target });
         };
         if let Some(rip) = inst.rip {
-            let kind = if rip.address_only { EventKind::Lea } else { EventKind::Memory };
+            let field = range.start + offset as u64 + u64::from(rip.field);
+            let kind = match rip.address_only {
+                _ if evidence.meant_as_data.binary_search(&field).is_ok() => EventKind::Data,
+                true => EventKind::Lea,
+                false => EventKind::Memory,
+            };
             push(rip.field, kind, after + rip.displacement as u64);
         }
         while let Some(field) = absolute.next_if(|f| f.address < after) {
@@ -146,11 +165,14 @@ pub(crate) fn scan(image: &Image, range: Range, absolute: &[AbsoluteField]) -> S
             Flow::Transaction(_) => push(field, EventKind::Transaction, target),
             Flow::IndirectJump => push(0, EventKind::IndirectJump, target),
             Flow::Return => push(0, EventKind::Return, target),
-            Flow::Stop => push(0, EventKind::Stop, target),
+            Flow::Breakpoint => push(0, EventKind::Breakpoint, target),
+            Flow::Fault => push(0, EventKind::Fault, target),
         }
         scan.has_indirect_jump |= inst.flow == Flow::IndirectJump;
         if !inst.nop {
             scan.ends_in_call = matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall);
+            scan.ends_in_trap =
+                scan.events.last().filter(|e| e.is_trap() && e.end() == end as u32).map(|e| e.kind);
         }
         offset = end;
     }

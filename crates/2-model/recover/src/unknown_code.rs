@@ -6,8 +6,8 @@
 
 use crate::code::{Code, code_ranges};
 use crate::pieces;
-use crate::relocations::{AbsoluteField, CodeReference, references_in_code};
-use crate::scan::{EventKind, scan};
+use crate::relocations::{CodeReference, Evidence, references_in_code};
+use crate::scan::{Event, EventKind, scan};
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_program::{DataPointer, PointerForm, Range};
 use rayon::prelude::*;
@@ -21,9 +21,9 @@ struct Field {
 }
 
 /// The fields of unknown code that follow the functions they name; what else it names is refused.
-/// `absolute` are the fields that hold an absolute code address, `unwind` the ranges of unwind entries.
-pub(crate) fn pointers(code: &mut Code, absolute: &[AbsoluteField], unwind: &[Range]) -> Vec<DataPointer> {
-    let fields = fields(code, absolute, unwind);
+/// `unwind` are the ranges of unwind entries.
+pub(crate) fn pointers(code: &mut Code, evidence: &Evidence, unwind: &[Range]) -> Vec<DataPointer> {
+    let fields = fields(code, evidence, unwind);
     let unknown = |a: InputAddr| code.piece_at(a).is_none_or(|p| !code.is_trusted(p));
     let (sure, unsure): (Vec<CodeReference>, Vec<_>) =
         references_in_code(code.image, unknown).partition(|r| {
@@ -50,7 +50,7 @@ fn field_of(reference: &CodeReference) -> Field {
 }
 
 /// What unknown code names in pieces, read as instructions from each boundary on, ascending.
-fn fields(code: &Code, absolute: &[AbsoluteField], unwind: &[Range]) -> Vec<Field> {
+fn fields(code: &Code, evidence: &Evidence, unwind: &[Range]) -> Vec<Field> {
     let sections = code_ranges(code.image);
     let boundaries = pieces::boundaries(code.image, unwind);
     let stretches = boundaries.par_windows(2).filter_map(|w| {
@@ -59,8 +59,9 @@ fn fields(code: &Code, absolute: &[AbsoluteField], unwind: &[Range]) -> Vec<Fiel
         (is_code && !is_trusted).then(|| Range { start: w[0], size: w[1].since(w[0]) })
     });
     let named = stretches.flat_map_iter(|range| {
-        let events = scan(code.image, range, absolute).events;
-        events.into_iter().filter(|e| code.piece_at(e.target).is_some()).map(move |event| Field {
+        let events = scan(code.image, range, evidence).events;
+        let names = |e: &Event| e.kind != EventKind::Data && code.piece_at(e.target).is_some();
+        events.into_iter().filter(names).map(move |event| Field {
             address: range.start + u64::from(event.offset) + u64::from(event.field),
             target: event.target,
             is_wide: event.kind == EventKind::Absolute64,

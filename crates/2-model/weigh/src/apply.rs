@@ -14,10 +14,11 @@ use std::fmt;
 /// How well a profile fits the program; counts are executions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Fit {
-    /// Names of functions in the profile, and how many the program has.
+    /// Names of functions in the profile, but for those of other files, and how many the program has.
     pub names: usize,
     pub known_names: usize,
-    /// Counts of records inside known functions, and how many of them fit a block or edge there.
+    /// Counts of all records that have such a name, of those about known functions, and of those that fit a block or edge there.
+    pub all_count: u64,
     pub count: u64,
     pub fitting_count: u64,
     /// Functions of the program that ran.
@@ -25,9 +26,15 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Whether less than half of the profile is about this program, so that it is another's, or of quite another build.
+    /// Whether less than half of the profile, by names or by counts, is about functions that the program has. Of another build,
+    /// even of another version, most names are the same; of another program, a C library may share some.
+    pub fn is_foreign(&self) -> bool {
+        self.known_names * 2 < self.names || self.count < self.all_count / 2
+    }
+
+    /// Whether less than half of it is of use, because it is another program's, or of a build whose code is different.
     pub fn is_poor(&self) -> bool {
-        self.known_names * 2 < self.names || self.fitting_count < self.count / 2
+        self.is_foreign() || self.fitting_count < self.count / 2
     }
 }
 
@@ -46,10 +53,17 @@ impl fmt::Display for Fit {
 /// Works out the weights of `program` from `profile`.
 pub fn weigh(image: &Image, program: &Program, profile: &Profile) -> (Weights, Fit) {
     let addresses = names::addresses(image, profile);
-    let mut fit = Fit { names: addresses.len(), ..Fit::default() };
+    // Linkage stubs and `[unknown]` stand for other files, whichever program it is.
+    let is_own = |name: &[u8]| !name.ends_with(b"@PLT") && !name.starts_with(b"[");
+    let own: Vec<bool> = profile.names().iter().map(|(_, name)| is_own(name)).collect();
+    let names_own = |l: Location| l.symbol().is_some_and(|name| own[name.index()]);
+    let mut fit = Fit { names: own.iter().filter(|&&own| own).count(), ..Fit::default() };
     fit.known_names = addresses.iter().filter(|a| a.is_some()).count();
     let mut flows = Flows::default();
     for record in profile.branches() {
+        if names_own(record.from) || names_own(record.to) {
+            fit.all_count = fit.all_count.saturating_add(record.count);
+        }
         apply(program, &addresses, record, &mut flows, &mut fit);
     }
     let weights = flows.into_weights(program);
@@ -199,7 +213,25 @@ fn function_weights(
             None => summed_calls.push(*call),
         }
     }
-    let mut weights = FunctionWeights { entries, blocks: Vec::new(), edges: summed, calls: summed_calls };
+    let mut weights = FunctionWeights {
+        entries,
+        blocks: Vec::new(),
+        edges: summed,
+        calls: summed_calls,
+        inside_unknown: counted.is_empty() && has_choice(function),
+    };
     repair::complete(function, &mut weights);
     weights
 }
+
+/// Whether some block may go on in more than one way, so that the entries alone don't tell what runs.
+fn has_choice(function: &Function) -> bool {
+    function.blocks.ids().any(|block| {
+        let mut ways = 0;
+        function.for_each_successor(block, |_| ways += 1);
+        ways > 1
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -31,7 +31,8 @@ pub(crate) fn complete(function: &Function, weights: &mut FunctionWeights) {
         for (i, count) in weights.blocks.iter_mut().enumerate() {
             *count = (*count).max(entered[i]).max(left[i]);
         }
-        if !raise_fall_throughs(function, weights, &left) {
+        // Nothing says that an uncounted branch fell through.
+        if weights.inside_unknown || !raise_fall_throughs(function, weights, &left) {
             return;
         }
     }

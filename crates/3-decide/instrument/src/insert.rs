@@ -48,7 +48,8 @@ impl Order {
         let (part, at) = find(&self.parts, to);
         let free = |before: BlockId| {
             let terminator = function.blocks[before].terminator;
-            matches!(terminator, Terminator::Jump(_) | Terminator::Indirect { .. } | Terminator::Stop)
+            use Terminator as T;
+            matches!(terminator, T::Jump(_) | T::Indirect { .. } | T::Stop | T::LastCall(_))
         };
         if at > 0 && free(self.parts[part][at - 1]) {
             self.parts[part].insert(at, added);
@@ -112,7 +113,9 @@ fn add_between(function: &mut Function, from: BlockId, to: BlockId) -> BlockId {
             }
         }
         // Invariant: only direct edges are split.
-        Terminator::Indirect { .. } | Terminator::Stop => unreachable!("the edge is direct"),
+        Terminator::Indirect { .. } | Terminator::Stop | Terminator::LastCall(_) => {
+            unreachable!("the edge is direct")
+        }
     }
     added
 }

@@ -85,7 +85,7 @@ fn draw_block(
             go(Target::Block(next));
             own.last = block.body;
         }
-        Terminator::Indirect { .. } | Terminator::Stop => own.leaves = true,
+        Terminator::Indirect { .. } | Terminator::Stop | Terminator::LastCall(_) => own.leaves = true,
     }
     own
 }

@@ -114,8 +114,11 @@ fn unlikely(function: &Function, scan: &Scan) -> Vec<bool> {
     let of = |(id, block): (BlockId, &afterlink_program::Block)| {
         let aside = !function.ranges[0].contains(block.input);
         let last = scan.steps(id).last().map(|s| s.kind);
-        let ends = block.terminator == Terminator::Stop
-            && matches!(last, Some(StepKind::Call(_) | StepKind::IndirectCall | StepKind::System));
+        let ends = match block.terminator {
+            Terminator::Stop => matches!(last, Some(StepKind::System | StepKind::Fault)),
+            Terminator::LastCall(_) => true,
+            _ => last == Some(StepKind::Fault),
+        };
         aside || ends
     };
     function.blocks.iter().map(of).collect()
@@ -186,7 +189,9 @@ pub(crate) fn falls_into(function: &Function, from: BlockId, to: BlockId) -> boo
         Terminator::Branch { taken, next, .. } | Terminator::ShortBranch { taken, next, .. } => {
             next == to && taken != Target::Block(to)
         }
-        Terminator::Jump(_) | Terminator::Indirect { .. } | Terminator::Stop => false,
+        Terminator::Jump(_) | Terminator::Indirect { .. } | Terminator::Stop | Terminator::LastCall(_) => {
+            false
+        }
     }
 }
 

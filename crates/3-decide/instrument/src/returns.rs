@@ -39,7 +39,7 @@ fn callees(program: &Program, id: FuncId, scan: &Scan) -> Option<Vec<FuncId>> {
     for step in scan.all() {
         match step.kind {
             StepKind::Call(address) => add(address)?,
-            StepKind::IndirectCall | StepKind::System => return None,
+            StepKind::IndirectCall | StepKind::System | StepKind::Fault => return None,
             _ => {}
         }
     }
@@ -48,7 +48,7 @@ fn callees(program: &Program, id: FuncId, scan: &Scan) -> Option<Vec<FuncId>> {
             Terminator::Jump(Target::Code(address))
             | Terminator::Branch { taken: Target::Code(address), .. }
             | Terminator::ShortBranch { taken: Target::Code(address), .. } => add(address)?,
-            Terminator::Indirect { table: None } => return None,
+            Terminator::Indirect { table: None } | Terminator::LastCall(_) => return None,
             Terminator::Stop if scan.steps(block).last().is_none_or(|s| s.kind != StepKind::Return) => {
                 return None;
             }

@@ -33,13 +33,17 @@ pub(crate) fn of_block(
     let own = &function.blocks[block];
     let mut needed = vec![0; steps.len() + 1];
     liveness.before_steps(function, scan, block, |i, places| needed[i] = places);
-    let ends_in_body = matches!(own.terminator, Terminator::Indirect { .. } | Terminator::Stop);
+    let fault = steps.iter().position(|s| s.kind == StepKind::Fault).unwrap_or(steps.len());
+    let ends_in_body =
+        matches!(own.terminator, Terminator::Indirect { .. } | Terminator::Stop | Terminator::LastCall(_));
     let allowed = |i: usize| {
         let before = i.checked_sub(1).map(|i| steps[i].kind);
         let here = steps.get(i).map(|s| s.kind);
         here != Some(StepKind::Landing)
             && before != Some(StepKind::TlsAddress)
             && !(ends_in_body && i == steps.len() && i > 0)
+            // What stands behind a fault may be data, and is found by its distance.
+            && (i <= fault || i == steps.len())
     };
     let offset = |i: usize| steps.get(i).map_or(own.body, |s| s.at);
     let best = |range: std::ops::Range<usize>| {
@@ -72,8 +76,9 @@ pub(crate) fn form(needed: Places) -> CounterForm {
 }
 
 fn unneeded_register(needed: Places) -> Option<u8> {
-    /// The stack pointer, and r12, which cannot be a base without a further byte.
-    const UNUSABLE: [u8; 2] = [4, 12];
+    /// The stack pointer, the register by which frames are found in a signal, and r12, which cannot be a base without a
+    /// further byte.
+    const UNUSABLE: [u8; 3] = [4, 5, 12];
     (0..16).find(|&r| needed & 1 << r == 0 && !UNUSABLE.contains(&r))
 }
 

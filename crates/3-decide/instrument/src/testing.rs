@@ -50,6 +50,7 @@ pub(crate) fn sample(blocks: &[(Body, Terminator)]) -> Sample {
         jump_tables: Vec::new(),
         labels: Vec::new(),
         unwind: Vec::new(),
+        alignment: 1,
         refusal: None,
     };
     Sample { function, code }

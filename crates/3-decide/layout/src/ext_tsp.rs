@@ -17,6 +17,7 @@
 //! fall-throughs exactly, and all blocks as in the input with the never executed ones at the end; the
 //! order with the highest score is the result.
 
+mod arrangement;
 mod chains;
 mod cuts;
 mod exact;
@@ -29,9 +30,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::graph::FlowGraph;
+use arrangement::Merge;
 use chains::ChainGraph;
 use jumps::Flow;
-use merge::{Merge, MergeEvaluator};
+use merge::MergeEvaluator;
 
 /// The published constants. Distances are in bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -195,7 +197,7 @@ fn merge_by_gain(flow: &Flow, params: &ExtTspParams, chains: &mut ChainGraph) {
     let mut evaluator = MergeEvaluator::new(flow, params);
     let mut queue = BinaryHeap::new();
     for chain in 0..chains.chains.len() as u32 {
-        chains.weigh_cuts(chain);
+        cuts::weigh(flow, chains, chain);
     }
     for link in (0..chains.links.links.len() as u32).filter(|&link| chains.links.is_open(link)) {
         queue.extend(bound(params, chains, link));
@@ -211,7 +213,7 @@ fn merge_by_gain(flow: &Flow, params: &ExtTspParams, chains: &mut ChainGraph) {
         };
         let Reverse((into, from)) = candidate.chains;
         chains.merge(into, from, merge);
-        chains.weigh_cuts(into);
+        cuts::weigh(flow, chains, into);
         queue.extend(chains.links.of(into).filter_map(|link| bound(params, chains, link)));
     }
 }

@@ -28,13 +28,15 @@ pub(crate) fn order(
             let function = &program.functions[id];
             let len = function.blocks.len();
             let order = match options.order_blocks {
-                BlockOrder::ExtTsp => match weights.functions.get(id).filter(|w| w.is_hot()) {
-                    Some(weights) => afterlink_layout::order_blocks(
-                        &flow_graph(function, weights),
-                        &ExtTspParams::default(),
-                    ),
-                    None => random::input_order(len),
-                },
+                BlockOrder::ExtTsp => {
+                    match weights.functions.get(id).filter(|w| w.is_hot() && !w.inside_unknown) {
+                        Some(weights) => afterlink_layout::order_blocks(
+                            &flow_graph(function, weights),
+                            &ExtTspParams::default(),
+                        ),
+                        None => random::input_order(len),
+                    }
+                }
                 BlockOrder::Input => random::input_order(len),
                 BlockOrder::Reverse => random::reverse_order_after_first(len),
                 BlockOrder::Random => {

@@ -3,13 +3,13 @@
 use crate::LayoutOptions;
 use afterlink_layout::random;
 use afterlink_layout::split::count_covering;
-use afterlink_program::{BlockId, FuncId, Program};
+use afterlink_program::{BlockId, FuncId, Function, Program};
 use afterlink_weigh::{FunctionWeights, Weights};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     None,
-    /// What never ran goes to the cold section.
+    /// What never ran goes to the cold section. Of a function of which no profile tells the inside: what the compiler split off.
     HotCold,
     /// A random half of each function; for tests.
     Random,
@@ -36,6 +36,9 @@ pub(crate) fn split(
         let weights = weights.functions.get(function).filter(|w| w.is_hot());
         match (options.split, weights) {
             (Split::Random, _) => random_halves(program, function, order, options.seed),
+            (Split::HotCold, Some(weights)) if weights.inside_unknown => {
+                as_compiled(function, &program.functions[function], order, weights, warm_limit)
+            }
             (Split::HotCold, Some(weights)) => by_heat(function, order, weights, warm_limit),
             // Without a profile nothing tells the parts apart.
             _ => Parts { function, hot: order, warm: Vec::new(), cold: Vec::new() },
@@ -73,6 +76,21 @@ fn by_heat(function: FuncId, order: Vec<BlockId>, weights: &FunctionWeights, war
     parts
 }
 
+/// What the compiler left together stays so: the function ran, and any of it may be hot.
+fn as_compiled(
+    id: FuncId,
+    function: &Function,
+    order: Vec<BlockId>,
+    weights: &FunctionWeights,
+    warm_limit: u64,
+) -> Parts {
+    let is_main = |block: &BlockId| function.ranges[0].contains(function.blocks[*block].input);
+    let (main, cold) = order.into_iter().partition(is_main);
+    let is_hot = weights.blocks.iter().any(|&count| count >= warm_limit);
+    let (hot, warm) = if is_hot { (main, Vec::new()) } else { (Vec::new(), main) };
+    Parts { function: id, hot, warm, cold }
+}
+
 fn random_halves(program: &Program, function: FuncId, order: Vec<BlockId>, seed: u64) -> Parts {
     let key = random::key_of(seed, program.functions[function].name.as_bytes());
     let entry = program.functions[function].entry().get();
@@ -80,3 +98,6 @@ fn random_halves(program: &Program, function: FuncId, order: Vec<BlockId>, seed:
     let (hot, cold) = order.into_iter().partition(|&b| b == BlockId(0) || coin(b));
     Parts { function, hot, warm: Vec::new(), cold }
 }
+
+#[cfg(test)]
+mod tests;

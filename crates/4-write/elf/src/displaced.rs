@@ -7,7 +7,7 @@
 
 use crate::LE;
 use afterlink_core::{Error, FileOffset, InputAddr, OutputAddr, Result};
-use afterlink_image::{Image, LinkKind, Section, Segment, elf};
+use afterlink_image::{Image, Section, Segment, elf};
 use object::LittleEndian;
 use std::ops::Range;
 
@@ -147,10 +147,10 @@ fn drop_second_property_note(image: &Image<'_>, header: &ProgramHeader) -> bool 
     header.p_type.get(LE) == elf::PT_NOTE && image.segments.iter().any(same)
 }
 
-/// `PT_PHDR` tells a program and its dynamic linker how far it was moved from its link address; a static one at fixed
-/// addresses knows that it was not.
+/// `PT_PHDR` tells a program and its dynamic linker how far it was moved from its link address; both take one at
+/// fixed addresses as not moved without being told.
 fn drop_own_header(image: &Image<'_>, header: &ProgramHeader) -> bool {
-    image.link_kind == LinkKind::Static && header.p_type.get(LE) == elf::PT_PHDR
+    !image.link_kind.is_position_independent() && header.p_type.get(LE) == elf::PT_PHDR
 }
 
 /// The piece that stands in the way of a table up to `table_end`, or `None` if nothing does.

@@ -1,8 +1,9 @@
 //! Changes to bytes that stay where they are: file header, program headers, dynamic section, `.dynsym`, build-id.
 
+use crate::build_id;
 use crate::displaced::{ProgramHeader, dynamic_tag};
+use crate::index_map::IndexMap;
 use crate::layout::FileLayout;
-use crate::sections::IndexMap;
 use crate::{LE, OutputPlan, symbols};
 use afterlink_core::{Error, Result};
 use afterlink_image::{Image, elf};
@@ -30,12 +31,7 @@ pub(crate) fn patch(
         })?;
         place.copy_from_slice(&value.to_le_bytes());
     }
-    if let Some(id) = &plan.build_id
-        && let Some(start) = build_id_offset(plan.image)
-        && let Some(place) = file.get_mut(start..start + id.len())
-    {
-        place.copy_from_slice(id);
-    }
+    build_id::patch(file, plan, 0);
     Ok(())
 }
 
@@ -48,13 +44,6 @@ fn displaced_entries<'b>(
         let inside = image.sections.as_slice().iter().filter(|s| d.holds(s));
         inside.filter_map(|s| Some((dynamic_tag(image, s)?, s.address.get().wrapping_add(d.distance()))))
     })
-}
-
-/// Where the build-id stands in the input.
-pub(crate) fn build_id_offset(image: &Image<'_>) -> Option<usize> {
-    // The image hands out a part of its own bytes.
-    let start = (image.build_id.as_ptr() as usize).checked_sub(image.bytes.as_ptr() as usize)?;
-    (!image.build_id.is_empty() && start + image.build_id.len() <= image.bytes.len()).then_some(start)
 }
 
 pub(crate) fn write_program_headers(file: &mut [u8], image: &Image<'_>, headers: &[ProgramHeader]) {

@@ -17,9 +17,11 @@
 //! crashes. Room for a longer table is won from the small sections that follow it (`.interp`, notes), which
 //! move into the new segment.
 
+mod build_id;
 mod displaced;
 mod dynamic_tables;
 mod in_place;
+mod index_map;
 mod layout;
 mod plan;
 mod sections;

@@ -5,10 +5,11 @@
 //! names. patchelf needs this order by address: it looks for what stands behind the program headers from the
 //! first section on, and stops at the first that stands further away. Relocations that the linker kept are dropped: they describe code that has moved.
 
-use crate::in_place::build_id_offset;
+use crate::build_id;
+use crate::index_map::IndexMap;
 use crate::layout::{FileLayout, counters_stand_apart};
 use crate::symbols::SymbolBytes;
-use crate::{COUNTERS_SECTION, LE, OutputPlan, PAGE, SectionRef};
+use crate::{COUNTERS_SECTION, LE, OutputPlan, PAGE};
 use afterlink_core::{Error, OutputAddr, Result};
 use afterlink_image::{Image, Section, SectionId, elf};
 use object::{LittleEndian, U32, U64};
@@ -17,34 +18,6 @@ type SectionHeader = elf::SectionHeader64<LittleEndian>;
 
 /// Linked files with that many sections would need a second table of section numbers.
 const MOST_SECTIONS: usize = elf::SHN_LORESERVE as usize - 1;
-
-/// Which section of the output a section of the input or of the plan has become.
-#[derive(Clone, Debug)]
-pub(crate) struct IndexMap {
-    /// By input index; 0 if the section is dropped.
-    input: Vec<u16>,
-    /// Output index of the first new section.
-    new: u16,
-    new_count: usize,
-    counters: Option<u16>,
-}
-
-impl IndexMap {
-    /// The output's index of an input section; `None` if there is no such section or it is dropped.
-    pub fn of_input(&self, index: u32) -> Option<u16> {
-        self.input.get(index as usize).copied().filter(|&i| i != 0)
-    }
-
-    /// The output's index of any section.
-    pub fn of(&self, section: SectionRef) -> Option<u16> {
-        match section {
-            SectionRef::Input(id) => self.of_input(id.0),
-            SectionRef::New(index) if index < self.new_count => Some(self.new + index as u16),
-            SectionRef::New(_) => None,
-            SectionRef::Counters => self.counters,
-        }
-    }
-}
 
 /// The table while it is built: one row for each section, with offsets filled in as contents are appended.
 pub(crate) struct SectionTable {
@@ -62,7 +35,7 @@ impl SectionTable {
         check(image)?;
         let mut table = Self {
             rows: vec![(String::new(), header(0, 0, 0, 0, 0))],
-            map: IndexMap { input: vec![0; image.sections.len()], new: 0, new_count: 0, counters: None },
+            map: IndexMap::new(image.sections.len()),
             first_kept: 0,
             kept: Vec::new(),
             symbols: None,
@@ -235,7 +208,7 @@ impl SectionTable {
                 None => {
                     let start = file.len();
                     file.extend_from_slice(image.section_bytes(id));
-                    patch_build_id(&mut file[start..], plan, &image.sections[id]);
+                    build_id::patch(&mut file[start..], plan, image.sections[id].offset.get() as usize);
                 }
             }
         }
@@ -310,14 +283,6 @@ fn check(image: &Image<'_>) -> Result<()> {
 fn is_dropped(section: &Section<'_>) -> bool {
     let kind = elf::SectionType(section.kind);
     matches!(kind, elf::SHT_NULL | elf::SHT_RELA | elf::SHT_REL | elf::SHT_CREL)
-}
-
-fn patch_build_id(bytes: &mut [u8], plan: &OutputPlan<'_>, section: &Section<'_>) {
-    let Some(id) = &plan.build_id else { return };
-    let start = build_id_offset(plan.image).and_then(|at| at.checked_sub(section.offset.get() as usize));
-    if let Some(place) = start.and_then(|at| bytes.get_mut(at..at.checked_add(id.len())?)) {
-        place.copy_from_slice(id);
-    }
 }
 
 /// Pads to an alignment; one that is no power of two up to a page comes from a damaged header and is not honoured.

@@ -2,8 +2,8 @@
 //! where they stand, because its hash tables go by row number. If rows are added there, all these tables are
 //! written again elsewhere.
 
+use crate::index_map::IndexMap;
 use crate::layout::FileLayout;
-use crate::sections::IndexMap;
 use crate::{LE, NewDynamicSymbol, NewSymbol, OutputPlan, SymbolChange, SymbolMove};
 use afterlink_core::{Error, Result};
 use afterlink_image::{Image, Section, SectionId, elf};

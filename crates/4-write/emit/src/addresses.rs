@@ -1,9 +1,8 @@
 //! Final addresses: where each fragment and block stands, and what any input address has become.
 
 use crate::shape::Shape;
-use crate::symbols::starts_function;
 use afterlink_core::{AddressMap, BlockMap, FragmentMap, FunctionMap, InputAddr, OutputAddr};
-use afterlink_program::{BlockId, FuncId, Part, Placement, Program};
+use afterlink_program::{BlockId, Field, FuncId, Part, Placement, Program, Reference};
 
 /// Code sections start at a multiple of this many bytes: a cache line.
 pub(crate) const SECTION_ALIGNMENT: u64 = 64;
@@ -56,7 +55,8 @@ impl<'p, 'a> Addresses<'p, 'a> {
             at = section;
             let here = placement.fragments.iter().zip(shapes).filter(|(f, _)| f.part == part);
             for (fragment, shape) in here {
-                let least = if starts_function(fragment) { ENTRY_ALIGNMENT } else { 1 };
+                let own = program.functions[fragment.function].alignment.max(ENTRY_ALIGNMENT);
+                let least = if fragment.starts_function() { own } else { 1 };
                 at = (at + u64::from(fragment.padding)).align_up(u64::from(fragment.alignment).max(least));
                 addresses.fragments.push(at);
                 let first = addresses.first_block[fragment.function.0 as usize] as usize;
@@ -99,13 +99,21 @@ impl<'p, 'a> Addresses<'p, 'a> {
             .unwrap_or_else(|| panic!("the reference to {address} leads to a block's start"))
     }
 
+    /// What a field of an instruction is to name.
+    pub fn referred(&self, reference: &Reference) -> OutputAddr {
+        match reference.form {
+            Field::Data32 { .. } => OutputAddr(reference.target.get()),
+            _ => self.target(reference.target),
+        }
+    }
+
     /// The map that goes into the output.
     pub fn map(&self, shapes: &[Shape]) -> AddressMap {
         let mut of_function: Vec<Vec<usize>> = vec![Vec::new(); self.program.functions.len()];
         for (i, fragment) in self.placement.fragments.iter().enumerate() {
             let list = &mut of_function[fragment.function.0 as usize];
             // The entry comes first in the map, though a cold part may stand before it in the file.
-            list.insert(if starts_function(fragment) { 0 } else { list.len() }, i);
+            list.insert(if fragment.starts_function() { 0 } else { list.len() }, i);
         }
         let moved = self.program.functions.iter().filter(|(id, _)| self.is_moved(*id));
         let functions = moved.map(|(id, function)| FunctionMap {

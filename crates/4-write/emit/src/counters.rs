@@ -14,6 +14,15 @@ pub(crate) fn counter_size(form: CounterForm) -> u32 {
     }
 }
 
+/// Where in a counter's code the stack pointer changes, as bytes from its start, and by how much it is then lower than around it.
+pub(crate) fn lowered_stack(form: CounterForm) -> &'static [(u32, u32)] {
+    const STEP: u32 = RED_ZONE as u32;
+    match form {
+        CounterForm::Increment | CounterForm::Register(_) => &[],
+        CounterForm::Spill => &[(5, STEP), (6, STEP + 8), (5 + 1 + 18 + 1, STEP), (5 + 1 + 18 + 1 + 8, 0)],
+    }
+}
+
 /// Appends the code of a counter; `displacement(end)` is the counter's distance from `end` bytes behind the
 /// first one written.
 pub(crate) fn write_counter(out: &mut Vec<u8>, form: CounterForm, displacement: impl Fn(u32) -> i32) {

@@ -80,7 +80,7 @@ impl Encoder<'_, '_, '_> {
             copied = cut;
             while let Some(reference) = references.next_if(|r| r.field < block.input + cut as u64) {
                 let at = base + reference.field.since(block.input) as usize;
-                write_field(out, at, reference, address + at as u64, self.addresses.target(reference.target));
+                write_field(out, at, reference, address + at as u64, self.addresses.referred(reference));
             }
             if let Some(counter) = counter {
                 let here = address + out.len() as u64;
@@ -138,7 +138,7 @@ pub(crate) fn write_field(
     target: OutputAddr,
 ) {
     match reference.form {
-        Field::Relative32 { end } => {
+        Field::Relative32 { end } | Field::Data32 { end } => {
             let value = displacement(target, address + u64::from(end));
             out[at..at + 4].copy_from_slice(&value.to_le_bytes());
         }

@@ -46,7 +46,7 @@ fn pointers(program: &Program, addresses: &Addresses, contents: &mut [u8]) {
 
 fn fields(image: &Image, function: &Function, addresses: &Addresses, contents: &mut [u8]) {
     for reference in function.references.iter().chain(&function.terminator_references) {
-        let target = addresses.target(reference.target);
+        let target = addresses.referred(reference);
         // A one-byte branch to code that moved leads to the jump that stands there now.
         if target.get() == reference.target.get() || reference.form == Field::Relative8 {
             continue;

@@ -129,6 +129,7 @@ fn ending(block: &Block, behind: Option<BlockId>, exit: &dyn Fn(ExitKind, Target
     match block.terminator {
         Terminator::FallThrough(next) => Ending { branch: None, jump: jump(Target::Block(next)) },
         Terminator::Jump(target) => Ending { branch: None, jump: jump(target) },
+        Terminator::LastCall(behind) => Ending { branch: None, jump: jump(Target::Code(behind)) },
         Terminator::Branch { condition, taken, next } => {
             let next = Target::Block(next);
             if is_behind(taken) && !is_behind(next) {

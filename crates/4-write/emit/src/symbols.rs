@@ -48,7 +48,7 @@ impl Symbols<'_, '_, '_> {
         let mut added = Vec::new();
         for (i, fragment) in self.placement.fragments.iter().enumerate() {
             let function = &self.program.functions[fragment.function];
-            if starts_function(fragment) || function.name.is_empty() {
+            if fragment.starts_function() || function.name.is_empty() {
                 continue;
             }
             let count = &mut seen[fragment.function.0 as usize][fragment.part as usize];
@@ -71,7 +71,7 @@ impl Symbols<'_, '_, '_> {
     pub fn dynamic_added(&self) -> Vec<NewDynamicSymbol> {
         let exported = Exported::read(self.image);
         let fragments = self.placement.fragments.iter().enumerate();
-        let parts = fragments.filter(|(_, f)| !exported.is_empty() && !starts_function(f));
+        let parts = fragments.filter(|(_, f)| !exported.is_empty() && !f.starts_function());
         let named = parts.filter_map(|(i, fragment)| {
             let function = &self.program.functions[fragment.function];
             let inputs = fragment.blocks.iter().filter(|b| b.0 < function.input_blocks);
@@ -85,7 +85,8 @@ impl Symbols<'_, '_, '_> {
     /// For each function, the fragment that starts with its entry.
     fn primary_fragments(&self) -> Vec<u32> {
         let mut primary = vec![u32::MAX; self.program.functions.len()];
-        for (i, fragment) in self.placement.fragments.iter().enumerate().filter(|(_, f)| starts_function(f)) {
+        for (i, fragment) in self.placement.fragments.iter().enumerate().filter(|(_, f)| f.starts_function())
+        {
             primary[fragment.function.0 as usize] = i as u32;
         }
         primary
@@ -148,8 +149,4 @@ impl Symbols<'_, '_, '_> {
         let section = section_of(self.placement.fragments[fragment].part);
         SymbolMove { address, size: self.shapes[fragment].size(), section }
     }
-}
-
-pub(crate) fn starts_function(fragment: &Fragment) -> bool {
-    fragment.blocks.first() == Some(&BlockId(0))
 }

@@ -1,16 +1,20 @@
 //! The new `.eh_frame` and its search table: all functions, moved or not.
 
 use crate::addresses::Addresses;
-use crate::counters::counter_size;
+use crate::counters::{counter_size, lowered_stack};
 use crate::encode::counters_of_function;
 use crate::shape::{Shape, counters_of};
 use afterlink_core::{IdVec, InputAddr, OutputAddr, Result};
 use afterlink_frames::{
-    CieId, FdeBody, FdeId, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size, write_eh_frame,
+    CfaRule, CieId, FdeBody, FdeId, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size, write_eh_frame,
     write_eh_frame_hdr,
 };
 use afterlink_program::{Block, Counter, Fragment, Function, Placement, Program, Target, Terminator};
 use rayon::prelude::*;
+use std::borrow::Cow;
+
+/// The number that DWARF gives the stack pointer of x86-64.
+const STACK_POINTER: u16 = 7;
 
 /// The two sections.
 pub(crate) struct Frames {
@@ -26,7 +30,14 @@ struct Run {
     start: OutputAddr,
     size: u64,
     /// `(bytes from start, row)`.
-    rows: Vec<(u32, RowId)>,
+    rows: Vec<(u32, Lowered)>,
+}
+
+/// A row while counter code has lowered the stack pointer by so many bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Lowered {
+    row: RowId,
+    by: u32,
 }
 
 /// Writes both sections from `start` on. `input_end` is where the input ends in memory.
@@ -45,8 +56,12 @@ pub(crate) fn write(
         .map(|(_, cie)| OutputCie::new(cie, |personality| personality_target(&personality, addresses)))
         .collect();
     let runs = all_runs(program, placement, shapes, addresses);
+    let rows: Vec<Vec<(u32, Cow<Row>)>> = runs
+        .iter()
+        .map(|r| r.rows.iter().map(|&(at, row)| (at, lowered(&program.rows[row.row], row.by))).collect())
+        .collect();
     let rows: Vec<Vec<(u32, &Row)>> =
-        runs.iter().map(|r| r.rows.iter().map(|&(at, row)| (at, &program.rows[row])).collect()).collect();
+        rows.iter().map(|rows| rows.iter().map(|(at, row)| (*at, row.as_ref())).collect()).collect();
     let moved = runs.iter().zip(&rows).map(|(run, rows)| OutputFde {
         cie: frames.fdes[run.fde].cie,
         start: run.start,
@@ -75,6 +90,18 @@ pub(crate) fn write(
     let table: Vec<_> = fdes.iter().map(|f| f.start).zip(written.fdes).collect();
     let header = write_eh_frame_hdr(header_at, frames_at, &table)?;
     Ok(Frames { header_at, header, frames_at, frames: written.bytes })
+}
+
+/// The row for a stack pointer that is lower than the input's.
+fn lowered(row: &Row, by: u32) -> Cow<'_, Row> {
+    match row.cfa {
+        CfaRule::Offset(STACK_POINTER, offset) if by > 0 => {
+            let mut row = row.clone();
+            row.cfa = CfaRule::Offset(STACK_POINTER, offset + i64::from(by));
+            Cow::Owned(row)
+        }
+        _ => Cow::Borrowed(row),
+    }
 }
 
 /// The code that moved, by fragment.
@@ -142,10 +169,14 @@ fn runs(
         let here = counters_of(counters, id);
         let size_of = |counters: &[Counter]| counters.iter().map(|c| counter_size(c.form)).sum::<u32>();
         let (inner, last) = here.split_at(here.partition_point(|c| c.offset < block.body));
+        let mut counted = 0;
         for (at, found) in rows_of_body(function, block) {
-            let inserted = size_of(&inner[..inner.partition_point(|c| c.offset < at)]);
-            runs.change(start + at + inserted, found);
+            let before = inner.partition_point(|c| c.offset < at);
+            runs.count(start + size_of(&inner[..counted]), &inner[counted..before]);
+            counted = before;
+            runs.change(start + at + size_of(&inner[..before]), found);
         }
+        runs.count(start + size_of(&inner[..counted]), &inner[counted..]);
         // Counters behind the body have the row of what followed it, the jumps behind them that of where they lead.
         let behind_body = start + block.body + size_of(inner);
         let jumps = behind_body + size_of(last);
@@ -154,6 +185,7 @@ fn runs(
         {
             runs.change(behind_body, row);
         }
+        runs.count(behind_body - block.body, last);
         if end > jumps
             && let Some(row) = row_of_ending(program, function, block)
         {
@@ -192,7 +224,7 @@ fn rows_of_body(function: &Function, block: &Block) -> Vec<(u32, Option<(FdeId, 
 /// Whether control simply goes on behind the block in the input, without a jump: one may also lead to what follows it.
 fn goes_on(block: &Block) -> bool {
     match block.terminator {
-        Terminator::FallThrough(_) => true,
+        Terminator::FallThrough(_) | Terminator::LastCall(_) => true,
         Terminator::Jump(Target::Code(to)) => {
             block.body == block.size && to == block.input + u64::from(block.size)
         }
@@ -229,12 +261,29 @@ struct Runs<'p, 'a> {
     address: OutputAddr,
     runs: Vec<Run>,
     /// Entry and row that hold at the last run's end, if it may still grow.
-    open: Option<(FdeId, RowId)>,
+    open: Option<(FdeId, Lowered)>,
 }
 
 impl Runs<'_, '_> {
     /// From `at` on, another row holds.
     fn change(&mut self, at: u32, found: Option<(FdeId, RowId)>) {
+        self.set(at, found.map(|(fde, row)| (fde, Lowered { row, by: 0 })));
+    }
+
+    /// Counters of a block that starts at `at`, or would if nothing but these had been added to it.
+    fn count(&mut self, mut at: u32, counters: &[Counter]) {
+        let mut behind = 0;
+        for counter in counters {
+            at += counter.offset - behind;
+            behind = counter.offset;
+            for &(offset, by) in lowered_stack(counter.form) {
+                self.set(at + offset, self.open.map(|(fde, open)| (fde, Lowered { by, ..open })));
+            }
+            at += counter_size(counter.form);
+        }
+    }
+
+    fn set(&mut self, at: u32, found: Option<(FdeId, Lowered)>) {
         self.extend_to(at);
         if let Some((fde, row)) = found {
             let cie = |id: FdeId| self.program.frames.fdes[id].cie;
@@ -243,7 +292,9 @@ impl Runs<'_, '_> {
                 self.runs.push(Run { fde, start, size: 0, rows: vec![(0, row)] });
             } else if self.open.is_none_or(|(_, open)| open != row) {
                 let run = self.runs.last_mut().expect("one is open");
-                run.rows.push((at - run.start.since(self.address) as u32, row));
+                let offset = at - run.start.since(self.address) as u32;
+                run.rows.pop_if(|last| last.0 == offset);
+                run.rows.push((offset, row));
             }
         }
         self.open = found;

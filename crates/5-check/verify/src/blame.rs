@@ -5,7 +5,7 @@
 
 use crate::check::Check;
 use crate::expected::Layout;
-use crate::jump_tables;
+use crate::jump_tables::Named;
 use crate::verdict::{Finding, FindingKind, UnprovenFunction};
 use afterlink_core::InputAddr;
 use rustc_hash::FxHashSet;
@@ -25,13 +25,14 @@ pub(crate) struct Blame<'x, 'c, 'a> {
     blocks: Vec<Owned>,
     fragments: Vec<Owned>,
     /// What tables of relative addresses may count from.
-    bases: Vec<u64>,
+    bases: Named,
 }
 
 impl<'x, 'c, 'a> Blame<'x, 'c, 'a> {
     pub fn new(check: &'x Check<'c, 'a>, findings: &[Finding]) -> Self {
         let layout = Layout::of(check.input);
-        let mut blame = Self { check, layout, blocks: Vec::new(), fragments: Vec::new(), bases: Vec::new() };
+        let mut blame =
+            Self { check, layout, blocks: Vec::new(), fragments: Vec::new(), bases: Named::default() };
         if findings.is_empty() {
             return blame;
         }
@@ -43,7 +44,7 @@ impl<'x, 'c, 'a> Blame<'x, 'c, 'a> {
         }
         blame.blocks.sort_unstable();
         blame.fragments.sort_unstable();
-        blame.bases = jump_tables::bases(check);
+        blame.bases = Named::read(check);
         blame
     }
 
@@ -131,7 +132,7 @@ impl<'x, 'c, 'a> Blame<'x, 'c, 'a> {
         let words = [(address, 8), (address, 4), (address & !7, 8), (address & !3, 4)];
         words.into_iter().find_map(|(at, size)| {
             let (old, new) = self.word(at, size)?;
-            let mut relative = jump_tables::candidates(&self.bases, at).filter(|_| size == 4);
+            let mut relative = self.bases.readings(at).filter(|_| size == 4);
             let by_base = |base: u64, word: u64| base.wrapping_add(word as u32 as i32 as i64 as u64);
             self.holding(old).or_else(|| self.written_at(new)).or_else(|| {
                 relative.find_map(|base| {

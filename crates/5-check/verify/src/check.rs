@@ -5,7 +5,7 @@ use crate::functions::Functions;
 use crate::places::{Place, Places};
 use crate::references::References;
 use crate::verdict::{Finding, FindingKind};
-use afterlink_image::Image;
+use afterlink_image::{Image, SectionId};
 
 /// The longest x86-64 instruction, in bytes.
 pub(crate) const INST_MAX: usize = 15;
@@ -14,6 +14,8 @@ pub(crate) const INST_MAX: usize = 15;
 pub(crate) struct Check<'c, 'a> {
     pub input: &'c Image<'a>,
     pub output: &'c Image<'a>,
+    /// The section of the output that each one of the input became, by input index.
+    pub sections: Vec<Option<SectionId>>,
     pub code: Code<'a>,
     pub functions: Functions,
     pub references: References,

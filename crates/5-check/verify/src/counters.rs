@@ -48,6 +48,20 @@ impl Effect {
     }
 }
 
+impl Effect {
+    /// Where counter code changes the stack pointer, as bytes from its start, and how much lower that is from there on.
+    pub fn stack_steps(self) -> &'static [(u64, i64)] {
+        // `lea`, `push %r` with or without a prefix, the second form, `pop %r`.
+        const LOW: [(u64, i64); 4] = [(0, 0), (5, 128), (5 + 1, 136), (5 + 1 + 18 + 1, 128)];
+        const HIGH: [(u64, i64); 4] = [(0, 0), (5, 128), (5 + 2, 136), (5 + 2 + 18 + 2, 128)];
+        match self {
+            Self::Flags | Self::Register(_) => &LOW[..1],
+            Self::Nothing(0..=7) => &LOW,
+            Self::Nothing(_) => &HIGH,
+        }
+    }
+}
+
 const STEP_DOWN: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0x80];
 const STEP_UP: [u8; 8] = [0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0];
 
@@ -103,9 +117,9 @@ impl Counters {
         let low = modrm >> 3 & 7;
         let high = rex == 0x4c;
         let counter = self.counter(bytes, 0, address)?;
-        // `lea 1(%r),%r`: `rsp` and `r12` as a base would need another byte and are not used.
+        // `lea 1(%r),%r`: `rsp` and `r12` as a base would need another byte and are not used, and by `rbp` frames are found.
         let add = [if high { 0x4d } else { 0x48 }, 0x8d, 0x40 | low << 3 | low, 1];
-        if low == 4 || bytes.get(7..11)? != add {
+        if low == 4 || low == 5 && !high || bytes.get(7..11)? != add {
             return None;
         }
         let store = [rex, 0x89, modrm];
@@ -177,6 +191,32 @@ mod tests {
         assert_eq!(COUNTERS.parse(&load(0x10000, 0x10000, 0), AT), register);
         let nothing = Some(Counter { len: 33, effect: Effect::Nothing(1) });
         assert_eq!(COUNTERS.parse(&spill(0x59), AT), nothing);
+    }
+
+    /// The same through `%r9` or `%rbp`.
+    fn load_by(register: u8, offset: u64) -> Vec<u8> {
+        let (rex, reg) = (if register < 8 { 0x48 } else { 0x4c }, (register & 7) << 3);
+        let both = if register < 8 { 0x48 } else { 0x4d };
+        let (from, into) = (to(0x10008, offset), to(0x10008, offset + 11));
+        let add = [both, 0x8d, 0x40 | reg | register & 7, 1];
+        [&[rex, 0x8b, 5 | reg][..], &from, &add, &[rex, 0x89, 5 | reg], &into].concat()
+    }
+
+    #[test]
+    fn the_stack_pointer_changes_where_it_is_said_to() {
+        let high = [&STEP_DOWN[..], &[0x41, 0x51], &load_by(9, 7), &[0x41, 0x59], &STEP_UP].concat();
+        for (code, push) in [(spill(0x59), &[0x51][..]), (high, &[0x41, 0x51])] {
+            let counter = COUNTERS.parse(&code, AT).expect("it is one");
+            let steps = counter.effect.stack_steps();
+            let at = |step: usize| &code[steps[step].0 as usize..];
+            assert!(at(0).starts_with(&STEP_DOWN) && at(1).starts_with(push), "{code:x?}");
+            assert_eq!(steps[2].0, steps[1].0 + push.len() as u64);
+            assert_eq!(at(3), STEP_UP);
+            assert_eq!(steps.iter().map(|s| s.1).collect::<Vec<_>>(), [0, 128, 136, 128]);
+        }
+        assert_eq!(COUNTERS.parse(&load_by(9, 0), AT).map(|c| c.effect), Some(Effect::Register(9)));
+        assert_eq!(COUNTERS.parse(&load_by(13, 0), AT).map(|c| c.effect), Some(Effect::Register(13)));
+        assert_eq!(COUNTERS.parse(&load_by(5, 0), AT), None, "frames are found by rbp");
     }
 
     #[test]

@@ -59,9 +59,9 @@ pub(crate) fn check_symbols(check: &Check) -> (Vec<Finding>, Repeats) {
 }
 
 fn fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<String> {
-    if (old.name, old.kind, old.binding, old.visibility) != (new.name, new.kind, new.binding, new.visibility)
-    {
+    if (old.name, old.kind, old.binding, old.other) != (new.name, new.kind, new.binding, new.other) {
         return Some(format!("is another symbol, {}", new.name));
     }
-    crate::symbols::value_fault(check, old, new)
+    let fault = crate::symbols::value_fault(check, old, new);
+    fault.or_else(|| crate::symbols::name_fault(check, old, new, true))
 }

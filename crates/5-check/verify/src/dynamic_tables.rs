@@ -90,7 +90,7 @@ impl<'c, 'd, 'a> Parts<'c, 'd, 'a> {
         let address = old.address.get();
         let owns = blocks.iter().any(|b| !b.added && address >= b.input && address < b.input_end());
         let section = self.check.output.sections.as_slice().get(usize::from(new.section));
-        (new.name, new.binding, new.visibility) == (old.name, old.binding, old.visibility)
+        (new.name, new.binding, new.other) == (old.name, old.binding, old.other)
             && old.is_function()
             && !old.is_local()
             && new.kind == elf::STT_FUNC.0

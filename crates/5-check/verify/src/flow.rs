@@ -7,8 +7,8 @@ use crate::counters::Effect;
 use crate::places::{Place, Places};
 use afterlink_isa::{Flow, x86_64};
 
-/// Steps followed on one side; real code needs three or four.
-const STEPS: usize = 8;
+/// Steps followed on one side: three or four jumps, and padding, which may be a cache line of single bytes.
+const STEPS: usize = 72;
 
 /// How two places came to correspond.
 pub(crate) struct Meeting {
@@ -47,7 +47,7 @@ pub(crate) fn corresponds(code: &Code, places: &Places, input: u64, output: u64)
 /// Whether `output` is the very place of `input`.
 pub(crate) fn is_place(code: &Code, places: &Places, input: u64, output: u64) -> bool {
     match places.of(code, input) {
-        Place::Same => input == output,
+        Place::Same => input == output && !places.may_be_stub(input),
         Place::Moved(place) => place == output,
         Place::Nowhere => false,
     }

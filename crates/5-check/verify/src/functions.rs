@@ -11,6 +11,8 @@ pub(crate) struct Function {
     pub name: String,
     /// A symbol of a function, not only an unwind entry.
     pub has_symbol: bool,
+    /// A label between functions, and nothing else.
+    pub is_label: bool,
 }
 
 impl Function {
@@ -60,7 +62,13 @@ impl Functions {
             let start = symbol.address.get();
             let Some(end) = start.checked_add(symbol.size).filter(|&end| end < 1 << 47) else { continue };
             if symbol.is_function() {
-                rows.push(Function { start, end, name: symbol.name.to_owned(), has_symbol: true });
+                rows.push(Function {
+                    start,
+                    end,
+                    name: symbol.name.to_owned(),
+                    has_symbol: true,
+                    is_label: false,
+                });
             } else if symbol.kind == elf::STT_NOTYPE.0 && !symbol.name.is_empty() {
                 labels.push((start, symbol.name));
             }
@@ -80,14 +88,15 @@ impl Functions {
                 let section = section.map_or("code", |id| image.sections[id].name);
                 let label = labels.get(labels.partition_point(|l| l.0 < start)).filter(|l| l.0 == start);
                 let name = label.map_or_else(|| format!("{section}@{start:#x}"), |l| l.1.to_owned());
-                Function { start, end, name, has_symbol: false }
+                Function { start, end, name, has_symbol: false, is_label: false }
             })
             .collect();
         // A label between functions starts code that nothing else announces (hand-written assembly).
         let label = |&(start, name): &(u64, &str)| {
             let known =
                 symbols.at(start).is_some() || unnamed.binary_search_by_key(&start, |f| f.start).is_ok();
-            (!known).then(|| Function { start, end: start, name: name.to_owned(), has_symbol: false })
+            let name = name.to_owned();
+            (!known).then_some(Function { start, end: start, name, has_symbol: false, is_label: true })
         };
         let labels: Vec<Function> = labels.iter().filter_map(label).collect();
         boundaries.extend(labels.iter().map(|f| f.start));
@@ -105,6 +114,17 @@ impl Functions {
             function.end = boundaries.get(next).copied().unwrap_or(function.start);
         }
         Self { rows, boundaries }
+    }
+
+    /// Whether a function starts at `address` that is no entry into another, nor a part of one.
+    pub fn starts_at(&self, address: u64) -> bool {
+        // Most addresses that are asked for are data's.
+        if self.rows.last().is_none_or(|last| address > last.start) {
+            return false;
+        }
+        let Ok(index) = self.rows.binary_search_by_key(&address, |f| f.start) else { return false };
+        let is_inside = index.checked_sub(1).is_some_and(|before| self.rows[before].end > address);
+        !is_inside && !self.rows[index].is_fragment()
     }
 
     /// The function that holds `address`: the one with the nearest start at or below it.

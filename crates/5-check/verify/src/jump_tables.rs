@@ -1,112 +1,200 @@
-//! Tables of relative addresses: each word is the distance of a place in code from a base, which position-
-//! independent code adds again. The base is the table's own address, which code names just before it reads
-//! the table: the nearest address at or below the word that code names, from which the word leads to an
-//! instruction.
+//! Words that hold the distance of a place in code from a base. In a table that an indirect jump goes through, the base is
+//! what the jump's code adds ([`crate::jumps`] finds it). A word that no jump tells about follows only if its own relocation
+//! says what it counts from; where it may lead, nothing may have moved otherwise.
 
 use crate::check::Check;
 use crate::expected::{Expected, Layout};
+use crate::jumps::Jumps;
 use crate::places::Place;
 use crate::references::Field;
-use crate::verdict::FindingKind;
-use rayon::prelude::*;
+use crate::verdict::{Finding, FindingKind};
 
-/// Bases tried for one word; the first is right unless code names a place inside the table.
-const BASES: usize = 3;
+/// Findings of this kind after which the rest is not looked at.
+const ENOUGH: usize = 64;
 
-/// What the words must be. A word whose base cannot be told must be unchanged.
-pub(crate) fn expect(check: &Check, layout: &Layout) -> Vec<Expected> {
-    if check.places.moved.is_empty() || check.references.relative_words.is_empty() {
-        return Vec::new();
-    }
-    let bases = bases(check);
-    let words = (0..check.references.relative_words.len()).into_par_iter();
-    words.filter_map(|index| expect_word(check, layout, &bases, index)).collect()
+/// Words that code names: where tables may start.
+#[derive(Default)]
+pub(crate) struct Named {
+    /// Each with the function that names it, ascending.
+    words: Vec<(u64, Option<usize>)>,
 }
 
-/// Addresses outside code that instructions name, ascending.
-pub(crate) fn bases(check: &Check) -> Vec<u64> {
-    let code = &check.code;
-    let mut bases: Vec<u64> = Vec::new();
-    for section in &code.sections {
-        let named = code.section_insts(section).filter(|(_, _, inst)| inst.is_address_only());
-        bases.extend(named.map(|(_, address, inst)| inst.target(address)).filter(|&t| !code.holds(t)));
-    }
-    for field in &check.references.code_fields {
-        if let Some(bytes) = code.bytes(field.address, usize::from(field.size)) {
+impl Named {
+    pub fn read(check: &Check) -> Self {
+        let words = &check.references.relative_words;
+        let (Some(first), Some(last)) = (words.first(), words.last()) else { return Self::default() };
+        let (code, functions) = (&check.code, &check.functions);
+        let is_word = |address: u64| {
+            (first.address..=last.address).contains(&address)
+                && words.binary_search_by_key(&address, |w| w.address).is_ok()
+        };
+        let mut named = Vec::new();
+        for section in &code.sections {
+            let by_address = code.section_insts(section).filter(|(_, _, inst)| inst.is_address_only());
+            named.extend(
+                by_address
+                    .filter(|(_, address, inst)| is_word(inst.target(*address)))
+                    .map(|(_, address, inst)| (inst.target(address), functions.at(address))),
+            );
+        }
+        for field in &check.references.code_fields {
+            let bytes = code.bytes(field.address, usize::from(field.size)).unwrap_or(&[]);
             let mut word = [0; 8];
             word[..bytes.len()].copy_from_slice(bytes);
-            bases.push(u64::from_le_bytes(word));
+            let address = u64::from_le_bytes(word);
+            if is_word(address) {
+                named.push((address, functions.at(field.address)));
+            }
         }
+        named.sort_unstable();
+        named.dedup();
+        Self { words: named }
     }
-    bases.par_sort_unstable();
-    bases.dedup();
-    bases
+
+    fn contains(&self, address: u64) -> bool {
+        self.words.binary_search_by_key(&address, |w| w.0).is_ok()
+    }
+
+    /// What a word at `address` may count from that no jump tells about, its own address last.
+    pub fn readings(&self, address: u64) -> impl Iterator<Item = u64> {
+        self.before(address).first().map(|n| n.0).into_iter().chain([address])
+    }
+
+    /// The nearest at or below `address`, once for each function that names it.
+    fn before(&self, address: u64) -> &[(u64, Option<usize>)] {
+        let end = self.words.partition_point(|w| w.0 <= address);
+        let Some(&(nearest, _)) = self.words[..end].last() else { return &[] };
+        &self.words[self.words.partition_point(|w| w.0 < nearest)..end]
+    }
+}
+
+/// Where the words of four bytes from `base` on lead, counted from there: up to the next that code names, or that does not
+/// lead to an instruction.
+pub(crate) fn words_from<'w>(
+    check: &'w Check,
+    layout: &'w Layout,
+    named: &'w Named,
+    base: u64,
+) -> impl Iterator<Item = u64> + 'w {
+    let words = &check.references.relative_words;
+    let first = words.partition_point(|w| w.address < base);
+    let run = words[first..].iter().enumerate().take_while(move |(i, word)| {
+        let in_row = word.size == 4 && word.address == base + 4 * *i as u64;
+        in_row && (*i == 0 || !named.contains(word.address))
+    });
+    run.map_while(move |(_, word)| {
+        let target = base.wrapping_add(word_at(check.input.bytes, layout, *word)? as u64);
+        check.code.index_at(target).map(|_| target)
+    })
 }
 
 /// A signed word of a file.
-fn word_at(file: &[u8], offset: u64, size: u8) -> Option<i64> {
-    let size = usize::from(size);
-    let slice = file.get(offset as usize..)?.get(..size)?;
+fn word_at(file: &[u8], layout: &Layout, word: Field) -> Option<i64> {
+    let size = usize::from(word.size);
+    let slice = file.get(layout.offset(word.address)? as usize..)?.get(..size)?;
     let mut bytes = [if slice[size - 1] & 0x80 != 0 { 0xff } else { 0 }; 8];
     bytes[..size].copy_from_slice(slice);
     Some(i64::from_le_bytes(bytes))
 }
 
-/// Bases for a word, the likeliest first; last the word's own address: a pointer relative to itself.
-pub(crate) fn candidates(bases: &[u64], address: u64) -> impl Iterator<Item = u64> {
-    let below = bases.partition_point(|&base| base <= address);
-    bases[..below].iter().rev().take(BASES).copied().chain([address])
+/// Where the input's words may lead.
+pub(crate) fn targets(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps) -> Vec<u64> {
+    let words = check.references.relative_words.iter();
+    let targets = words.filter_map(|word| {
+        let old = word_at(check.input.bytes, layout, *word)? as u64;
+        let bases = bases(jumps, word.address);
+        let guessed = named.readings(word.address).filter(move |_| bases.is_empty());
+        Some(bases.iter().map(|b| b.1).chain(guessed).map(move |base| base.wrapping_add(old)))
+    });
+    targets.flatten().collect()
 }
 
-/// Where the input's words lead.
-pub(crate) fn targets(check: &Check, layout: &Layout) -> Vec<u64> {
-    let bases = bases(check);
-    let target = |word: &Field| {
-        let old = word_at(check.input.bytes, layout.offset(word.address)?, word.size)?;
-        let mut targets = candidates(&bases, word.address).map(|base| base.wrapping_add(old as u64));
-        targets.find(|&target| check.code.index_at(target).is_some())
-    };
-    check.references.relative_words.iter().filter_map(target).collect()
+/// The word with each base that a jump tells.
+fn bases(jumps: &Jumps, word: u64) -> &[(u64, u64)] {
+    let first = jumps.words.partition_point(|w| w.0 < word);
+    let count = jumps.words[first..].iter().take_while(|w| w.0 == word).count();
+    &jumps.words[first..first + count]
 }
 
-fn expect_word(check: &Check, layout: &Layout, bases: &[u64], index: usize) -> Option<Expected> {
-    let words = &check.references.relative_words;
-    let word = words[index];
-    let offset = layout.offset(word.address)?;
-    let old = word_at(check.input.bytes, offset, word.size)?;
-    let new = word_at(check.output.bytes, offset, word.size)?;
-    let mut rights =
-        candidates(bases, word.address).filter_map(|base| Some((base, right(check, word.size, old, base)?)));
-    let (_, first) = rights.next()?;
-    // Where code names a place inside the table, a farther base is the right one: that of the words beside it too.
-    let beside = [index.checked_sub(1), Some(index + 1)].into_iter().flatten().filter_map(|i| words.get(i));
-    let beside =
-        beside.filter(|w| w.size == word.size && w.address.abs_diff(word.address) == u64::from(w.size));
-    let agrees = |base: u64| {
-        let mut words = beside.clone().peekable();
-        words.peek().is_none()
-            || words.any(|other| {
-                let base = if base == word.address { other.address } else { base };
-                let value = |file| word_at(file, layout.offset(other.address)?, other.size);
-                let old = value(check.input.bytes);
-                old.and_then(|old| right(check, other.size, old, base)) == value(check.output.bytes)
-            })
-    };
-    let farther = rights.find(|&(base, right)| right == new && right != old && agrees(base));
-    let right = farther.map_or(first, |(_, right)| right);
-    if right == old {
-        return None;
+/// What the words must be; all others must be unchanged.
+pub(crate) fn expect(
+    check: &Check,
+    layout: &Layout,
+    named: &Named,
+    jumps: &Jumps,
+    expected: &mut Vec<Expected>,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if check.places.moved.is_empty() {
+        return findings;
     }
-    Some(Expected::number(offset, word.size, right as u64, FindingKind::JumpTable))
+    for word in &check.references.relative_words {
+        let (Some(offset), Some(old)) =
+            (layout.offset(word.address), word_at(check.input.bytes, layout, *word))
+        else {
+            continue;
+        };
+        match right(check, named, jumps, *word, old) {
+            Ok(right) if right == old => {}
+            Ok(right) => {
+                expected.push(Expected::number(offset, word.size, right as u64, FindingKind::JumpTable));
+            }
+            Err((what, names)) if findings.len() < ENOUGH => {
+                let finding = Finding::new(FindingKind::JumpTable, what).input(word.address);
+                findings.push(finding.names(names));
+            }
+            Err(_) => {}
+        }
+    }
+    findings
 }
 
-/// What a word that is `old` in the input must be if it counts from `base`; `None` if it does not.
-fn right(check: &Check, size: u8, old: i64, base: u64) -> Option<i64> {
+/// What is wrong with a word, and the code that it may lead to.
+type Fault = (&'static str, u64);
+
+/// What a word that is `old` in the input must be.
+fn right(check: &Check, named: &Named, jumps: &Jumps, word: Field, old: i64) -> Result<i64, Fault> {
+    let target = |base: u64| base.wrapping_add(old as u64);
+    let from = |base| {
+        let right = counted_from(check, word.size, old, base);
+        right.ok_or(("the table's word cannot follow moved code", target(base)))
+    };
+    if let Some((&(_, base), others)) = bases(jumps, word.address).split_first() {
+        let right = from(base)?;
+        let agree = others.iter().all(|&(_, base)| from(base) == Ok(right));
+        let what = "two jumps count the table's word from different addresses";
+        return if agree { Ok(right) } else { Err((what, target(base))) };
+    }
+    if check.references.counts_from_itself(word.address) {
+        return from(word.address);
+    }
+    // A table of a function that stays, by all that can be seen.
+    let stays = |&(base, function): &(u64, Option<usize>)| {
+        let target = target(base);
+        let rows = &check.functions.rows;
+        let is_own =
+            function.zip(check.functions.at(target)).is_some_and(|(a, b)| rows[a].whole() == rows[b].whole());
+        is_own && check.code.index_at(target).is_some() && !check.places.is_moved(target)
+    };
+    if named.before(word.address).iter().any(stays) {
+        return Ok(old);
+    }
+    let mut moved = named.readings(word.address).map(target).filter(|&target| check.places.is_moved(target));
+    match moved.next() {
+        Some(target) => {
+            Err(("nothing tells what the word counts from, and it may lead into moved code", target))
+        }
+        None => Ok(old),
+    }
+}
+
+/// What a word that is `old` in the input must be if it counts from `base`; `None` if it cannot be that.
+fn counted_from(check: &Check, size: u8, old: i64, base: u64) -> Option<i64> {
     let target = base.wrapping_add(old as u64);
     let right = match check.place(target) {
         Place::Moved(place) => place.wrapping_sub(base) as i64,
-        Place::Same if check.code.index_at(target).is_some() => old,
-        _ => return None,
+        Place::Same => old,
+        Place::Nowhere => return None,
     };
     (size == 8 || i32::try_from(right).is_ok()).then_some(right)
 }

@@ -7,6 +7,7 @@
 //!
 //! Every check is linear in the files' sizes, apart from sorting.
 
+mod behind_faults;
 mod blame;
 mod blocks;
 mod check;
@@ -18,23 +19,33 @@ mod dynamic_tables;
 mod expected;
 mod flow;
 mod functions;
+mod gaps;
 mod jump_tables;
+mod jumps;
 mod kept_code;
+mod libgcc_reading;
 mod liveness;
 mod loaded;
+mod note;
 mod old_code;
+mod patched_code;
 mod places;
 mod pointers;
 mod references;
 mod return_address;
+mod runtime_tables;
 mod sections;
 mod segments;
+mod sorted_tables;
 mod start_up;
+mod sums;
 mod symbols;
 mod taken;
+mod text_relocations;
 mod unwind;
 mod unwind_remainder;
 mod unwind_rows;
+mod uses;
 mod verdict;
 
 pub use verdict::{Finding, FindingKind, UnprovenFunction, Verdict};
@@ -46,6 +57,8 @@ use check::Check;
 use code::Code;
 use expected::{Expected, Layout};
 use functions::Functions;
+use jump_tables::Named;
+use jumps::Jumps;
 use places::{Place, Places};
 use references::References;
 use unwind::Unwinding;
@@ -66,11 +79,12 @@ impl Default for Options {
 
 /// Checks that `output` is `input` rearranged. Never fails: what cannot be read is a finding.
 pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
-    let ((old_rows, new_rows), ((mut findings, (found, matching)), references)) = rayon::join(
+    let ((old_rows, new_rows), ((mut findings, matching), references)) = rayon::join(
         || rayon::join(|| read_unwinding(input), || read_unwinding(output)),
-        || ((segments::check(input, output), sections::check(input, output)), References::read(input)),
+        || (sections::check(input, output), References::read(input)),
     );
-    findings.extend(found);
+    findings.extend(segments::check(input, output, &matching.displaced));
+    findings.extend(note::check(input, output));
     let mut rows = Unwinding {
         input: old_rows.unwrap_or_default(),
         output: new_rows.unwrap_or_else(|fault| {
@@ -82,17 +96,31 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
     let functions = Functions::read(input, &frames);
     let code = Code::decode(input, &functions);
     let places = Places::read(input, output, &code, &functions, matching.displaced, &mut findings);
-    let check = Check { input, output, code, functions, references, places };
+    let sections = matching.to_output;
+    let check = Check { input, output, sections, code, functions, references, places };
     let layout = Layout::of(input);
     rows.input.lead_personalities(|address| match check.place(address) {
         Place::Moved(place) => place,
         _ => address,
     });
+    let named = Named::read(&check);
+    let mut jumps = jumps::judge(&check, &layout, &named);
+    findings.append(&mut jumps.findings);
     let (moved, rest) = rayon::join(
-        || blocks::check(&check, &layout),
+        || {
+            let counts = check.places.counters.is_some();
+            let taken = if counts { taken::addresses(&check, &layout, &named, &jumps) } else { Vec::new() };
+            blocks::check(&check, &taken)
+        },
         || {
             let mut findings = unwind::check(&check, &rows);
-            findings.extend(check_kept(&check, &layout));
+            findings.extend(behind_faults::check(&check, &layout, &named, &jumps));
+            findings.extend(check_kept(&check, &layout, &named, &jumps));
+            let (found, text_end) = sums::check(&check);
+            findings.extend(found);
+            findings.extend(taken::check(&check, &layout, text_end));
+            findings.extend(uses::check(&check));
+            findings.extend(sorted_tables::check(&check, &layout));
             findings
         },
     );
@@ -106,7 +134,7 @@ fn read_unwinding(image: &Image) -> Result<UnwindRows, String> {
 }
 
 /// Everything that stays where it was, and the tables that are not loaded.
-fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
+fn check_kept(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps) -> Vec<Finding> {
     let mut expected: Vec<Expected> = Vec::new();
     let demands = kept_code::expect(check, layout, &mut expected);
     let mut findings = demands.findings;
@@ -114,7 +142,7 @@ fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     findings.extend(dynamic::expect(check, &mut expected));
     let (faults, repeats) = dynamic::check_symbols(check);
     dynamic_tables::expect(check, &repeats, &mut expected);
-    expected.extend(jump_tables::expect(check, layout));
+    findings.extend(jump_tables::expect(check, layout, named, jumps, &mut expected));
     let expected = expected::in_order(expected);
 
     let (old_code, stubs) = old_code::check(check, layout, &demands.stubs);
@@ -130,12 +158,16 @@ fn check_kept(check: &Check, layout: &Layout) -> Vec<Finding> {
     apart.sort_unstable();
 
     findings.extend(loaded::check(check, layout, &expected, &apart));
+    findings.extend(gaps::check(check));
     findings.extend(old_code);
     findings.extend(faults);
     findings.extend(dynamic_tables::check(check, &repeats));
     findings.extend(symbols::check(check));
     findings.extend(check_entry(check));
     findings.extend(check_alignment(check));
+    findings.extend(text_relocations::check(check));
+    findings.extend(runtime_tables::check(check));
+    findings.extend(patched_code::check(check));
     findings
 }
 

@@ -9,6 +9,7 @@ use crate::functions::Functions;
 use crate::verdict::{Finding, FindingKind};
 use afterlink_core::{AddressMap, address_map};
 use afterlink_image::{Image, Segment, elf};
+use afterlink_isa::x86_64::{ENDBR64, JUMP_LONG};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -70,6 +71,8 @@ pub(crate) struct Places<'a> {
     pub blocks: Vec<Block>,
     /// Input ranges that moved, ascending, merged.
     pub moved: Vec<(u64, u64)>,
+    /// Where functions start: no stub reaches from one to the next. Ascending.
+    entries: Vec<u64>,
     /// Output ranges of all fragments, ascending.
     pub fragments: Vec<(u64, u64)>,
     /// Address and bytes of the output's segment with moved code.
@@ -82,6 +85,9 @@ pub(crate) struct Places<'a> {
     /// For each instruction of the input its place, from `new_start`, or a mark.
     places: Vec<AtomicU32>,
 }
+
+/// A mark for indirect branches, and a jump.
+const LONGEST_STUB: u64 = ENDBR64.len() as u64 + JUMP_LONG;
 
 const UNMOVED: u32 = u32::MAX;
 const NOWHERE: u32 = u32::MAX - 1;
@@ -105,6 +111,7 @@ impl<'a> Places<'a> {
             functions: Vec::new(),
             blocks: Vec::new(),
             moved: Vec::new(),
+            entries: Vec::new(),
             fragments: Vec::new(),
             new_start,
             new_bytes,
@@ -118,6 +125,7 @@ impl<'a> Places<'a> {
         places.places = code.insts.par_iter().map(|_| AtomicU32::new(UNMOVED)).collect();
         places.blocks.par_iter().filter(|b| !b.added).for_each(|block| places.align(code, block));
         places.check_coverage(code, functions, findings);
+        places.entries = functions.rows.iter().map(|f| f.start).collect();
         places
     }
 
@@ -282,6 +290,15 @@ impl<'a> Places<'a> {
         self.places.par_iter().filter(|place| place.load(Relaxed) < NOWHERE).count()
     }
 
+    /// Whether the stub of a short function that moved may stand at `address`, in the padding behind it.
+    pub fn may_be_stub(&self, address: u64) -> bool {
+        let after = self.entries.partition_point(|&entry| entry <= address);
+        after
+            .checked_sub(1)
+            .map(|i| self.entries[i])
+            .is_some_and(|entry| entry < address && address - entry < LONGEST_STUB && self.is_moved(entry))
+    }
+
     /// Whether the byte at `address` of the input belongs to moved code.
     pub fn is_moved(&self, address: u64) -> bool {
         let after = self.moved.partition_point(|m| m.0 <= address);
@@ -315,7 +332,11 @@ impl Shape {
         if let Some(body) = insts.iter().position(Inst::ends_block) {
             return Self { body, ends: true };
         }
-        let body = insts.iter().rposition(|i| !i.is_nop()).map_or(0, |i| i + 1);
+        let body = match insts.iter().rposition(|i| !i.is_nop()) {
+            // A handler of its signal may look at the nops behind a trap.
+            Some(last) if insts[last].is_trap() => insts.len(),
+            last => last.map_or(0, |i| i + 1),
+        };
         Self { body, ends: false }
     }
 }
@@ -338,10 +359,18 @@ fn first_code(code: &Code, start: u64, end: u64) -> Option<u64> {
 
 fn read_map(output: &Image, findings: &mut Vec<Finding>) -> AddressMap {
     let Some(section) = output.section_named(address_map::SECTION) else { return AddressMap::default() };
-    AddressMap::decode(output.section_bytes(section)).unwrap_or_else(|error| {
+    let bytes = output.section_bytes(section);
+    let map = AddressMap::decode(bytes).unwrap_or_else(|error| {
         findings.push(Finding::new(FindingKind::Map, error.what));
         AddressMap::default()
-    })
+    });
+    // A number can be written in several ways; only the shortest one leaves no room for anything else.
+    let is_plain = map.encode() == bytes && map.functions.is_sorted_by(|a, b| a.entry < b.entry);
+    if findings.is_empty() && !is_plain {
+        let what = "the map is not written in the shortest way, or its functions are not in order";
+        findings.push(Finding::new(FindingKind::Map, what));
+    }
+    map
 }
 
 /// The output's segment of code that the input does not have.

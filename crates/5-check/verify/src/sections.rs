@@ -16,18 +16,20 @@ const SUPERSEDED: [&str; 2] = [".eh_frame", ".eh_frame_hdr"];
 const LOADED: u64 = elf::SHF_ALLOC.0;
 const CODE: u64 = elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0;
 const COUNTED: u64 = elf::SHF_ALLOC.0 | elf::SHF_WRITE.0;
+const PAGE: u64 = 4096;
 
-/// Sections that an output may have in addition: name, types and flags.
-const ADDED: [(&str, &[elf::SectionType], u64); 9] = [
-    (".text.hot", &[elf::SHT_PROGBITS], CODE),
-    (".text.cold", &[elf::SHT_PROGBITS], CODE),
-    (".text.afterlink", &[elf::SHT_PROGBITS], CODE),
-    (".eh_frame", &[elf::SHT_PROGBITS, elf::SHT_X86_64_UNWIND], LOADED),
-    (".eh_frame_hdr", &[elf::SHT_PROGBITS, elf::SHT_X86_64_UNWIND], LOADED),
-    (".afterlink.map", &[elf::SHT_PROGBITS], 0),
-    (".afterlink.counters", &[elf::SHT_NOBITS], COUNTED),
-    (".afterlink.description", &[elf::SHT_PROGBITS], LOADED),
-    (NOTE_SECTION, &[elf::SHT_NOTE], 0),
+/// Sections that an output may have in addition, each once: name, type, flags and alignment. What is not loaded stands in
+/// this order.
+const ADDED: [(&str, elf::SectionType, u64, u64); 9] = [
+    (".text.hot", elf::SHT_PROGBITS, CODE, 64),
+    (".text.cold", elf::SHT_PROGBITS, CODE, 64),
+    (".text.afterlink", elf::SHT_PROGBITS, CODE, 16),
+    (".eh_frame", elf::SHT_PROGBITS, LOADED, 8),
+    (".eh_frame_hdr", elf::SHT_PROGBITS, LOADED, 4),
+    (".afterlink.counters", elf::SHT_NOBITS, COUNTED, PAGE),
+    (".afterlink.description", elf::SHT_PROGBITS, LOADED, 16),
+    (NOTE_SECTION, elf::SHT_NOTE, 0, 4),
+    (".afterlink.map", elf::SHT_PROGBITS, 0, 1),
 ];
 
 fn finding(what: String) -> Finding {
@@ -42,7 +44,7 @@ pub(crate) fn input_name(name: &str) -> &str {
 /// Which section of the output each one of the input became.
 pub(crate) struct Matching {
     /// By input index.
-    to_output: Vec<Option<SectionId>>,
+    pub to_output: Vec<Option<SectionId>>,
     /// Sections that the longer program header table pushed away.
     pub displaced: Vec<Displaced>,
 }
@@ -63,6 +65,7 @@ pub(crate) fn check(input: &Image, output: &Image) -> (Vec<Finding>, Matching) {
         }
     }
     findings.extend(check_places(input, output));
+    findings.extend(check_order(input, output, &matching));
     findings.extend(check_file_ranges(input, output));
     (findings, matching)
 }
@@ -94,15 +97,17 @@ fn match_sections(input: &Image, output: &Image, findings: &mut Vec<Finding>) ->
     alone.extend(output.sections.iter().filter(|(_, s)| superseded(output, s)).map(|(id, _)| id));
     for id in alone {
         let section = &output.sections[id];
-        let known = |(name, kinds, flags): &(&str, &[elf::SectionType], u64)| {
+        let known = |(name, kind, flags, alignment): &(&str, elf::SectionType, u64, u64)| {
             let plain = (section.link, section.info, section.entry_size) == (0, 0, 0);
-            let kind = kinds.iter().any(|k| k.0 == section.kind);
-            *name == section.name && kind && *flags == section.flags && plain
+            let fits = (kind.0, *flags, *alignment) == (section.kind, section.flags, section.alignment);
+            *name == section.name && fits && plain
         };
         if crate::dynamic_tables::left_behind(input, output, section).is_some() {
             continue;
         }
-        if !ADDED.iter().any(known) || (!section.is_loaded() && section.address.get() != 0) {
+        let first =
+            output.sections.iter().find(|(_, s)| s.name == section.name).is_some_and(|(i, _)| i == id);
+        if !ADDED.iter().any(known) || !first || (!section.is_loaded() && section.address.get() != 0) {
             findings
                 .push(finding(format!("section {} was added", section.name)).output(section.address.get()));
         }
@@ -139,7 +144,10 @@ fn fault(
         return Some("its header's information changed".to_owned());
     }
     if is_table {
-        return (new.address != old.address).then(|| "stands elsewhere".to_owned());
+        // Where the symbols that are not local begin, is judged with them.
+        let is_symbols = input.symbols.section == Some(old_id);
+        let same = new.address == old.address && (is_symbols || old.info == new.info);
+        return (!same).then(|| "stands elsewhere, or its header's information changed".to_owned());
     }
     let growth = crate::dynamic_tables::growth(input, output, old_id);
     if new.size != old.size + growth {
@@ -170,6 +178,55 @@ fn fault(
 
 /// The small sections behind the program headers end within so many bytes behind the longer table.
 const DISPLACED_MAX: u64 = 256;
+
+/// The null section says nothing. The others stand in the input's order: what is loaded at its old place, then by
+/// address what is new or gave way, then what is not loaded, and the tables of symbols and names last. Tools that edit
+/// files look for neighbours in this order.
+fn check_order(input: &Image, output: &Image, matching: &Matching) -> Option<Finding> {
+    let rows = output.sections.as_slice();
+    let null = rows.first().is_none_or(|s| {
+        let numbers = [s.flags, s.address.get(), s.offset.get(), s.size, s.alignment, s.entry_size];
+        s.name.is_empty() && numbers == [0; 6] && (s.kind, s.link, s.info) == (0, 0, 0)
+    });
+    if !null {
+        return Some(finding("the section with number 0 says something".to_owned()));
+    }
+    let unchanged = (0u32..).zip(&matching.to_output).skip(1).all(|(old, new)| *new == Some(SectionId(old)));
+    if unchanged && rows.len() == input.sections.len() {
+        return None;
+    }
+    let mut was = vec![None; rows.len()];
+    for ((old, section), new) in input.sections.iter().zip(&matching.to_output) {
+        if let Some(slot) = new.and_then(|id| was.get_mut(id.0 as usize)) {
+            *slot = Some((u64::from(old.0), section.address));
+        }
+    }
+    let tables = [output.symbols.section, Some(output.section_names)];
+    let names = output.symbols.section.map(|id| SectionId(output.sections[id].link));
+    let rank = |(id, s): (SectionId, &Section)| {
+        let is_table = tables.contains(&Some(id)) || names == Some(id);
+        match was.get(id.0 as usize).copied().flatten() {
+            Some((old, address)) if s.is_loaded() && s.address == address => (0, old),
+            // The place that a grown table left has no row in the input.
+            None if s.is_loaded() && s.address < input.loaded_end() => (0, 0),
+            _ if s.is_loaded() => (1, s.address.get()),
+            _ if is_table => (4, 0),
+            Some((old, _)) => (2, old),
+            None => (3, ADDED.iter().position(|added| added.0 == s.name).map_or(0, |at| at as u64 + 1)),
+        }
+    };
+    let mut last = (0, 0);
+    for (id, section) in output.sections.iter().skip(1) {
+        let (rank, at) = rank((id, section));
+        let out_of_order = rank < last.0 || (rank == last.0 && at > 0 && at < last.1);
+        if out_of_order {
+            let what = format!("section {} stands at another place in the table", section.name);
+            return Some(finding(what).output(section.address.get()));
+        }
+        last = if rank == last.0 { (rank, at.max(last.1)) } else { (rank, at) };
+    }
+    None
+}
 
 /// Loaded sections lie in a segment, at the file offset that the segment gives them.
 fn check_places(input: &Image, output: &Image) -> Vec<Finding> {

@@ -57,14 +57,16 @@ pub(crate) fn check(check: &Check, entry: u64) -> Option<Finding> {
         return fault(start, "the program does not start with its start-up code");
     }
     let id = &check.input.build_id[..check.input.build_id.len().min(20)];
-    if header(output).is_none_or(|h| h.file_size() != memory.size || h.build_id != id) {
+    let header = header(output).filter(|h| h.file_size() == memory.size && h.build_id == id);
+    let Some(header) = header else {
         return fault(description.address.get(), "the description of the counters is not right");
-    }
+    };
     let path = bytes.get(code::len()..).and_then(|rest| rest.split(|&byte| byte == 0).next());
     let expected = code::fill(&code::Places {
         code: start,
         entry,
         memory: (memory.address.get(), memory.size),
+        counters: header.counters_offset(),
         description: (description.address.get(), description.size),
         path: path.unwrap_or_default(),
     });

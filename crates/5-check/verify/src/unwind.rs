@@ -3,7 +3,7 @@
 
 use crate::check::Check;
 use crate::places::{Block, MovedFunction, Shape};
-use crate::unwind_rows::UnwindRows;
+use crate::unwind_rows::{self, UnwindRows};
 use crate::verdict::{Finding, FindingKind};
 use afterlink_image::{Image, elf};
 use afterlink_isa::x86_64;
@@ -49,7 +49,7 @@ pub(crate) fn check(check: &Check, rows: &Unwinding) -> Vec<Finding> {
         || {
             let mut findings = check_kept(check, rows);
             findings.extend(check_new(check, rows));
-            findings.extend(check_search_table(check.output, &rows.output));
+            findings.extend(check_search_table(check.input, check.output, &rows.output));
             findings
         },
     );
@@ -121,21 +121,30 @@ impl Compare<'_, '_, '_> {
         Ok(())
     }
 
-    /// Counter code has the rows of the instruction that it stands before; where it moves the stack pointer,
-    /// only its start is looked at. What begins at `end` is another block's. Returns where the counter code ends.
-    fn counters(&mut self, input: u64, mut output: u64, end: u64) -> Result<u64, Box<Finding>> {
+    /// Counter code has the rows of the instruction that it stands before. What begins at `end` is another block's. Returns
+    /// where the counter code ends.
+    fn counters(&mut self, input: u64, output: u64, end: u64) -> Result<u64, Box<Finding>> {
+        let row = self.rows.input.at(&mut self.hint_input, input).0;
+        self.counters_with(row, output, end).map_err(|at| finding(input, at))
+    }
+
+    /// Counter code has that row, from wherever in it a signal comes. Returns where it ends, or where it has another row.
+    fn counters_with(&mut self, row: Option<&[u8]>, mut output: u64, end: u64) -> Result<u64, u64> {
         let places = &self.check.places;
         let Some(counters) = &places.counters else { return Ok(output) };
         while output < end
             && let Some(counter) = counters.parse(places.output_bytes(output), output)
         {
-            let old = self.rows.input.at(&mut self.hint_input, input).0;
-            let (new, new_end) = self.rows.output.at(&mut self.hint_output, output);
-            let constant = matches!(counter.effect, crate::counters::Effect::Nothing(_));
-            if old != new || (!constant && new_end < output + counter.len) {
-                return Err(finding(input, output));
+            let stop = output + counter.len;
+            for (step, (at, lowered)) in counter.effect.stack_steps().iter().enumerate() {
+                let until = counter.effect.stack_steps().get(step + 1).map_or(stop, |next| output + next.0);
+                let expected = row.map(|row| unwind_rows::lowered(row, *lowered));
+                let (found, found_end) = self.rows.output.at(&mut self.hint_output, output + at);
+                if found != expected.as_deref() || found_end < until {
+                    return Err(output + at);
+                }
             }
-            output += counter.len;
+            output = stop;
         }
         Ok(output)
     }
@@ -184,9 +193,11 @@ impl Compare<'_, '_, '_> {
         let added = block.output..block.output_end();
         let destination = crate::flow::behind_added(&self.check.places, added);
         let there = self.rows.output.at(&mut self.hint_output, destination).0;
-        let (here, end) = self.rows.output.at(&mut self.hint_output, block.output);
-        let whole = end >= block.output_end();
-        if here == there && whole {
+        let rest = self.counters_with(there, block.output, block.output_end());
+        if rest.is_ok_and(|rest| {
+            let (here, end) = self.rows.output.at(&mut self.hint_output, rest);
+            rest >= block.output_end() || here == there && end >= block.output_end()
+        }) {
             return Ok(());
         }
         let what = "unwinding from added code gives another caller or other registers";
@@ -235,10 +246,16 @@ fn check_new(check: &Check, rows: &Unwinding) -> Vec<Finding> {
     stray.take(ENOUGH).map(|e| Finding::new(FindingKind::Unwind, what).output(e.start)).collect()
 }
 
-/// The table that unwinders search: ascending, and with each entry exactly once.
-fn check_search_table(output: &Image, rows: &UnwindRows) -> Vec<Finding> {
-    let Some((bytes, bases)) = search_table(output) else { return Vec::new() };
+/// The table that unwinders search: ascending, and with each entry exactly once. Without it nobody finds the rows of
+/// moved code: a static program that registers its entries by itself knows the old table only.
+fn check_search_table(input: &Image, output: &Image, rows: &UnwindRows) -> Vec<Finding> {
     let fault = |what: String| vec![Finding::new(FindingKind::UnwindTable, what)];
+    let Some((bytes, bases)) = search_table(output) else {
+        if rows.entries.iter().any(|e| e.start >= input.loaded_end().get()) {
+            return fault("no program header leads to the unwind entries of moved code".to_owned());
+        }
+        return Vec::new();
+    };
     let header = match EhFrameHdr::new(bytes, LittleEndian).parse(&bases, 8) {
         Ok(header) => header,
         Err(error) => return fault(format!("the search table of unwind entries is damaged: {error}")),
@@ -261,6 +278,12 @@ fn check_search_table(output: &Image, rows: &UnwindRows) -> Vec<Finding> {
     }
     let entries: Vec<(u64, u64)> = rows.entries.iter().map(|e| (e.start, e.address)).collect();
     if found == entries {
+        // Nothing stands behind the last row: what was added has four bytes for each number.
+        let own = bases.eh_frame_hdr.section.is_some_and(|at| at >= input.loaded_end().get());
+        let (head, size) = (bytes.get(..4), 12 + 8 * found.len());
+        if own && (head != Some(&[1, 0x1b, 0x03, 0x3b]) || bytes.len() != size) {
+            return fault("the search table of unwind entries is of another kind or size".to_owned());
+        }
         return Vec::new();
     }
     let wrong = found.iter().zip(&entries).find(|(a, b)| a != b).map_or(0, |(a, b)| a.0.min(b.0));

@@ -4,7 +4,7 @@
 use crate::unwind_rows::{Entry, Table};
 use gimli::{CallFrameInstruction, EndianSlice, LittleEndian, Reader};
 
-/// Stands where a row has the size of pushed arguments, which fits in 32 bits.
+/// Stands where a row has its registers by libgcc's reading, which are fewer.
 const MARK: u64 = u64::MAX;
 
 /// Appends the instructions of `entry` and what they depend on, as bytes that compare.

@@ -1,8 +1,9 @@
 //! `.eh_frame` as what it says at each address: rows with the rules for the caller's frame and registers.
-//! Two rows are equal if their byte strings are; a row's string holds the CFA rule, every register's rule, the
-//! size of pushed arguments, and the entry's personality, language data, signal mark and return column. A program has
-//! many thousands of rows but few that differ, so each string is kept once.
+//! Two rows are equal if their byte strings are; a row's string holds the CFA rule, every register's rule, what libgcc
+//! reads otherwise, the size of pushed arguments, and the entry's personality, language data, signal mark and return
+//! column. A program has many thousands of rows but few that differ, so each string is kept once.
 
+use crate::libgcc_reading::LibgccReading;
 use crate::unwind_remainder;
 use afterlink_image::{Image, elf};
 use gimli::{
@@ -11,8 +12,9 @@ use gimli::{
 };
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
-type Slice<'a> = EndianSlice<'a, LittleEndian>;
+pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 pub(crate) type Entry<'a> = FrameDescriptionEntry<Slice<'a>>;
 
 /// Entries that one thread follows at a time.
@@ -212,6 +214,7 @@ impl<'a> Table<'a> {
                 written += string.len();
                 if written > limit { Err(gimli::Error::TooManyRegisterRules) } else { Ok(()) }
             };
+            let mut libgcc = LibgccReading::new(entry, self);
             let outcome = self.follow(entry, &mut context, |row| {
                 // Rows for places behind the entry's end are out of unwinders' reach.
                 let (start, row_end) = (row.start_address(), row.end_address().min(end));
@@ -220,6 +223,7 @@ impl<'a> Table<'a> {
                 }
                 string.clear();
                 write_entry(&mut string, entry);
+                libgcc.write(&mut string, start);
                 self.write_row(&mut string, row)?;
                 followed = row_end;
                 add(&string, start, row_end)
@@ -243,6 +247,22 @@ impl<'a> Table<'a> {
         Ok(rows)
     }
 
+    /// Whether the common entry says more than the first row. libgcc goes through it as through the entry itself, so that a
+    /// step in it shifts all rows; gdb and gimli do not.
+    fn starts_elsewhere(&self, entry: &Entry<'a>) -> bool {
+        use gimli::CallFrameInstruction as Step;
+        let mut steps = entry.cie().instructions(&self.frame, &self.bases);
+        while let Ok(Some(step)) = steps.next() {
+            if matches!(
+                step,
+                Step::AdvanceLoc { .. } | Step::SetLoc { .. } | Step::RememberState | Step::RestoreState
+            ) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Gives the rows of an entry to `store`; an inner error says why they end early.
     fn follow(
         &self,
@@ -250,6 +270,9 @@ impl<'a> Table<'a> {
         context: &mut UnwindContext<usize>,
         mut store: impl FnMut(&gimli::UnwindTableRow<usize>) -> gimli::Result<()>,
     ) -> gimli::Result<gimli::Result<()>> {
+        if self.starts_elsewhere(entry) {
+            return Ok(Err(gimli::Error::InvalidCfiSetLoc(entry.initial_address())));
+        }
         let mut table = match entry.rows(&self.frame, &self.bases, context) {
             Ok(table) => table,
             Err(error) => return Ok(Err(error)),
@@ -264,7 +287,6 @@ impl<'a> Table<'a> {
     }
 
     fn write_row(&self, out: &mut Vec<u8>, row: &gimli::UnwindTableRow<usize>) -> gimli::Result<()> {
-        out.extend_from_slice(&row.saved_args_size().to_le_bytes());
         match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => {
                 out.push(0);
@@ -336,6 +358,24 @@ impl Known {
     }
 }
 
+/// The row where the stack pointer is so many bytes lower: of the same frame, if that is counted from the stack pointer.
+pub(crate) fn lowered(row: &[u8], bytes: i64) -> Cow<'_, [u8]> {
+    /// What `write_entry` and the size of pushed arguments take.
+    const CFA: usize = 9 + 9 + 1 + 2 + 8;
+    /// A register and an offset, and the stack pointer's number.
+    const FROM_STACK_POINTER: [u8; 3] = [0, 7, 0];
+    let offset = CFA + FROM_STACK_POINTER.len();
+    if bytes == 0 || row.get(CFA..offset) != Some(&FROM_STACK_POINTER) {
+        return Cow::Borrowed(row);
+    }
+    let mut row = row.to_vec();
+    if let Some(word) = row.get_mut(offset..offset + 8) {
+        let old = i64::from_le_bytes((&*word).try_into().unwrap_or_default());
+        word.copy_from_slice(&old.wrapping_add(bytes).to_le_bytes());
+    }
+    Cow::Owned(row)
+}
+
 /// Bytes that following so many bytes of entries may cost; real ones need a tenth of it.
 fn limit(size: usize) -> usize {
     (size + 4096) * 512
@@ -359,4 +399,23 @@ fn write_entry(out: &mut Vec<u8>, entry: &Entry) {
     pointer(entry.lsda());
     out.push(u8::from(entry.is_signal_trampoline()));
     out.extend_from_slice(&entry.cie().return_address_register().0.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_found_from_a_lower_stack_pointer() {
+        let row = |register: u8, offset: i64| {
+            let mut row = vec![9; 29];
+            row.extend_from_slice(&[0, register, 0]);
+            row.extend_from_slice(&offset.to_le_bytes());
+            row.push(5);
+            row
+        };
+        assert_eq!(lowered(&row(7, 16), 136).as_ref(), row(7, 152));
+        assert_eq!(lowered(&row(7, 16), 0).as_ref(), row(7, 16));
+        assert_eq!(lowered(&row(6, 16), 136).as_ref(), row(6, 16), "counted from another register");
+    }
 }

@@ -31,6 +31,8 @@ pub enum FindingKind {
     Data,
     /// A pointer to moved code does not lead to the corresponding place.
     Pointer,
+    /// An indirect jump may lead to where code was, or a label is computed with.
+    ComputedJump,
     /// An entry of a jump table does not lead to the corresponding place.
     JumpTable,
     /// A start-up relocation changed its meaning.
@@ -53,6 +55,10 @@ pub enum FindingKind {
     Section,
     /// The file header is wrong.
     Header,
+    /// A function moved into which a tracer may write.
+    PatchedCode,
+    /// Code moved that a runtime finds by a table which no relocation tells.
+    RuntimeTable,
     /// Counter code does more than count.
     Counter,
 }

@@ -4,6 +4,7 @@
 
 use crate::interrupt;
 use afterlink_core::{Error, Result};
+use afterlink_pipeline::require_branches;
 use afterlink_profile::Profile;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use std::fs::File;
@@ -42,12 +43,17 @@ pub fn read_profile(path: &Path) -> Result<Profile> {
     afterlink_ingest::read(&bytes).map_err(|e| e.in_file(path.display()))
 }
 
-/// Profiles of whatever kinds, whose counts are to be summed.
+/// Profiles of whatever kinds, whose counts are to be summed, for a layout.
 ///
 /// # Errors
-/// If one of them can't be read, or none of them has a record.
+/// If one of them can't be read or used, or none of them has a record.
 pub fn read_profiles(paths: &[PathBuf]) -> Result<Vec<Profile>> {
-    let profiles = paths.iter().map(|p| read_profile(p)).collect::<Result<Vec<_>>>()?;
+    let usable = |path: &PathBuf| {
+        let profile = read_profile(path)?;
+        require_branches(&profile).map_err(|e| e.in_file(path.display()))?;
+        Ok(profile)
+    };
+    let profiles = paths.iter().map(usable).collect::<Result<Vec<_>>>()?;
     match paths.first() {
         Some(first) if profiles.iter().all(Profile::is_empty) => {
             Err(Error::new("the profile is empty: it has no record")

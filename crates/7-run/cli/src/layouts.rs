@@ -24,9 +24,15 @@ impl<'a> Subject<'a> {
     ///
     /// # Errors
     /// If it cannot be rewritten, or a profile is another program's.
-    pub fn new(path: &'a Path, bytes: &'a [u8], profiles: Vec<Profile>, directory: &Path) -> Result<Self> {
+    pub fn new(
+        path: &'a Path,
+        bytes: &'a [u8],
+        profiles: Vec<Profile>,
+        any_profile: bool,
+        directory: &Path,
+    ) -> Result<Self> {
         let named = |e: Error| e.in_file(path.display());
-        let (program, optimized) = Movable::with_output(bytes, profiles).map_err(named)?;
+        let (program, optimized) = Movable::with_output(bytes, profiles, any_profile).map_err(named)?;
         let shipped = match optimized {
             None => path.to_owned(),
             Some(optimized) => {
@@ -48,25 +54,30 @@ pub enum Movable<'a> {
 }
 
 impl<'a> Movable<'a> {
-    /// In the linker's order, or laid out by profiles if there are any.
+    /// In the linker's order, or laid out by profiles if there are any, even by [any](OptimizeOptions::any_profile) that fit badly.
     ///
     /// # Errors
     /// If the program cannot be rewritten, or the profiles are another program's.
-    pub fn new(input: &'a [u8], profiles: Vec<Profile>) -> Result<Self> {
-        Ok(Self::with_output(input, profiles)?.0)
+    pub fn new(input: &'a [u8], profiles: Vec<Profile>, any_profile: bool) -> Result<Self> {
+        Ok(Self::with_output(input, profiles, any_profile)?.0)
     }
 
     /// The same with the program as it is laid out by the profiles, proven.
-    fn with_output(input: &'a [u8], profiles: Vec<Profile>) -> Result<(Self, Option<Optimized>)> {
+    fn with_output(
+        input: &'a [u8],
+        profiles: Vec<Profile>,
+        any_profile: bool,
+    ) -> Result<(Self, Option<Optimized>)> {
         if profiles.is_empty() {
             return Ok((Self::AsLinked(Box::new(Relayout::new(input)?)), None));
         }
-        let (laid_out, optimized) = LaidOut::proven(input, profiles, &OptimizeOptions::default(), &Silent)?;
+        let options = OptimizeOptions { any_profile, ..OptimizeOptions::default() };
+        let (laid_out, optimized) = LaidOut::proven(input, profiles, &options, &Silent)?;
         commands::complain_of_faults(&optimized.report.unproven_functions);
         // A layout that hardly differs from the linker's would be judged in vain.
-        if let Some(fit) = laid_out.fit().filter(Fit::is_poor) {
-            return Err(Error::new(format!("most of the profile is not about this program: {fit}"))
-                .next("give a profile of this build"));
+        if let Some(fit) = laid_out.fit().filter(Fit::is_poor).filter(|_| !any_profile) {
+            return Err(Error::new(format!("most of the profile does not fit this build: {fit}"))
+                .next("give a profile of this build, or insist with --any-profile"));
         }
         Ok((Self::ByProfile(Box::new(laid_out)), Some(optimized)))
     }

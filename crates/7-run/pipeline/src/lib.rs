@@ -12,7 +12,7 @@ mod survey;
 
 pub use check::{Check, check_pair, verify};
 pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument};
-pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize};
+pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize, require_branches};
 pub use relayout::Relayout;
 pub use report::{RefusalCount, RefusedFunction, Report};
 pub use survey::{Survey, survey};

@@ -9,7 +9,7 @@ use afterlink_emit::{EmitOptions, Emitted};
 use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
 use afterlink_passes::{Scope, dyno_stats};
-use afterlink_profile::Profile;
+use afterlink_profile::{Kind, Profile};
 use afterlink_program::{FuncId, Placement, Program};
 use afterlink_verify::UnprovenFunction;
 use afterlink_weigh::{Fit, Weights};
@@ -23,6 +23,8 @@ pub struct OptimizeOptions {
     pub layout: LayoutOptions,
     /// Functions whose names match stay as they are.
     pub skip_functions: Option<Regex>,
+    /// Lay out by profiles even if most of what they hold is about functions that the program lacks.
+    pub any_profile: bool,
     /// Fill the old places of moved code with traps.
     pub trap_old_code: bool,
     /// Whether to prove the output before it is returned.
@@ -109,7 +111,7 @@ impl<'a> LaidOut<'a> {
         progress.step("recovering the program");
         let (image, mut program) = recover(input, options.skip_functions.as_ref(), unproven)?;
         progress.step("applying the profile");
-        let (mut weights, fit) = weigh(&image, &program, profile, options.layout.scope)?;
+        let (mut weights, fit) = weigh(&image, &program, profile, options)?;
         progress.step("laying out");
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
@@ -217,10 +219,10 @@ fn weigh(
     image: &Image,
     program: &Program,
     profile: Option<&Profile>,
-    scope: Scope,
+    options: &OptimizeOptions,
 ) -> Result<(Weights, Option<Fit>)> {
     let Some(profile) = profile else {
-        if scope == Scope::Hot {
+        if options.layout.scope == Scope::Hot {
             return Err(Error::new("without a profile nothing is known to be hot")
                 .next("give --profile P, or move everything with --scope all"));
         }
@@ -230,6 +232,7 @@ fn weigh(
         return Err(Error::new("the profile is empty: it has no record")
             .next("run the instrumented program with a workload, then convert its counters"));
     }
+    require_branches(profile)?;
     let (weights, fit) = afterlink_weigh::weigh(image, program, profile);
     if fit.known_names == 0 {
         return Err(Error::new(format!(
@@ -238,5 +241,21 @@ fn weigh(
         ))
         .next("give the profile of this program, or of another build of it"));
     }
+    if fit.is_foreign() && !options.any_profile {
+        return Err(Error::new(format!("most of the profile is not about this program: {fit}"))
+            .next("give a profile of this program, or insist with --any-profile"));
+    }
     Ok((weights, Some(fit)))
+}
+
+/// # Errors
+/// If the profile holds samples of single addresses: a layout needs to know where control came from.
+pub fn require_branches(profile: &Profile) -> Result<()> {
+    if profile.kind() == Kind::Samples {
+        return Err(Error::new(
+            "the profile holds samples without branches (no_lbr), and layouts by those do not work yet",
+        )
+        .next("record branches (perf record -j any,u), or count them with `afterlink instrument`"));
+    }
+    Ok(())
 }

@@ -41,6 +41,8 @@ struct Unit {
     key: Vec<u8>,
     /// The compiler's hot and cold blocks, and the bytes that they will take; empty and 0 if there are none.
     pieces: [(Option<Fragment>, u64); 2],
+    /// A multiple of so many bytes must be the hot one's address.
+    alignment: u64,
 }
 
 /// Where a function's hot and cold blocks stand: bytes from the start of the hot section.
@@ -164,7 +166,8 @@ fn units(program: &Program) -> Vec<Unit> {
             let fragment = Fragment { part, blocks, alignment: 1, padding: 0, ..fragment };
             ((!fragment.blocks.is_empty()).then_some(fragment), 0)
         };
-        units.push(Unit { key, pieces: [piece(Part::Hot, hot), piece(Part::Cold, cold)] });
+        let pieces = [piece(Part::Hot, hot), piece(Part::Cold, cold)];
+        units.push(Unit { key, pieces, alignment: function.alignment });
     }
     measure(program, &mut units);
     units
@@ -210,9 +213,10 @@ fn by_range(program: &Program, unit: &Unit) -> Vec<Fragment> {
 
 /// Gives each function of either build its place. The same for (a, b) and (b, a).
 fn slots<'k>(a: &'k Relayout, b: &'k Relayout, seed: u64) -> Slots<'k> {
-    let mut sizes: BTreeMap<&[u8], [u64; 2]> = BTreeMap::new();
+    let mut sizes: BTreeMap<&[u8], ([u64; 2], u64)> = BTreeMap::new();
     for unit in a.units.iter().chain(&b.units) {
-        let largest = sizes.entry(&unit.key).or_default();
+        let (largest, alignment) = sizes.entry(&unit.key).or_insert(([0; 2], STEP));
+        *alignment = unit.alignment.max(*alignment);
         for (largest, (_, size)) in largest.iter_mut().zip(&unit.pieces) {
             *largest = size.next_multiple_of(STEP).max(*largest);
         }
@@ -224,9 +228,12 @@ fn slots<'k>(a: &'k Relayout, b: &'k Relayout, seed: u64) -> Slots<'k> {
     for part in PARTS {
         at = at.next_multiple_of(LINE);
         for (key, starts) in &mut slots {
-            let size = sizes[*key][part as usize];
+            let (sizes, alignment) = sizes[*key];
+            let size = sizes[part as usize];
             if size > 0 {
-                let start = at + draw(seed ^ (1 + part as u64), key, LINE / STEP) * STEP;
+                let step = if part == Part::Hot { alignment } else { STEP };
+                let start =
+                    at.next_multiple_of(step) + draw(seed ^ (1 + part as u64), key, LINE / step) * step;
                 starts[part as usize] = start;
                 at = start + size;
             }

@@ -144,7 +144,7 @@ impl fmt::Display for Report {
             if fit.is_poor() {
                 writeln!(
                     f,
-                    "WARNING      most of the profile is not about this program: make one of this build"
+                    "WARNING      most of the profile does not fit this program: make one of this build"
                 )?;
             }
             write_dyno(f, &self.dyno_stats)?;

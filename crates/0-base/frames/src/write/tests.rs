@@ -100,6 +100,22 @@ fn steps_take_the_shortest_form() {
     assert_eq!(steps.map(length), [1, 1, 2, 2, 3, 3, 5]);
 }
 
+/// `restore` would mean "not saved" to libgcc.
+#[test]
+fn the_cie_s_rule_is_written_out() {
+    let entry = usual_cie().initial;
+    let mut other = entry.clone();
+    other.set_rule(16, Some(RegisterRule::Register(2)));
+    other.set_rule(6, offset_rule(-16));
+    let rows = [(0, &entry), (1, &other), (3, &entry)];
+    let written = write_eh_frame(&one(usual_cie()), &[fde(0x1000, FdeBody::Rows(&rows))], ADDRESS).unwrap();
+    let frames = parse(&written, ADDRESS);
+    let instructions = frames.instructions(&frames.fdes[FdeId(0)]);
+    // offset(6), register(16, 2), and behind two bytes restore(6), offset(16).
+    let expected = [0x41, 0x86, 2, 0x09, 16, 2, 0x42, 0xc6, 0x90, 1];
+    assert_eq!(instructions.strip_prefix(&expected).map(|rest| rest.iter().all(|&b| b == 0)), Some(true));
+}
+
 #[test]
 fn equal_cies_are_written_once_and_unused_ones_never() {
     let signal = OutputCie { signal_frame: true, ..usual_cie() };

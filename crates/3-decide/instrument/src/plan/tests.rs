@@ -146,7 +146,9 @@ impl Walker<'_> {
                     let targets = &self.function.jump_tables[0].targets;
                     (last, Target::Block(targets[usize::from(choice) % targets.len()]))
                 }
-                Terminator::Stop | Terminator::ShortBranch { .. } => return Some((ways, passed)),
+                Terminator::Stop | Terminator::LastCall(_) | Terminator::ShortBranch { .. } => {
+                    return Some((ways, passed));
+                }
             };
             match to {
                 Target::Block(next) => (at, edge_from) = (next, Some(from)),

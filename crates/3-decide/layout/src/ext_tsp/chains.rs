@@ -1,8 +1,7 @@
 //! Chains of blocks and the edges between chains, kept up to date while chains are merged.
 
-use super::cuts::CutLosses;
+use super::arrangement::{Merge, MergeKind};
 use super::jumps::{Flow, MostEarned};
-use super::merge::{Merge, MergeKind};
 use crate::links::{ArcList, Links};
 
 /// A run of blocks that will stand together.
@@ -15,7 +14,7 @@ pub struct Chain {
     pub count: f64,
     /// Jumps between two blocks of this chain.
     pub jumps: ArcList,
-    /// Filled by [`ChainGraph::weigh_cuts`].
+    /// Filled by [`cuts::weigh`](super::cuts::weigh).
     pub cuts: CutLosses,
 }
 
@@ -27,6 +26,17 @@ impl Chain {
     pub fn is_entry(&self) -> bool {
         self.nodes.first() == Some(&0)
     }
+}
+
+/// The losses of a chain, in score units. Index `i` is the cut in front of block `i`; 0 is none.
+#[derive(Default)]
+pub struct CutLosses {
+    /// With the smallest possible chain in between: no insertion loses less.
+    pub least_insertion: Vec<i64>,
+    /// With the halves swapped. A loss below 0 is a gain.
+    pub rotation: Vec<i64>,
+    /// The most that swapping halves earns; at least 0, and 0 for the entry's chain.
+    pub rotation_gain: i64,
 }
 
 /// Where a block stands.
@@ -109,13 +119,6 @@ impl<'a> ChainGraph<'a> {
             self.place[block as usize] = Place { chain: into, position, address };
             address += self.flow.sizes[block as usize];
         }
-    }
-
-    /// Works out what cutting a chain costs, as it is now.
-    pub fn weigh_cuts(&mut self, chain: u32) {
-        let mut cuts = std::mem::take(&mut self.chains[chain as usize].cuts);
-        cuts.renew(self.flow, self, &self.chains[chain as usize]);
-        self.chains[chain as usize].cuts = cuts;
     }
 
     /// All blocks: the entry's chain first, then the chains by falling density.

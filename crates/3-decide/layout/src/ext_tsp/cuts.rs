@@ -6,32 +6,25 @@
 //! turns round and has length size - d. So one pass over the jumps of a chain gives the loss of
 //! every cut as a prefix sum.
 
-use super::chains::{Chain, ChainGraph};
+use super::chains::{Chain, ChainGraph, CutLosses};
 use super::jumps::Flow;
 
-/// The losses of a chain, in score units. Index `i` is the cut in front of block `i`; 0 is none.
-#[derive(Default)]
-pub struct CutLosses {
-    /// With the smallest possible chain in between: no insertion loses less.
-    pub least_insertion: Vec<i64>,
-    /// With the halves swapped. A loss below 0 is a gain.
-    pub rotation: Vec<i64>,
-    /// The most that swapping halves earns; at least 0, and 0 for the entry's chain.
-    pub rotation_gain: i64,
+/// Works out what cutting a chain costs, as it is now.
+pub fn weigh(flow: &Flow, chains: &mut ChainGraph, chain: u32) {
+    let mut cuts = std::mem::take(&mut chains.chains[chain as usize].cuts);
+    renew(&mut cuts, flow, chains, &chains.chains[chain as usize]);
+    chains.chains[chain as usize].cuts = cuts;
 }
 
-impl CutLosses {
-    /// Works the losses of a chain out anew.
-    pub fn renew(&mut self, flow: &Flow, chains: &ChainGraph, chain: &Chain) {
-        if chain.nodes.len() < 2 {
-            return;
-        }
-        insertion_losses(&mut self.least_insertion, flow, chains, chain, 1);
-        let turned = |length: i64| if length >= 0 { length - chain.size } else { length + chain.size };
-        losses_of_cuts(&mut self.rotation, flow, chains, chain, turned);
-        let least = self.rotation[1..].iter().copied().min().unwrap_or(0);
-        self.rotation_gain = if chain.is_entry() { 0 } else { -least.min(0) };
+fn renew(cuts: &mut CutLosses, flow: &Flow, chains: &ChainGraph, chain: &Chain) {
+    if chain.nodes.len() < 2 {
+        return;
     }
+    insertion_losses(&mut cuts.least_insertion, flow, chains, chain, 1);
+    let turned = |length: i64| if length >= 0 { length - chain.size } else { length + chain.size };
+    losses_of_cuts(&mut cuts.rotation, flow, chains, chain, turned);
+    let least = cuts.rotation[1..].iter().copied().min().unwrap_or(0);
+    cuts.rotation_gain = if chain.is_entry() { 0 } else { -least.min(0) };
 }
 
 /// What each cut of a chain loses with `inserted` bytes in between.

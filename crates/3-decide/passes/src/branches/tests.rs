@@ -24,6 +24,7 @@ fn function(blocks: &[(u32, Terminator)]) -> Function<'static> {
         jump_tables: Vec::new(),
         labels: Vec::new(),
         unwind: Vec::new(),
+        alignment: 1,
         refusal: None,
     }
 }
@@ -39,7 +40,12 @@ fn branch(taken: u32, next: u32) -> Terminator {
 fn weights(blocks: &[u64], edges: &[(u32, u32, u64)]) -> FunctionWeights {
     let edges =
         edges.iter().map(|&(from, to, count)| EdgeWeight { from: BlockId(from), to: BlockId(to), count });
-    FunctionWeights { entries: 1, blocks: blocks.to_vec(), edges: edges.collect(), calls: Vec::new() }
+    FunctionWeights {
+        entries: 1,
+        blocks: blocks.to_vec(),
+        edges: edges.collect(),
+        ..FunctionWeights::default()
+    }
 }
 
 #[test]

@@ -278,7 +278,7 @@ fn added_dynamic_symbols_shift_the_rows_behind_them_and_what_names_these() {
         let row = |old: u32| old + u32::from(old > answer.index);
         for old in input.dynamic_symbols.iter() {
             let new = output.dynamic_symbols.get(row(old.index)).unwrap();
-            let facts = |s: &afterlink_image::Symbol<'_>| (s.size, s.kind, s.binding, s.visibility);
+            let facts = |s: &afterlink_image::Symbol<'_>| (s.size, s.kind, s.binding, s.other);
             assert_eq!((old.name, facts(&old)), (new.name, facts(&new)), "{name}");
         }
         let added = output.dynamic_symbols.get(row(answer.index) + 1).unwrap();

@@ -11,6 +11,8 @@ pub(super) struct Places<'a> {
     pub entry: u64,
     /// Address and bytes of the memory of the counters.
     pub memory: (u64, u64),
+    /// Where in that memory the counters start.
+    pub counters: u64,
     /// Address and bytes of what the counter file starts with.
     pub description: (u64, u64),
     pub path: &'a [u8],
@@ -60,9 +62,7 @@ pub(super) fn fill(places: &Places) -> Vec<u8> {
                 out.extend_from_slice(&(label(name).wrapping_sub(behind) as u32).to_le_bytes());
             }
             Piece::Number(name) => {
-                let rest = places.description.1.wrapping_sub(8);
-                let number = if name == "size" { places.memory.1 } else { rest };
-                out.extend_from_slice(&number.to_le_bytes());
+                out.extend_from_slice(&number(name, places).to_le_bytes());
             }
         }
     }
@@ -71,6 +71,16 @@ pub(super) fn fill(places: &Places) -> Vec<u8> {
         out.push(0);
     }
     out
+}
+
+fn number(name: &str, places: &Places) -> u64 {
+    match name {
+        "size" => places.memory.1,
+        "last" => places.memory.1.wrapping_sub(512),
+        "counters" => places.counters,
+        // Invariant: a test sees to it that there is no other name.
+        _ => places.description.1.wrapping_sub(8),
+    }
 }
 
 fn pieces() -> impl Iterator<Item = Piece<'static>> {
@@ -105,6 +115,7 @@ mod tests {
         code: 0x5000,
         entry: 0x1000,
         memory: (0x2000, 0x3000),
+        counters: 0x1008,
         description: (0x4000, 0x208),
         path: b"/a/path",
     };
@@ -121,7 +132,9 @@ mod tests {
                     let place = ["entry", "memory", "description", "description+8"].contains(&name);
                     assert!(place || texts.iter().filter(|t| t.0 == name).count() == 1, "{name}");
                 }
-                Piece::Number(name) => assert!(["size", "rest"].contains(&name), "{name}"),
+                Piece::Number(name) => {
+                    assert!(["size", "last", "counters", "rest"].contains(&name), "{name}")
+                }
             }
         }
     }
@@ -137,8 +150,7 @@ mod tests {
         assert_eq!(0x5000 + end as i64 + i64::from(distance), 0x1000);
         assert!(code[end..].starts_with(b"/a/path\0AFTERLINK_COUNTERS=\0"));
         assert!(code.ends_with(b"runs on, uncounted\n\0"));
-        let sizes = code.windows(8).filter(|w| **w == 0x3000u64.to_le_bytes());
-        assert_eq!(sizes.count(), 6);
-        assert_eq!(code.windows(8).filter(|w| **w == 0x200u64.to_le_bytes()).count(), 1);
+        let times = |number: u64| code.windows(8).filter(|w| **w == number.to_le_bytes()).count();
+        assert_eq!([0x3000, 0x2e00, 0x1008, 0x200].map(times), [6, 1, 1, 1]);
     }
 }

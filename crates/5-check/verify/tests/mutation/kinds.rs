@@ -11,7 +11,7 @@ pub type Mutant = Option<(Vec<u8>, String)>;
 pub type Mutate = fn(&Sites, &mut ChaCha8Rng) -> Mutant;
 
 /// Every kind with its name.
-pub const KINDS: [(&str, Mutate); 40] = [
+pub const KINDS: [(&str, Mutate); 43] = [
     ("branch to another block", branch_target),
     ("branch targets swapped", swapped_targets),
     ("branch one byte off", branch_off_by_one),
@@ -20,6 +20,7 @@ pub const KINDS: [(&str, Mutate); 40] = [
     ("another condition", other_condition),
     ("fall-through: jump removed", jump_removed),
     ("fall-through: branch removed", branch_removed),
+    ("fall-through: jump behind a trap removed", trap_jump_removed),
     ("displacement one off", displacement_off),
     ("byte of a moved instruction", moved_byte),
     ("byte of cold code", cold_byte),
@@ -33,6 +34,8 @@ pub const KINDS: [(&str, Mutate); 40] = [
     ("jump-table entries swapped", table_swapped),
     ("jump-table entry one off", table_off),
     ("jump-table entry not updated", table_stale),
+    ("jump-table entries by another base", table_rebased),
+    ("call at the end: jump removed", last_call),
     ("data byte", data_byte),
     ("relocation addend", addend),
     ("relocation addend not updated", addend_stale),
@@ -47,10 +50,10 @@ pub const KINDS: [(&str, Mutate); 40] = [
     ("entry point", entry_point),
     ("unwind byte", unwind_byte),
     ("unwind row lost or shifted", unwind_row),
+    ("unwind rule that libgcc loses", unwind_rule_lost),
     ("unwind entry's range", unwind_range),
+    ("step in a common unwind entry", common_step),
     ("search table of unwind entries", search_table),
-    ("program header", program_header),
-    ("section header", section_header),
     ("address map", address_map),
 ];
 
@@ -168,6 +171,16 @@ fn jump_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 
 fn branch_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     nops(sites, &sites.inst(rng, |i| matches!(i.inst.flow, Flow::Branch(..)))?, "branch removed")
+}
+
+fn trap_jump_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let behind_trap = |jump: &MovedInst| {
+        let trap = sites.insts.iter().find(|i| i.end() == jump.address);
+        trap.is_some_and(|i| matches!(i.inst.flow, Flow::Breakpoint | Flow::Fault))
+    };
+    let jump = sites.inst(rng, |i| matches!(i.inst.flow, Flow::Jump(_)) && behind_trap(i))?;
+    let nops = vec![0x90; usize::from(jump.inst.len)];
+    write(sites, jump.offset, &nops, format!("jump behind the trap before {:#x} removed", jump.address))
 }
 
 fn displacement_off(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
@@ -289,6 +302,34 @@ fn table_stale(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     write(sites, at, &sites.input.bytes[at..at + 4], "table word not updated".to_owned())
 }
 
+/// Two neighbouring words, changed alike to what they would be if they counted from somewhere else.
+fn table_rebased(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let pair = sites.table_words.windows(2).filter(|w| w[0] + 4 == w[1]).choose(rng)?;
+    let words = [pair[0], pair[1]].map(|at| Some((at, address_of(sites, at)?)));
+    let base = words[0]?.1.wrapping_add_signed(4 * rng.random_range(-16..=16));
+    let from_itself = rng.random();
+    let mut bytes = sites.bytes.to_vec();
+    for (at, address) in words.into_iter().flatten() {
+        let base = if from_itself { address } else { base };
+        let old = i32::from_le_bytes(sites.input.bytes[at..at + 4].try_into().ok()?);
+        let new = sites.place_of(base.wrapping_add(old as u64))?.wrapping_sub(base) as i32;
+        if i64::from(new) == sites.word(at, 4) {
+            return None;
+        }
+        bytes[at..at + 4].copy_from_slice(&new.to_le_bytes());
+    }
+    Some((
+        bytes,
+        format!("table words {:#x} and the next by {base:#x}, or themselves: {from_itself}", pair[0]),
+    ))
+}
+
+/// What stands behind a call at a function's end does not lead on any more.
+fn last_call(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let jump = sites.inst(rng, |i| i.behind_call && matches!(i.inst.flow, Flow::Jump(_)))?;
+    nops(sites, &jump, "jump behind a call removed")
+}
+
 fn data_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let name = *[
         ".rodata",
@@ -393,8 +434,7 @@ fn symbol_other(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 fn dynamic_symbol(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let row = sites.symbol(rng, true, |s| s.index > 0)?;
     let at = row + rng.random_range(0..24);
-    // Nobody reads the upper bits of `st_other`.
-    if at == row + 5 { None } else { flip(sites, rng, at, "dynamic symbol") }
+    flip(sites, rng, at, "dynamic symbol")
 }
 
 fn dynamic_section(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
@@ -471,6 +511,22 @@ fn unwind_row(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     }
 }
 
+/// `DW_CFA_restore` of the return address, which says nothing new but to libgcc, in place of padding.
+fn unwind_rule_lost(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let padded = |&(at, size, id): &(usize, usize, u32)| id != 0 && sites.bytes[at + size - 1] == 0;
+    let entries: Vec<_> = unwind_records(sites).into_iter().filter(padded).collect();
+    let &(at, size, _) = entries.choose(rng)?;
+    write(sites, at + size - 1, &[0xd0], "unwind rule lost".to_owned())
+}
+
+/// Another place than the first is reached already in the common entry, instead of a nop: libgcc goes on counting from there.
+fn common_step(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let is_padded = |r: &&(usize, usize, u32)| r.2 == 0 && sites.bytes[r.0 + r.1 - 1] == 0;
+    let common: Vec<_> = unwind_records(sites).into_iter().filter(|r| is_padded(&r)).collect();
+    let &(at, size, _) = common.choose(rng)?;
+    write(sites, at + size - 1, &[rng.random_range(0x41..0x80)], "step in a common entry".to_owned())
+}
+
 fn unwind_range(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let entries: Vec<_> = unwind_records(sites).into_iter().filter(|r| r.2 != 0).collect();
     let field = entries.choose(rng)?.0 + *[8, 12].choose(rng)?;
@@ -482,21 +538,6 @@ fn search_table(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let (start, size) = sites.section(".eh_frame_hdr")?;
     let at = start + rng.random_range(0..size);
     flip(sites, rng, at, "search table")
-}
-
-fn program_header(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let index = rng.random_range(0..sites.output.segments.len());
-    // Kind, flags, offset, address, sizes, alignment; nobody reads the physical address.
-    let field = *[0, 4, 8, 9, 16, 17, 32, 33, 40, 41, 48].choose(rng)?;
-    flip(sites, rng, 64 + index * 56 + field, "program header")
-}
-
-fn section_header(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let index = rng.random_range(1..sites.output.sections.len());
-    // Name, type, flags, address, offset, size, link, entry size.
-    let field = *[0, 4, 8, 16, 24, 32, 40, 56].choose(rng)?;
-    let table = sites.output.section_headers.get() as usize;
-    flip(sites, rng, table + index * 64 + field, "section header")
 }
 
 fn address_map(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {

@@ -2,6 +2,7 @@
 //! place, are not.
 
 mod counter_kinds;
+mod header_kinds;
 mod kinds;
 mod programs;
 mod sites;
@@ -9,6 +10,7 @@ mod sites;
 use afterlink_image::Image;
 use afterlink_verify::{Options, verify};
 use counter_kinds::COUNTER_KINDS;
+use header_kinds::HEADER_KINDS;
 use kinds::{KINDS, Mutate};
 use programs::Pair;
 use rand::SeedableRng;
@@ -52,7 +54,7 @@ fn break_program(pair: &Pair, number: u64, tallies: &mut [Tally], survivors: &mu
 }
 
 fn all_kinds() -> impl Iterator<Item = (&'static str, Mutate)> {
-    KINDS.into_iter().chain(COUNTER_KINDS)
+    KINDS.into_iter().chain(HEADER_KINDS).chain(COUNTER_KINDS)
 }
 
 #[test]

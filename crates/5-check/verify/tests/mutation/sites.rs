@@ -17,6 +17,8 @@ pub struct MovedInst {
     /// Control goes on to what stands behind it.
     pub last_of_block: bool,
     pub cold: bool,
+    /// A call stands in front of it.
+    pub behind_call: bool,
 }
 
 impl MovedInst {
@@ -105,6 +107,7 @@ impl<'a> Sites<'a> {
             for (i, block) in fragment.blocks.iter().enumerate() {
                 let next = fragment.blocks.get(i + 1).map_or(fragment.size, |b| u64::from(b.output_offset));
                 let mut at = fragment.output.get() + u64::from(block.output_offset);
+                let mut behind_call = false;
                 let end = fragment.output.get() + next;
                 if at < end {
                     starts.push(at);
@@ -119,7 +122,16 @@ impl<'a> Sites<'a> {
                     let inst = x86_64::decode(&self.bytes[offset..]).expect("good code");
                     let last_of_block = at + u64::from(inst.len) >= end;
                     let cold = cold.is_some_and(|cold| at >= cold);
-                    self.insts.push(MovedInst { offset, address: at, inst, function, last_of_block, cold });
+                    self.insts.push(MovedInst {
+                        offset,
+                        address: at,
+                        inst,
+                        function,
+                        last_of_block,
+                        cold,
+                        behind_call,
+                    });
+                    behind_call = matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall);
                     at += u64::from(inst.len);
                     if !inst.flow.falls_through() {
                         break;
@@ -158,6 +170,23 @@ impl<'a> Sites<'a> {
             }
         }
         words
+    }
+
+    /// Where an instruction of the input stands, if it moved and no counters stand in front of it.
+    pub fn place_of(&self, input: u64) -> Option<u64> {
+        let fragments = self.map.functions.iter().flat_map(|f| &f.fragments);
+        let mut blocks = fragments.flat_map(|f| f.blocks.iter().map(move |b| (f, b)));
+        let (fragment, block) = blocks.find(|(_, b)| {
+            b.input.is_some_and(|start| input >= start.get() && input - start.get() < u64::from(b.input_size))
+        })?;
+        let start = block.input?;
+        let bytes = self.input.bytes_at(start, block.input_size as usize)?;
+        let mut at = 0;
+        while at < (input - start.get()) as usize {
+            at += usize::from(x86_64::decode(&bytes[at..])?.len);
+        }
+        let output = fragment.output.get() + u64::from(block.output_offset) + at as u64;
+        (at as u64 == input - start.get()).then_some(output)
     }
 
     /// Where control that comes to an address first does something: behind jumps and counters.

@@ -5,6 +5,7 @@ use crate::progress::Terminal;
 use crate::workload::Workload;
 use crate::{commands, files, interrupt};
 use afterlink_core::{Error, Result};
+use afterlink_pipeline::OptimizeOptions;
 use afterlink_pipeline::bisect::bisect;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,10 @@ pub struct Bisect {
     /// The profiles that it was optimized with.
     #[arg(long = "profile", short = 'p', value_name = "FILE")]
     profiles: Vec<PathBuf>,
+    /// Use the profile even if less than half of it, by names or by counts, is about functions of this program: then it is most
+    /// likely another program's, which is an error. A profile of another build or version passes without this.
+    #[arg(long)]
+    any_profile: bool,
     #[command(flatten)]
     layout: LayoutArgs,
     /// A program counts as failing if one of that many runs fails.
@@ -45,7 +50,7 @@ pub struct Bisect {
 
 impl Bisect {
     pub fn run(self) -> Result<ExitCode> {
-        let options = self.layout.options()?;
+        let options = OptimizeOptions { any_profile: self.any_profile, ..self.layout.options()? };
         let input = files::read(&self.binary)?;
         let profiles = files::read_profiles(&self.profiles)?;
         let workload = Workload::new(self.command)?;

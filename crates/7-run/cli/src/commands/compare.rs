@@ -42,6 +42,10 @@ pub struct Compare {
     /// The same of B, which is A if there is no other.
     #[arg(long, value_name = "FILE", conflicts_with = "itself")]
     profile_b: Option<PathBuf>,
+    /// Use a profile even if less than half of it, by names or by counts, is about functions of this program: then it is most
+    /// likely another program's, which is an error. A profile of another build or version passes without this.
+    #[arg(long)]
+    any_profile: bool,
     /// Compare A with itself, in layouts that have nothing to do with each other: any difference found is a fault of
     /// the machine or the workload.
     #[arg(long = "self", conflicts_with = "b", id = "itself")]
@@ -58,7 +62,7 @@ pub struct Compare {
     #[arg(long, value_name = "FILE.json")]
     record: Option<PathBuf>,
     /// Judge a record or a report that was written earlier, without running anything.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["a", "b", "itself", "profile_a", "profile_b", "benchmarks", "workload"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["a", "b", "itself", "profile_a", "profile_b", "any_profile", "benchmarks", "workload"])]
     replay: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
@@ -194,9 +198,11 @@ impl Compare {
         }
         let side = |path: &'a Path, bytes: &'a [u8], profile: &Option<PathBuf>, name: &str| {
             let profiles = files::read_profiles(profile.as_slice())?;
-            Subject::new(path, bytes, profiles, &directory.join(name)).map_err(|e| match profile {
-                Some(_) => e,
-                None => or_as_is(e),
+            Subject::new(path, bytes, profiles, self.any_profile, &directory.join(name)).map_err(|e| {
+                match profile {
+                    Some(_) => e,
+                    None => or_as_is(e),
+                }
             })
         };
         let a = side(a, a_bytes, &self.profile_a, "laid-out-a")?;

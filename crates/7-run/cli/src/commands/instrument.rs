@@ -15,6 +15,15 @@ use std::process::ExitCode;
 /// program runs, and loses nothing when it is killed. The variable AFTERLINK_COUNTERS names another file when the
 /// program starts; set but empty it turns counting off.
 ///
+/// The file is made for the user who runs the program first, and only that user may read and write it. It must be a regular
+/// file, under one name and not behind a symbolic link. A program that runs with more rights than its user (set-user-id)
+/// opens no file and does not count. Whatever is wrong with the file, the program says so in one line and runs on.
+///
+/// Room on the disk is reserved before the program starts, so that a disk that fills up later does no harm. But a program
+/// gets SIGBUS if its file is cut short while it runs, if the disk fails, or if a file system that never writes in place
+/// (btrfs with snapshots, zfs) has no room for a copy. To start anew, use `afterlink profile reset`, which cuts nothing
+/// short, or delete the file; a running program then counts on into the deleted one.
+///
 /// Counters take no lock, so that they stay fast on many processors: threads or processes that count the same branch at
 /// the same moment lose some counts. Layouts don't mind; for exact counts run the workload in one thread, or on one
 /// processor (taskset -c 0), where next to nothing is lost.

@@ -79,7 +79,7 @@ choices!(FunctionOrderArg => FunctionOrder {
 choices!(SplitArg => Split {
     /// Nothing.
     None,
-    /// What never ran under the profile.
+    /// What never ran under the profile; nothing of a function of which the profile counts calls only.
     HotCold,
     /// A random half, by --seed.
     Random,
@@ -103,6 +103,7 @@ impl LayoutArgs {
                 ..LayoutOptions::default()
             },
             skip_functions,
+            any_profile: false,
             trap_old_code: self.trap_old_code,
             check: if self.no_verify { Check::Skip } else { Check::Prove },
             note: self.note(),

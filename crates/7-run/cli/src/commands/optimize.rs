@@ -4,6 +4,7 @@ use crate::commands::layout_options::LayoutArgs;
 use crate::progress::Terminal;
 use crate::{commands, files};
 use afterlink_core::Result;
+use afterlink_pipeline::OptimizeOptions;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -18,6 +19,10 @@ pub struct Optimize {
     /// A profile: counters of an instrumented run, or fdata; several are summed.
     #[arg(long = "profile", short = 'p', value_name = "FILE")]
     profiles: Vec<PathBuf>,
+    /// Use the profile even if less than half of it, by names or by counts, is about functions of this program: then it is most
+    /// likely another program's, which is an error. A profile of another build or version passes without this.
+    #[arg(long)]
+    any_profile: bool,
     /// Where the new program goes.
     #[arg(long, short)]
     output: PathBuf,
@@ -33,7 +38,7 @@ pub struct Optimize {
 
 impl Optimize {
     pub fn run(self) -> Result<ExitCode> {
-        let options = self.layout.options()?;
+        let options = OptimizeOptions { any_profile: self.any_profile, ..self.layout.options()? };
         let target = files::Target::check(&self.output, &self.binary)?.differs_from(&self.profiles)?;
         // Both places are checked before anything is written.
         let report = self.report.as_deref().map(|path| {

@@ -1,12 +1,15 @@
-//! `afterlink profile convert|merge|show`.
+//! `afterlink profile convert|merge|show|reset`.
 
 use crate::{commands, files};
-use afterlink_core::Result;
+use afterlink_core::counter_file::CounterFile;
+use afterlink_core::{Error, Result};
 use afterlink_profile::{Profile as Counts, Summary, fdata};
-use std::path::PathBuf;
+use std::fmt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Converts, sums and shows profiles.
+/// Converts, sums, shows and resets profiles.
 #[derive(clap::Subcommand)]
 pub enum Profile {
     /// Turns profiles of any kind into one fdata file (BOLT reads it too); their counts are summed.
@@ -15,6 +18,8 @@ pub enum Profile {
     Merge(Convert),
     /// Shows what a profile holds.
     Show(Show),
+    /// Sets counters to zero, under running programs too.
+    Reset(Reset),
 }
 
 #[derive(clap::Args)]
@@ -45,11 +50,29 @@ pub struct Show {
     json: bool,
 }
 
+#[derive(clap::Args)]
+pub struct Reset {
+    /// Counter files of instrumented programs.
+    #[arg(required = true)]
+    counters: Vec<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was set to zero.
+#[derive(serde::Serialize)]
+struct WasReset {
+    counters: usize,
+    files: usize,
+}
+
 impl Profile {
     pub fn run(self) -> Result<ExitCode> {
         match self {
             Self::Convert(convert) | Self::Merge(convert) => convert.run(),
             Self::Show(show) => show.run(),
+            Self::Reset(reset) => reset.run(),
         }
     }
 }
@@ -76,5 +99,40 @@ impl Show {
         let summary = Summary::new(&read_all(&self.inputs)?, self.top);
         commands::print(&summary, self.json)?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Reset {
+    fn run(self) -> Result<ExitCode> {
+        // All are looked at before any is changed.
+        let ranges = self.counters.iter().map(|path| counters_of(path)).collect::<Result<Vec<_>>>()?;
+        let mut done = WasReset { counters: 0, files: 0 };
+        for (path, (start, count)) in self.counters.iter().zip(ranges) {
+            let file = std::fs::File::options().write(true).open(path);
+            file.and_then(|f| f.write_all_at(&vec![0; count * 8], start)).map_err(|e| {
+                Error::new(format!("cannot be written: {e}"))
+                    .in_file(path.display())
+                    .next("run it as the user whose program counts")
+            })?;
+            done.counters += count;
+            done.files += 1;
+        }
+        commands::print(&done, self.json)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Where in the file its counters start, and how many there are.
+fn counters_of(path: &Path) -> Result<(u64, usize)> {
+    let bytes = files::read(path)?;
+    let file = CounterFile::parse(&bytes).map_err(|e| e.in_file(path.display()))?;
+    Ok((file.header.counters_offset(), file.counters().len()))
+}
+
+impl fmt::Display for WasReset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} counters in {} file", self.counters, self.files)?;
+        f.write_str(if self.files == 1 { "" } else { "s" })?;
+        f.write_str(" set to zero")
     }
 }

@@ -32,6 +32,10 @@ pub struct Shuffle {
     /// Lay the program out by this profile, with other gaps each time: for judging that layout.
     #[arg(long, short, value_name = "FILE", requires = "jitter")]
     profile: Option<PathBuf>,
+    /// Use the profile even if less than half of it, by names or by counts, is about functions of this program: then it is most
+    /// likely another program's, which is an error. A profile of another build or version passes without this.
+    #[arg(long)]
+    any_profile: bool,
     /// Print the names as JSON.
     #[arg(long)]
     json: bool,
@@ -44,7 +48,7 @@ impl Shuffle {
         let named = |e: Error| e.in_file(self.binary.display());
         let progress = Terminal::new(self.json);
         progress.step("recovering the program");
-        let mut program = Movable::new(&input, profiles).map_err(named)?;
+        let mut program = Movable::new(&input, profiles, self.any_profile).map_err(named)?;
         let mode = if self.jitter { LayoutMode::Jitter } else { LayoutMode::Shuffle };
         std::fs::create_dir_all(&self.output).map_err(|e| {
             let reason = e.to_string().split(" (os error").next().unwrap_or_default().to_lowercase();

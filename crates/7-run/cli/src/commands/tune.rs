@@ -153,7 +153,7 @@ impl Tune {
             shipped: shipped.to_owned(),
             program,
         };
-        let old = Movable::new(bytes, Vec::new())?;
+        let old = Movable::new(bytes, Vec::new(), false)?;
         Ok([subject(&self.binary, old), subject(&self.output, Movable::ByProfile(Box::new(laid_out)))])
     }
 
@@ -217,9 +217,11 @@ impl Scratch {
         // Names of one length: a path's length moves the stack.
         let scratch = Self { old: path("old"), new: path("new"), counters: path("counters") };
         scratch.files().for_each(|file| interrupt::remove_on_signal(file));
-        // The workload may run the program as another user.
-        std::fs::File::create(&scratch.counters)
-            .and_then(|f| f.set_permissions(std::fs::Permissions::from_mode(0o666)))
+        // What an ended command with this number may have left goes by its name: cut short, it would end a program that
+        // counts into it.
+        let _ = std::fs::remove_file(&scratch.counters);
+        std::fs::File::create_new(&scratch.counters)
+            .and_then(|f| f.set_permissions(std::fs::Permissions::from_mode(counters_mode())))
             .map_err(|e| {
                 Error::new(format!("no file can be made beside the program: {e}"))
                     .in_file(binary.display())
@@ -242,6 +244,11 @@ impl Scratch {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// The workload of root may run the program as another user, whom root's files are good enough for.
+fn counters_mode() -> u32 {
+    if rustix::process::geteuid().is_root() { 0o666 } else { 0o600 }
 }
 
 impl Drop for Scratch {

@@ -1,0 +1,34 @@
+//! Functions into which a tracer writes jumps and calls of its own while the program runs, at places that the compiler has
+//! filled with nops and listed: `-fpatchable-function-entry`, `-mrecord-mcount`, `asm goto` with a table of jumps, XRay.
+//!
+//! A list's address may stand in front of a function's entry, which no jump leads to and no symbol covers; a counter may come
+//! to stand where the nops were; and nops that fill a block of their own are taken for padding. So they stay.
+
+use crate::code::Code;
+use afterlink_core::{InputAddr, Refusal};
+use afterlink_image::Image;
+
+/// The compilers' and the kernel's names for such lists.
+const LISTS: [&str; 4] = ["__patchable_function_entries", "__mcount_loc", "__jump_table", "xray_instr_map"];
+
+pub(crate) fn refuse(code: &mut Code) {
+    for place in listed(code.image) {
+        let next = code.pieces.partition_point(|p| p.range.start <= place);
+        let around = code.piece_at(place).or((next < code.pieces.len()).then_some(next));
+        if let Some(piece) = around {
+            code.refuse(piece, Refusal::PatchedCode);
+        }
+    }
+}
+
+/// All addresses in the lists, whether absolute or relative to where they stand.
+fn listed(image: &Image) -> Vec<InputAddr> {
+    let lists = image.kept_relocations().filter(|(id, _)| LISTS.contains(&image.sections[*id].name));
+    let places = lists.flat_map(|(_, rows)| rows.iter()).filter_map(|row| {
+        let symbol = image.symbols.get(row.symbol).filter(|s| s.is_defined())?;
+        Some(InputAddr(symbol.address.get().wrapping_add_signed(row.addend)))
+    });
+    // Tables of jumps name data, too.
+    let is_code = |a: &InputAddr| image.section_at(*a).is_some_and(|id| image.sections[id].is_code());
+    places.filter(is_code).collect()
+}

@@ -1,0 +1,45 @@
+//! Code that a runtime finds by tables of its own, in which no relocation marks an address: it stays, and what was compiled
+//! from C beside it may move.
+//!
+//! Go's linker has filled `runtime.pclntab` before the system's linker sees it: distances from `runtime.text`, by which stacks
+//! are walked and grown, garbage is found and panics are caught. V8 (Node.js) links its built-in functions as one blob of bytes,
+//! from which a table of offsets leads to each.
+
+use crate::code::Code;
+use afterlink_core::{InputAddr, Refusal};
+use afterlink_image::Image;
+use afterlink_program::Range;
+
+pub(crate) fn refuse(code: &mut Code) {
+    for kept in go(code.image).into_iter().chain(v8(code.image)) {
+        for piece in 0..code.pieces.len() {
+            let range = code.pieces[piece].range;
+            if range.start < kept.end() && range.end() > kept.start {
+                code.refuse(piece, Refusal::RuntimeTable);
+            }
+        }
+    }
+}
+
+/// All that Go's compiler made; the linker was handed it in one piece.
+fn go(image: &Image) -> Option<Range> {
+    let named = |name: &str| image.symbols.iter().find(|s| s.is_defined() && s.name == name);
+    named("runtime.pclntab").or_else(|| named("runtime.firstmoduledata"))?;
+    let (start, end) = (named("runtime.text")?.address, named("runtime.etext")?.address);
+    Some(Range { start, size: end.since(start) })
+}
+
+/// V8's blobs of built-in functions. The number of each one's bytes is a variable beside it.
+fn v8(image: &Image) -> Vec<Range> {
+    let is_blob = |name: &str| name.starts_with("v8_") && name.ends_with("_embedded_blob_code_");
+    let symbols = || image.symbols.iter().filter(|s| s.is_defined());
+    let blobs = symbols().filter(|s| is_blob(s.name));
+    let range = |start: InputAddr, name: &str| {
+        let size = symbols().find(|s| s.name.strip_suffix("size_") == Some(name));
+        let size = size.and_then(|s| image.bytes_at(s.address, 4)?.try_into().ok()).map(u32::from_le_bytes);
+        let section = image.section_at(start).map_or(start, |id| image.sections[id].end());
+        // An unknown size is taken for the largest.
+        Range { start, size: size.map_or(section.since(start), u64::from) }
+    };
+    blobs.map(|s| range(s.address, s.name)).collect()
+}

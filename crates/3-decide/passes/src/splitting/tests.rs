@@ -1,0 +1,42 @@
+use super::*;
+use afterlink_core::{IdVec, InputAddr};
+use afterlink_program::{Block, Range, Terminator};
+
+/// Three blocks, and a fourth that the compiler has split off.
+fn function() -> Function<'static> {
+    let mut blocks = IdVec::new();
+    for input in [0x1000, 0x1010, 0x1020, 0x8000].map(InputAddr) {
+        let terminator = Terminator::Stop;
+        blocks.push(Block { input, size: 16, body: 16, first_reference: 0, end_reference: 0, terminator });
+    }
+    let range = |start, size| Range { start: InputAddr(start), size };
+    Function {
+        name: "sample",
+        ranges: vec![range(0x1000, 48), range(0x8000, 16)],
+        input_blocks: 4,
+        blocks,
+        references: Vec::new(),
+        terminator_references: Vec::new(),
+        jump_tables: Vec::new(),
+        labels: Vec::new(),
+        unwind: Vec::new(),
+        refusal: None,
+        alignment: 1,
+    }
+}
+
+#[test]
+fn what_is_not_known_stays_as_the_compiler_left_it() {
+    let blocks = |numbers: &[u32]| numbers.iter().copied().map(BlockId).collect::<Vec<_>>();
+    let weights = FunctionWeights {
+        entries: 50,
+        blocks: vec![50, 0, 0, 0],
+        inside_unknown: true,
+        ..FunctionWeights::default()
+    };
+    let parts = |limit| as_compiled(FuncId(0), &function(), blocks(&[0, 1, 2, 3]), &weights, limit);
+    let often = parts(50);
+    assert_eq!((often.hot, often.warm, often.cold), (blocks(&[0, 1, 2]), vec![], blocks(&[3])));
+    let seldom = parts(51);
+    assert_eq!((seldom.hot, seldom.warm, seldom.cold), (vec![], blocks(&[0, 1, 2]), blocks(&[3])));
+}

@@ -1,0 +1,141 @@
+//! Rewrites a program in every mode and holds what each does against what the original does.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use afterlink_testkit::execute::{Outcome, TIMED_OUT, run};
+use afterlink_testkit::judge::compare;
+use afterlink_testkit::tool::run_afterlink;
+
+use crate::build::Built;
+
+/// Orders of blocks and functions, and which blocks leave their functions.
+const ORDERS: [(&str, &str, &str); 4] = [
+    ("input", "input", "none"),
+    ("reverse", "reverse", "none"),
+    ("random", "random", "none"),
+    ("random-split", "random", "random"),
+];
+
+/// How long an original may run; a rewritten one has three times as long, and a second more.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// What came of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Everything that is afterlink's fault.
+    pub findings: Vec<String>,
+    /// Why nothing was compared: the original does not end, or does not do the same twice.
+    pub skipped: Option<&'static str>,
+    pub runs: u64,
+    pub functions: u64,
+    pub moved: u64,
+}
+
+struct Subject<'a> {
+    built: &'a Built,
+    original: Outcome,
+    report: Report,
+}
+
+/// Runs `program` under the name that all of them are given.
+fn execute(program: &Path, folder: &Path, limit: Duration) -> Outcome {
+    use std::os::unix::process::CommandExt;
+    let mut command = Command::new(program);
+    command.arg0("./program").current_dir(folder).env_clear();
+    run(&mut command, "", folder, limit)
+}
+
+impl Subject<'_> {
+    fn output(&self, name: &str) -> PathBuf {
+        self.built.folder.join(name)
+    }
+
+    /// Runs afterlink; says whether it did its job, and notes it as a finding if not.
+    fn job(&mut self, mode: &str, words: &[OsString]) -> Option<Outcome> {
+        let outcome = run_afterlink(words, &self.built.folder);
+        if outcome.exit == 0 {
+            return Some(outcome);
+        }
+        let said = outcome.stderr();
+        let said: Vec<_> = said.lines().take(12).collect();
+        self.report.findings.push(format!("{mode}: afterlink: {}: {}", outcome.exit_text(), said.join("\n")));
+        None
+    }
+
+    fn compare(&mut self, mode: &str, program: &Path) {
+        self.report.runs += 1;
+        let found = execute(program, &self.built.folder, LIMIT * 3 + Duration::from_secs(1));
+        self.report.findings.extend(compare(mode, &self.original, &found));
+    }
+
+    fn rewrite(&mut self, mode: &str, output: &Path, more: &[&str]) {
+        let mut words: Vec<OsString> = vec!["optimize".into(), (&self.built.program).into(), "-o".into()];
+        words.push(output.into());
+        words.extend(["--trap-old-code", "--json", "--threads", "1"].map(OsString::from));
+        words.extend(more.iter().map(OsString::from));
+        if let Some(outcome) = self.job(mode, &words) {
+            let report: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap_or_default();
+            self.report.functions += report["functions"].as_u64().unwrap_or(0);
+            self.report.moved += report["moved_functions"].as_u64().unwrap_or(0);
+            self.compare(mode, output);
+        }
+    }
+
+    fn orders(&mut self) {
+        let seed = self.built.seed.to_string();
+        for (mode, order, split) in ORDERS {
+            let more =
+                ["--scope", "all", "--order-blocks", order, "--order-functions", order, "--split", split];
+            self.rewrite(mode, &self.output(mode), &[&more[..], &["--seed", &seed]].concat());
+        }
+    }
+
+    /// With counters; and then by the profile that they give.
+    fn counted(&mut self) {
+        let (counted, counters) = (self.output("instrumented"), self.output("counters"));
+        let instrument: [OsString; 6] = [
+            "instrument".into(),
+            (&self.built.program).into(),
+            "--counters".into(),
+            (&counters).into(),
+            "-o".into(),
+            (&counted).into(),
+        ];
+        if self.job("instrumented", &instrument).is_none() {
+            return;
+        }
+        self.compare("instrumented", &counted);
+        let profile = self.output("profile.fdata");
+        let convert: [OsString; 5] =
+            ["profile".into(), "convert".into(), (&counters).into(), "-o".into(), (&profile).into()];
+        if self.job("convert", &convert).is_some() {
+            let profile = profile.display().to_string();
+            self.rewrite("optimized", &self.output("optimized"), &["--profile", &profile]);
+        }
+    }
+}
+
+/// All modes of one program. Outputs are left in its folder.
+pub fn check(built: &Built) -> Report {
+    let original = execute(&built.program, &built.folder, LIMIT);
+    let skipped = |why| Report { skipped: Some(why), runs: 1, ..Report::default() };
+    if original.exit == TIMED_OUT {
+        return skipped("does not end");
+    }
+    if execute(&built.program, &built.folder, LIMIT) != original {
+        return skipped("differs from itself");
+    }
+    let mut subject = Subject { built, original, report: Report { runs: 2, ..Report::default() } };
+    subject.orders();
+    subject.counted();
+    subject.report
+}
+
+/// Removes what a program without findings leaves.
+pub fn clean(built: &Built) {
+    let _ = fs::remove_dir_all(&built.folder);
+}

@@ -1,0 +1,15 @@
+//! Random programs in C and assembly, for what no planned case has: each is made of pieces (`pieces/`), every one a way in which
+//! control can go, with random code around it. A program prints a checksum as it goes; built by any compiler in any way and
+//! rewritten in any mode, it must print the same.
+//!
+//! ```text
+//! seed ─► Settings (compiler, level, link) ─► Program (sources) ─► Built ─► rewritten in every mode ─► Findings
+//! ```
+
+pub mod build;
+pub mod check;
+pub mod pieces;
+pub mod program;
+pub mod record;
+pub mod settings;
+pub mod sheet;
