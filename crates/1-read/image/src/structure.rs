@@ -2,7 +2,7 @@
 //! runs by its loaded segments; but an output that keeps such headers is as wrong as its input, and cannot be proven.
 
 use crate::header::damaged;
-use crate::{Image, Section, SectionId, Segment, elf};
+use crate::{Image, Section, SectionId, Segment, Symbol, elf};
 use afterlink_core::Result;
 
 /// Bytes of a program header (ELF-64).
@@ -23,6 +23,11 @@ pub(crate) fn check(image: &Image<'_>) -> Result<()> {
     };
     if !image.segments.iter().any(is_entered) {
         return Err(damaged("the entry point is no code").at(format!("{:#x}", image.entry)));
+    }
+    for tag in [elf::DT_INIT.0, elf::DT_FINI.0] {
+        if image.dynamic.entries.iter().filter(|e| e.tag == tag).count() > 1 {
+            return Err(damaged("an entry of the dynamic section is there twice").at(".dynamic"));
+        }
     }
     sections(image)?;
     symbols(image)
@@ -50,6 +55,11 @@ fn segment_alone(image: &Image<'_>, segment: &Segment) -> Result<()> {
     if describes && segment.file_size > 0 && !image.segments.iter().any(holds) {
         return fault("the segment's bytes are not loaded from there");
     }
+    let starts =
+        |s: &Section<'_>| s.is_loaded() && s.address == segment.address && s.offset == segment.offset;
+    if describes && kind != elf::PT_PHDR && !image.sections.iter().any(|(_, s)| starts(s)) {
+        return fault("no loaded section starts where the segment does");
+    }
     let size = PROGRAM_HEADER * image.segments.len() as u64;
     let is_table = segment.offset == image.program_headers && segment.file_size == size;
     if kind == elf::PT_PHDR && !is_table {
@@ -63,7 +73,8 @@ fn search_table(image: &Image<'_>) -> Result<()> {
     let mut headers = image.segments.iter().filter(|s| s.kind == elf::PT_GNU_EH_FRAME.0);
     let (Some(header), second) = (headers.next(), headers.next()) else { return Ok(()) };
     let section = image.section_named(".eh_frame_hdr").map(|id| &image.sections[id]);
-    let agrees = section.is_some_and(|s| s.address == header.address && s.size == header.file_size);
+    let agrees = section.is_some_and(|s| s.address == header.address && s.size == header.file_size)
+        && (header.flags, header.alignment) == (elf::PF_R.0, 4);
     if second.is_some() || !agrees || image.section_named(".eh_frame").is_none() {
         return Err(damaged("the search table of unwind entries is not where its program header says")
             .at(".eh_frame_hdr"));
@@ -85,7 +96,10 @@ fn sections(image: &Image<'_>) -> Result<()> {
     }
     let table = image.symbols.section;
     let names = table.map(|id| SectionId(image.sections[id].link));
-    let is_names = |s: &Section<'_>, name| s.name == name && s.kind == elf::SHT_STRTAB.0 && s.alignment == 1;
+    let is_names = |s: &Section<'_>, name| {
+        (s.name, s.kind, s.alignment) == (name, elf::SHT_STRTAB.0, 1)
+            && (s.link, s.info, s.entry_size) == (0, 0, 0)
+    };
     let get = |id: Option<SectionId>| id.and_then(|id| image.sections.get(id));
     for (section, is_right) in [
         (get(table), get(table).is_some_and(|s| s.alignment == 8)),
@@ -108,6 +122,10 @@ fn sections(image: &Image<'_>) -> Result<()> {
 
 fn symbols(image: &Image<'_>) -> Result<()> {
     let section = |index: u16| image.sections.get(SectionId(u32::from(index)));
+    let is_null = |s: Symbol<'_>| s.name.is_empty() && s.section == 0 && s.address.get() == 0;
+    if !image.symbols.get(0).is_some_and(is_null) {
+        return Err(damaged("the first symbol is not the one that stands for none").at(".symtab"));
+    }
     let is_dropped = |s: &Section<'_>| s.kind == elf::SHT_RELA.0 && !s.is_loaded();
     for symbol in image.symbols.iter().chain(image.dynamic_symbols.iter()).filter(|s| s.is_defined()) {
         let fault = |what| Err(damaged(what).at(format!("symbol {} {}", symbol.index, symbol.name)));

@@ -225,10 +225,9 @@ impl<'a> Places<'a> {
             }
             left_out = left_out.or_else(|| first_code(code, at, end));
             if let (Some(address), true) = (left_out, moved > 0) {
-                findings.push(
-                    Finding::new(FindingKind::Map, "the map leaves out a part of the function")
-                        .input(address),
-                );
+                let what = "the map leaves out a part of the function";
+                let moved = self.moved[first..].first().map_or(address, |m| m.0.max(function.start));
+                findings.push(Finding::new(FindingKind::Map, what).input(address).names(moved));
             }
         }
         for function in &self.functions {
