@@ -3,7 +3,7 @@
 //! reads otherwise, the size of pushed arguments, and the entry's personality, language data, signal mark and return
 //! column. A program has many thousands of rows but few that differ, so each string is kept once.
 
-use crate::libgcc_reading::LibgccReading;
+use crate::libgcc_reading::{self, LibgccReading};
 use crate::unwind_remainder;
 use afterlink_image::{Image, elf};
 use gimli::{
@@ -360,8 +360,8 @@ impl Known {
 
 /// The row where the stack pointer is so many bytes lower: of the same frame, if that is counted from the stack pointer.
 pub(crate) fn lowered(row: &[u8], bytes: i64) -> Cow<'_, [u8]> {
-    /// What `write_entry` and the size of pushed arguments take.
-    const CFA: usize = 9 + 9 + 1 + 2 + 8;
+    /// What `write_entry` and libgcc's reading take.
+    const CFA: usize = 9 + 9 + 1 + 2 + libgcc_reading::BYTES;
     /// A register and an offset, and the stack pointer's number.
     const FROM_STACK_POINTER: [u8; 3] = [0, 7, 0];
     let offset = CFA + FROM_STACK_POINTER.len();
