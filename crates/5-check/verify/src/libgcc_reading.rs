@@ -8,9 +8,6 @@ use gimli::{CallFrameInstruction, CallFrameInstructionIter, Register};
 /// libgcc ignores rules of registers behind the return address.
 const REGISTERS: u16 = 17;
 
-/// Bytes that [`LibgccReading::write`] appends.
-pub(crate) const BYTES: usize = 16;
-
 /// Follows an entry from its start to its end.
 pub(crate) struct LibgccReading<'a> {
     instructions: CallFrameInstructionIter<'a, Slice<'a>>,

@@ -3,7 +3,7 @@
 //! reads otherwise, the size of pushed arguments, and the entry's personality, language data, signal mark and return
 //! column. A program has many thousands of rows but few that differ, so each string is kept once.
 
-use crate::libgcc_reading::{self, LibgccReading};
+use crate::libgcc_reading::LibgccReading;
 use crate::unwind_remainder;
 use afterlink_image::{Image, elf};
 use gimli::{
