@@ -83,8 +83,9 @@ fn check_file(check: &Check) -> Option<Finding> {
             && !gap.iter().all(|&byte| byte == 0 || byte == TRAP)
             && input.bytes.get(at as usize..start as usize) != Some(gap)
         {
-            let what =
-                format!("bytes of the file from {at:#x} to {start:#x} belong to no section and are no padding");
+            let what = format!(
+                "bytes of the file from {at:#x} to {start:#x} belong to no section and are no padding"
+            );
             return Some(Finding::new(FindingKind::Section, what));
         }
         at = at.max(end);

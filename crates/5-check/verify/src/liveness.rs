@@ -16,6 +16,7 @@ use crate::check::Check;
 use crate::code::{Inst, Kind};
 use crate::counters::Effect;
 use crate::places::{Block, MovedFunction};
+use afterlink_core::InputAddr;
 use afterlink_isa::x86_64::full;
 use afterlink_isa::x86_64::iced_x86::{
     FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
@@ -80,13 +81,11 @@ impl Liveness {
 /// What is live where control leaves the function for `address`: all registers, and in the middle of another function, too.
 fn live_outside(check: &Check, address: u64) -> Set {
     let function = check.functions.at(address).map(|i| &check.functions.rows[i]);
-    // The linker's stubs have no symbols; one without a size in front of them does not reach into their section.
-    let section = |address: u64| check.code.section_at(address).map(|s| s.start);
-    let inside = function.is_some_and(|f| {
-        let is_start = f.start == address || section(f.start) != section(address);
-        f.is_fragment() || f.has_symbol && !is_start
-    });
-    if inside { !0 } else { REGISTERS }
+    // The linker's stubs have no symbols of their own; the one in front of them, of the linker too, may have any size.
+    let section = check.input.section_at(InputAddr(address)).map(|id| check.input.sections[id].name);
+    let is_stub = section.is_some_and(|name| name == ".iplt" || name.starts_with(".plt"));
+    let inside = function.is_some_and(|f| f.is_fragment() || f.has_symbol && f.start != address);
+    if inside && !is_stub { !0 } else { REGISTERS }
 }
 
 struct Analysis<'x, 'c, 'a> {
