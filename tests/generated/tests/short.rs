@@ -13,7 +13,6 @@ const OPEN: &[&str] = &[
     "data-low-tags",          // alignment that was asked for
     "data-relative-pointers", // words of another base than the nearest address
     "data-tags",              // a function's address plus a constant
-    "entry-many",             // functions in functions
     "labels-difference",      // labels as plain numbers
     "labels-narrow-difference",
     "machine-goto",         // words of another base than the nearest address

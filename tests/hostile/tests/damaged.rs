@@ -82,7 +82,7 @@ fn damaged_programs() {
     let _ = std::panic::take_hook();
     eprintln!("{:?}; slowest {:?}, hungriest {:.1} MB", tally.outcomes, tally.slowest, tally.hungriest);
     for (what, seeds) in &tally.unproven {
-        eprintln!("functions not proven {:>5} {what} {:?}", seeds.len(), &seeds[..seeds.len().min(4)]);
+        eprintln!("not proven {:>5} {what} {:?}", seeds.len(), &seeds[..seeds.len().min(4)]);
     }
     if one.is_some() {
         eprintln!("{:#?}", tally.refusals);
@@ -92,7 +92,9 @@ fn damaged_programs() {
         let of = |name| tally.outcomes.get(name).copied().unwrap_or(0) as u64;
         assert!(of("proven") > count / 10 && of("refused") > count / 10, "the damage is one-sided");
         assert!(of("ran") > count / 100, "few outputs were run");
-        assert!(of("without some") < count / 50, "the writer leaves the checker too much to do");
+        // Damage can contradict more than is looked for; but what is called a fault of afterlink should be one.
+        assert!(of("faulty") <= count / 1000, "errors about the file are called faults of afterlink");
+        assert!(of("without some") < count / 100, "the writer leaves the checker too much to do");
         assert!(tally.refusals.len() > 10, "few errors are reached: {:#?}", tally.refusals);
     }
 }
@@ -120,7 +122,10 @@ fn one_file(program: &Program, seed: u64, folder: &std::path::Path, said: &Mutex
             let what = error.split(['0', ':']).next().unwrap_or("");
             *tally.refusals.entry(what.to_owned()).or_default() += 1;
         }
-        Ok((job, Outcome::Faulty(error))) => fault(format!("{job:?} {kinds:?} {}", without_numbers(&error))),
+        Ok((job, Outcome::Faulty(error))) => {
+            let what = format!("{job:?} {kinds:?} {}", without_numbers(&error));
+            tally.unproven.entry(what).or_default().push(seed);
+        }
         Ok((job, Outcome::Written { bytes, unproven, .. })) => {
             for function in unproven {
                 let what = format!("{job:?} {kinds:?} {}", without_numbers(&function.explanation));

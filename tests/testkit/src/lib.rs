@@ -6,6 +6,7 @@
 //! ```
 
 pub mod build;
+pub mod effects;
 pub mod execute;
 pub mod judge;
 pub mod modes;

@@ -15,6 +15,9 @@ pub enum Refusal {
     /// An instruction reads the function's bytes, or takes the address of something in them that no
     /// control flow reaches.
     DataInCode,
+    /// Behind an instruction that only raises a signal (`ud2`) stands what no control flow reaches and what moving would
+    /// change: a handler may read it.
+    DataBehindTrap,
     /// An indirect jump whose targets could not be found.
     IndirectJump,
     /// It computes with the addresses of its labels, for instance by adding a difference of labels, which nothing else tells.
@@ -43,7 +46,7 @@ pub enum Refusal {
     EnteredInside,
     /// A constant added to an address leads out of it, or may have led into it.
     AddressSum,
-    /// Code computes with its address, or reads what stands there.
+    /// Code works out a distance from its address, or reads what stands there.
     ComputedAddress,
     /// Code asks whether its address comes before another, or has the address where the program's text ends.
     Ordered,
@@ -78,6 +81,7 @@ impl Refusal {
             Self::SpecialSection => "nothing: the section is kept as the linker made it",
             Self::Undecodable => "mark data in the assembly source with its own symbol and size",
             Self::DataInCode => "put the data into .rodata",
+            Self::DataBehindTrap => "tell the compiler that the trap does not go on (__builtin_trap)",
             Self::IndirectJump | Self::UnclaimedTable => {
                 "compile it with -fno-jump-tables, or report the pattern"
             }
@@ -116,6 +120,7 @@ impl fmt::Display for Refusal {
             Self::SpecialSection => "lies in a section that is kept whole",
             Self::Undecodable => "has bytes that are no instruction",
             Self::DataInCode => "has data among its instructions",
+            Self::DataBehindTrap => "may have data behind a trap",
             Self::IndirectJump => "has an indirect jump with unknown targets",
             Self::ComputedLabels => "computes with the addresses of its labels",
             Self::UnreachedCode => "has code that nothing known leads to",

@@ -24,8 +24,11 @@ pub enum Flow {
     IndirectCall,
     /// Return of any kind.
     Return,
-    /// Never goes on (`ud2`, `hlt`, `int3`).
-    Stop,
+    /// `int3`: raises a signal, and goes on with the next instruction if a handler returns. Also what linkers and
+    /// compilers fill gaps with.
+    Breakpoint,
+    /// Only raises a signal (`ud2`, `hlt`): a handler says whether and where it goes on, mostly behind it.
+    Fault,
     /// Goes on, or at the displacement if a hardware transaction aborts (`xbegin`).
     Transaction(i64),
 }
@@ -33,12 +36,12 @@ pub enum Flow {
 impl Flow {
     /// Whether the instruction ends a basic block.
     pub fn ends_block(self) -> bool {
-        !matches!(self, Self::Next | Self::Call(_) | Self::IndirectCall)
+        !matches!(self, Self::Next | Self::Call(_) | Self::IndirectCall | Self::Breakpoint | Self::Fault)
     }
 
-    /// Whether the next instruction can be reached from this one (calls are taken to return).
+    /// Whether the next instruction can be reached from this one (calls are taken to return, handlers of signals to go on).
     pub fn falls_through(self) -> bool {
-        !matches!(self, Self::Jump(_) | Self::IndirectJump | Self::Return | Self::Stop)
+        !matches!(self, Self::Jump(_) | Self::IndirectJump | Self::Return)
     }
 
     /// Displacement of a direct jump, branch or call.

@@ -10,6 +10,7 @@ mod header;
 mod notes;
 mod relocation;
 mod section;
+mod structure;
 mod symbol;
 
 pub use dynamic::{Dynamic, DynamicEntry, DynamicRelocation};
@@ -137,7 +138,8 @@ impl<'a> Image<'a> {
             return Err(Error::new("the linker did not keep its relocations").at(".rela.text").next(next));
         }
         consistency::foreign_parts(self)?;
-        consistency::check(self)
+        consistency::check(self)?;
+        structure::check(self)
     }
 
     /// The first section of that name.

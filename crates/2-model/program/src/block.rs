@@ -41,7 +41,8 @@ pub enum Terminator {
     /// An indirect jump (part of the body) through that jump table of the function, or, if `None`, to any of
     /// the function's tables' targets and labels.
     Indirect { table: Option<u32> },
-    /// Control does not go on in this function: a return, an indirect tail call, a trap (all part of the body).
+    /// Control does not go on in this function: a return, an indirect tail call, a trap behind which the function ends
+    /// (all part of the body).
     Stop,
     /// A call (part of the body) is the function's last instruction, so its compiler took it not to come back. Should it do
     /// so, control goes on here, behind the function, as in the input.

@@ -40,7 +40,7 @@ pub struct Function<'a> {
     /// Fields of the terminators, for when the function stays in place and is patched.
     pub terminator_references: Vec<Reference>,
     pub jump_tables: Vec<JumpTable>,
-    /// Blocks whose address is taken, by data or by code.
+    /// Blocks whose address is taken, by data or by code, ascending.
     pub labels: Vec<BlockId>,
     pub unwind: Vec<UnwindSpan>,
     /// A multiple of so many bytes must be the entry's address, a power of two: somebody may count on it.

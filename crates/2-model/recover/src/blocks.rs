@@ -1,6 +1,7 @@
 //! Cuts a function's pieces into basic blocks.
 
 use crate::code::Code;
+use crate::faults;
 use crate::jump_tables::{Table, table_of_jump};
 use crate::labels::Labels;
 use crate::scan::{Event, EventKind};
@@ -81,6 +82,10 @@ impl Builder<'_, '_, '_> {
                 self.references_without_blocks(members);
                 return Err(Refusal::EnteredInside);
             }
+            let size = self.code.pieces[piece].range.size as u32;
+            if !faults::keep_what_follows(&self.code.scans[piece], || self.named(piece), size) {
+                problem = Some(Refusal::DataBehindTrap);
+            }
             starts.push(here);
         }
         for (&piece, starts) in members.iter().zip(&starts) {
@@ -112,8 +117,8 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    /// Offsets at which the blocks of `piece` start, ascending.
-    fn block_starts(&self, piece: usize) -> Vec<u32> {
+    /// Offsets in `piece` that something names, and its start, ascending.
+    fn named(&self, piece: usize) -> Vec<u32> {
         let range = self.code.pieces[piece].range;
         let scan = &self.code.scans[piece];
         let mut starts = vec![0u32];
@@ -129,6 +134,14 @@ impl Builder<'_, '_, '_> {
         self.labels.starts[from..].iter().take_while(|&&a| a < range.end()).for_each(|&a| offset(a));
         starts.sort_unstable();
         starts.dedup();
+        starts
+    }
+
+    /// Offsets at which the blocks of `piece` start, ascending.
+    fn block_starts(&self, piece: usize) -> Vec<u32> {
+        let range = self.code.pieces[piece].range;
+        let scan = &self.code.scans[piece];
+        let mut starts = self.named(piece);
         let mut named = starts.iter().copied().peekable();
         let mut behind = Vec::new();
         for (i, event) in scan.events.iter().enumerate().filter(|(_, e)| e.is_flow()) {
@@ -136,11 +149,11 @@ impl Builder<'_, '_, '_> {
             let mut end = event.end();
             while named.next_if(|&s| s < end).is_some() {}
             if !event.falls_through() {
-                for nop in scan.events[i + 1..].iter().take_while(|e| e.kind == EventKind::Nop) {
-                    if nop.offset != end || named.peek() == Some(&end) {
+                for filler in scan.events[i + 1..].iter().take_while(|e| e.is_filler()) {
+                    if filler.offset != end || named.peek() == Some(&end) {
                         break;
                     }
-                    end = nop.end();
+                    end = filler.end();
                 }
             }
             if u64::from(end) < range.size {
@@ -205,7 +218,7 @@ impl Builder<'_, '_, '_> {
                 (last.offset, needs_next(Terminator::ShortBranch { opcode, taken: code(last.target), next })?)
             }
             EventKind::IndirectJump => (u32::MAX, Terminator::Indirect { table: None }),
-            EventKind::Return | EventKind::Stop => (u32::MAX, Terminator::Stop),
+            EventKind::Return => (u32::MAX, Terminator::Stop),
             _ => (u32::MAX, self.fall_through(piece, end)?),
         })
     }
@@ -227,6 +240,12 @@ impl Builder<'_, '_, '_> {
             } else {
                 Err(Refusal::FallsThroughEnd)
             };
+        }
+        match self.code.scans[piece].ends_in_trap {
+            Some(EventKind::Breakpoint) if !self.code.is_entry(range.end()) => return Ok(Terminator::Stop),
+            // No handler goes on in another function.
+            Some(EventKind::Fault) => return Ok(Terminator::Stop),
+            _ => {}
         }
         if self.code.is_entry(range.end()) {
             return Ok(Terminator::Jump(Target::Code(range.end())));
@@ -324,20 +343,29 @@ fn field(base: InputAddr, event: &Event) -> Option<Reference> {
 }
 
 /// The events before the padding at the end of a block, and where that padding starts. Where control runs
-/// through them, nops are padding only if they align what follows; others may be marks that a tracer patches.
+/// through them, nops are padding only if they align what follows; others may be marks that a tracer patches, or that a
+/// handler reads behind a trap.
 fn without_padding(events: &[Event], base: InputAddr, end: u32) -> (&[Event], u32) {
     /// The least alignment that compilers pad to.
     const ALIGNMENT: u64 = 8;
-    let mut last_end = end;
-    let mut tail = events;
-    while let Some((nop, rest)) = tail.split_last()
-        && nop.kind == EventKind::Nop
-        && nop.end() == last_end
-    {
-        last_end = nop.offset;
-        tail = rest;
+    let (tail, last_end) = without(events, end, Event::is_filler);
+    if tail.last().is_some_and(|e| e.end() == last_end && !e.falls_through()) {
+        return (tail, last_end);
     }
-    let goes_on = tail.last().is_none_or(|e| e.end() != last_end || e.falls_through());
+    let (tail, last_end) = without(events, end, |e| e.kind == EventKind::Nop);
+    let behind_trap = tail.last().is_some_and(|e| e.end() == last_end && e.is_trap());
     let aligns = (base + u64::from(end)).get().is_multiple_of(ALIGNMENT);
-    if goes_on && !aligns { (events, end) } else { (tail, last_end) }
+    if aligns && !behind_trap { (tail, last_end) } else { (events, end) }
+}
+
+/// The events before those that `drops` up to the end, and where these start.
+fn without(events: &[Event], end: u32, drops: impl Fn(&Event) -> bool) -> (&[Event], u32) {
+    let (mut tail, mut last_end) = (events, end);
+    while let Some((last, rest)) = tail.split_last()
+        && drops(last)
+        && last.end() == last_end
+    {
+        (tail, last_end) = (rest, last.offset);
+    }
+    (tail, last_end)
 }

@@ -15,7 +15,7 @@ mod labels;
 mod slices;
 
 use crate::code::Code;
-use crate::scan::EventKind;
+use crate::scan::Event;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_isa::x86_64::{TRAP, decode};
 use afterlink_program::{BlockId, Function, Terminator};
@@ -173,7 +173,7 @@ fn behind_trap(code: &Code, function: &Function, block: BlockId) -> Option<Block
     let start = code.pieces[piece].range.start;
     let events =
         code.scans[piece].events_in(own.input.since(start) as u32, own.input.since(start) as u32 + own.size);
-    let is_trap = events.iter().any(|e| e.kind == EventKind::Stop);
+    let is_trap = events.iter().any(Event::is_trap);
     function.block_at(own.input + u64::from(own.size)).filter(|_| is_trap)
 }
 

@@ -133,7 +133,8 @@ fn refuse_return_address_tables(code: &mut Code, pointers: &[DataPointer]) {
     }
 }
 
-fn follows_call(code: &Code, address: InputAddr) -> bool {
+/// Whether `address` is where a call returns to.
+pub(crate) fn follows_call(code: &Code, address: InputAddr) -> bool {
     let Some(piece) = code.piece_at(address) else { return false };
     let offset = address.since(code.pieces[piece].range.start) as u32;
     let before = code.scans[piece].previous(offset).filter(|_| code.is_boundary(piece, address));

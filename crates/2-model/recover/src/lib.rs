@@ -8,6 +8,7 @@ mod checked_calls;
 mod code;
 mod computed;
 mod families;
+mod faults;
 mod jump_tables;
 mod labels;
 mod meanings;

@@ -53,12 +53,13 @@ pub(crate) fn find<'a>(image: &Image<'a>, unwind_ranges: &[Range]) -> Vec<Piece<
 
 /// Refuses what the dynamic linker writes into: it knows the old place only.
 fn refuse_relocated(image: &Image, pieces: &mut [Piece<'_>]) {
+    /// Bytes that a relocation may fill.
+    const WIDEST: u64 = 8;
     for relocation in &image.dynamic.relocations {
-        let after = pieces.partition_point(|p| p.range.start <= relocation.address);
-        let piece = after.checked_sub(1).map(|i| &mut pieces[i]);
-        if let Some(piece) = piece.filter(|p| p.range.contains(relocation.address)) {
-            piece.refusal = Some(Refusal::TextRelocations);
-        }
+        let (first, behind) = (relocation.address, relocation.address + WIDEST);
+        let from = pieces.partition_point(|p| p.range.end() <= first);
+        let filled = pieces[from..].iter_mut().take_while(|p| p.range.start < behind);
+        filled.for_each(|piece| piece.refusal = Some(Refusal::TextRelocations));
     }
 }
 

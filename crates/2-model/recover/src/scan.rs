@@ -17,7 +17,8 @@ pub(crate) enum EventKind {
     Transaction,
     IndirectJump,
     Return,
-    Stop,
+    Breakpoint,
+    Fault,
     /// A RIP-relative operand that touches memory.
     Memory,
     /// A RIP-relative `lea`.
@@ -50,13 +51,22 @@ impl Event {
         use EventKind as K;
         matches!(
             self.kind,
-            K::Jump | K::Branch(_) | K::ShortBranch | K::Transaction | K::IndirectJump | K::Return | K::Stop
+            K::Jump | K::Branch(_) | K::ShortBranch | K::Transaction | K::IndirectJump | K::Return
         )
     }
 
     pub fn falls_through(&self) -> bool {
         use EventKind as K;
-        !matches!(self.kind, K::Jump | K::IndirectJump | K::Return | K::Stop)
+        !matches!(self.kind, K::Jump | K::IndirectJump | K::Return)
+    }
+
+    /// Whether it is padding where control does not come.
+    pub fn is_filler(&self) -> bool {
+        matches!(self.kind, EventKind::Nop | EventKind::Breakpoint)
+    }
+
+    pub fn is_trap(&self) -> bool {
+        matches!(self.kind, EventKind::Breakpoint | EventKind::Fault)
     }
 
     /// Whether it is a direct jump or branch, whose target must be the start of a block.
@@ -78,6 +88,8 @@ pub(crate) struct Scan {
     pub has_indirect_jump: bool,
     /// The last instruction that is no padding is a call.
     pub ends_in_call: bool,
+    /// It is a trap.
+    pub ends_in_trap: Option<EventKind>,
 }
 
 impl Scan {
@@ -153,11 +165,14 @@ pub(crate) fn scan(image: &Image, range: Range, evidence: &Evidence) -> Scan {
             Flow::Transaction(_) => push(field, EventKind::Transaction, target),
             Flow::IndirectJump => push(0, EventKind::IndirectJump, target),
             Flow::Return => push(0, EventKind::Return, target),
-            Flow::Stop => push(0, EventKind::Stop, target),
+            Flow::Breakpoint => push(0, EventKind::Breakpoint, target),
+            Flow::Fault => push(0, EventKind::Fault, target),
         }
         scan.has_indirect_jump |= inst.flow == Flow::IndirectJump;
         if !inst.nop {
             scan.ends_in_call = matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall);
+            scan.ends_in_trap =
+                scan.events.last().filter(|e| e.is_trap() && e.end() == end as u32).map(|e| e.kind);
         }
         offset = end;
     }

@@ -7,10 +7,12 @@
 //! that the number in the file stays right, and the bytes between.
 //!
 //! Assemblers name a local function by its section and an offset. A sum that is a function's entry then means that
-//! function, and one at an instruction of a function that jumps indirectly is a label of its; any other may have left one of
+//! function, and one at an instruction of a function that jumps indirectly is a label of its, and one behind
+//! a call a return address; any other may have left one of
 //! the functions beside it.
 
 use crate::code::Code;
+use crate::labels::follows_call;
 use crate::meanings::{Meaning, Symbols};
 use crate::pieces::Piece;
 use crate::scan::EventKind;
@@ -37,7 +39,7 @@ pub(crate) fn gather(image: &Image, symbols: &Symbols, pieces: &[Piece]) -> Vec<
     let is_entry = |a: InputAddr| pieces.binary_search_by_key(&a, |p| p.range.start).is_ok();
     for (id, relocations) in image.kept_relocations() {
         let section = &image.sections[id];
-        if !section.is_loaded() || matches!(section.name, ".eh_frame" | ".gcc_except_table") {
+        if !section.is_loaded() || is_metadata(section.name) {
             continue;
         }
         for r in relocations.iter() {
@@ -61,6 +63,11 @@ pub(crate) fn gather(image: &Image, symbols: &Symbols, pieces: &[Piece]) -> Vec<
         }
     }
     sums
+}
+
+/// Sections that name places beside functions and in them for unwinders and tracers only.
+fn is_metadata(section: &str) -> bool {
+    matches!(section, ".eh_frame" | ".gcc_except_table" | "__patchable_function_entries")
 }
 
 impl Sum {
@@ -141,7 +148,8 @@ fn refuse_around(code: &mut Code, target: InputAddr) {
 fn is_label(code: &Code, piece: usize, target: InputAddr) -> bool {
     let own = &code.pieces[piece];
     let jumps = code.scans[piece].has_indirect_jump || own.parent_name().is_some();
-    code.is_boundary(piece, target) && (jumps || own.inner_entries.contains(&target))
+    code.is_boundary(piece, target)
+        && (jumps || own.inner_entries.contains(&target) || follows_call(code, target))
 }
 
 /// The pieces before and behind `address` that do not hold it.

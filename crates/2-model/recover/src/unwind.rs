@@ -1,7 +1,7 @@
 //! Unwind rows of every function, from `.eh_frame`.
 
 use afterlink_core::{Error, InputAddr, Refusal, Result};
-use afterlink_frames::{Bases, EhFrame, FdeId, Row, RowTable, arch::X86_64};
+use afterlink_frames::{Bases, EhFrame, EhFrameHdr, FdeId, Row, RowTable, arch::X86_64};
 use afterlink_image::{Image, elf};
 use afterlink_program::{Function, Range, UnwindSpan};
 use rayon::prelude::*;
@@ -15,12 +15,31 @@ pub(crate) fn read<'a>(image: &Image<'a>) -> Result<EhFrame<'a>> {
     let (bytes, address) =
         section.map_or((&[][..], InputAddr(0)), |id| (image.section_bytes(id), image.sections[id].address));
     let data = image.dynamic.value(elf::DT_PLTGOT.0).map(InputAddr);
+    check_search_table(image, address)?;
     let frames = EhFrame::parse(bytes, address, Bases { text: None, data }, &X86_64)?;
     match frames.damaged.first() {
         None => Ok(frames),
         Some(damaged) => Err(Error::new(format!("an unwind entry cannot be read: {}", damaged.reason))
             .at(format!(".eh_frame+{:#x}", damaged.offset))
             .next("link the program again")),
+    }
+}
+
+/// Unwinders find the entries by the search table.
+///
+/// # Errors
+/// If it leads to other entries than those of the section at `frames`.
+fn check_search_table(image: &Image, frames: InputAddr) -> Result<()> {
+    let header = image.segments.iter().find(|s| s.kind == elf::PT_GNU_EH_FRAME.0);
+    let bytes = header.and_then(|h| image.bytes_at(h.address, usize::try_from(h.file_size).ok()?));
+    let table = header.zip(bytes).and_then(|(h, bytes)| EhFrameHdr::parse(bytes, h.address).ok());
+    match table {
+        Some(table) if table.eh_frame != frames => {
+            Err(Error::new(format!("the search table leads to unwind entries at {:#x}", table.eh_frame))
+                .at(".eh_frame_hdr")
+                .next("the file is damaged: link it again"))
+        }
+        _ => Ok(()),
     }
 }
 

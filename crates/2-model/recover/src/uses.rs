@@ -1,6 +1,6 @@
 //! What code does with a function's address right behind where it takes it: calls it, stores it, hands it on; or
-//! computes with it, as whoever copies code does (`memcpy(page, f, g - f)`), tags it, reads the function's bytes, or asks
-//! which of two comes first. Then the function stays where it is.
+//! works out how far it is from elsewhere, as whoever copies code does (`memcpy(page, f, g - f)`), reads the function's bytes,
+//! or asks which of two comes first. Then the function stays where it is.
 //!
 //! Registers and words of the stack frame are followed along the straight path for a few instructions. What is computed
 //! later, or elsewhere, is not seen.
@@ -103,8 +103,8 @@ impl Holders<'_, '_, '_> {
             return None;
         }
         let in_memory = [inst.memory_base(), inst.memory_index()].into_iter().find_map(|r| self.held(r));
-        let read = named.filter(|&address| is_displacement(inst, address));
-        if let Some(address) = in_memory.or(read) {
+        let read = in_memory.or(named.filter(|&address| is_displacement(inst, address)));
+        if let Some(address) = read.filter(|_| inst.mnemonic() != Mnemonic::Lea) {
             return Some((address, address, Refusal::ComputedAddress));
         }
         // Of three operands the first is only written.
@@ -113,7 +113,7 @@ impl Holders<'_, '_, '_> {
         let operands = [first, 1].map(|o| reads(o).then(|| self.held(inst.op_register(o))).flatten());
         let addresses = operands.into_iter().flatten().chain(named);
         let span = addresses.map(|a| (a, a)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-        if let Some((low, high)) = span.filter(|_| computes(inst.mnemonic()) && !is_constant(inst)) {
+        if let Some((low, high)) = span.filter(|_| is_difference(inst, named.is_some())) {
             return Some((low, high, Refusal::ComputedAddress));
         }
         let asks = asks_order(inst.condition_code()) || inst.mnemonic() == Mnemonic::Sbb;
@@ -166,38 +166,19 @@ impl Holders<'_, '_, '_> {
     }
 }
 
-/// Instructions that make another number of the address.
-fn computes(mnemonic: Mnemonic) -> bool {
-    use Mnemonic as M;
-    matches!(
-        mnemonic,
-        M::Add | M::Sub | M::And | M::Or | M::Xor | M::Neg | M::Not | M::Inc | M::Dec | M::Imul | M::Mul
-    ) || matches!(mnemonic, M::Shl | M::Shr | M::Sar | M::Rol | M::Ror | M::Bts | M::Btr | M::Btc)
+/// Whether `inst` works out a distance from the address that a register, or its own operand (`names`), has. What is added to
+/// an address, or masked, goes where the function goes.
+fn is_difference(inst: &Instruction, names: bool) -> bool {
+    let is_subtraction = matches!(inst.mnemonic(), Mnemonic::Sub | Mnemonic::Sbb)
+        && (names || (0..2).all(|o| matches!(inst.op_kind(o), OpKind::Register | OpKind::Memory)));
+    let is_same = inst.op1_kind() == OpKind::Register && inst.op0_register() == inst.op1_register();
+    is_subtraction && !is_same || matches!(inst.mnemonic(), Mnemonic::Neg | Mnemonic::Not)
 }
 
-/// Whether `address` stands in a memory operand (with registers added, for a `lea`), and is no immediate.
+/// Whether `address` stands in a memory operand, and is no immediate.
 fn is_displacement(inst: &Instruction, address: InputAddr) -> bool {
     let memory = (0..inst.op_count()).any(|o| inst.op_kind(o) == OpKind::Memory);
-    let alone = inst.is_ip_rel_memory_operand()
-        || inst.memory_base() == Register::None && inst.memory_index() == Register::None;
-    memory
-        && inst.memory_displacement64() as u32 == address.get() as u32
-        && !(alone && inst.mnemonic() == Mnemonic::Lea)
-}
-
-/// Whether the result is the same whatever the register holds: 0 or, in short, -1.
-fn is_constant(inst: &Instruction) -> bool {
-    let same = inst.op_count() == 2
-        && inst.op1_kind() == OpKind::Register
-        && inst.op0_kind() == OpKind::Register
-        && inst.op0_register() == inst.op1_register();
-    let ones = matches!(inst.op1_kind(), OpKind::Immediate8to32 | OpKind::Immediate8to64)
-        && inst.immediate(1) as i32 == -1;
-    match inst.mnemonic() {
-        Mnemonic::Xor | Mnemonic::Sub => same,
-        Mnemonic::Or => ones,
-        _ => false,
-    }
+    memory && inst.memory_displacement64() as u32 == address.get() as u32
 }
 
 fn asks_order(condition: ConditionCode) -> bool {

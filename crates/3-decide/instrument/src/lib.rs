@@ -22,10 +22,10 @@ mod tree;
 
 use afterlink_core::counter_description::Description;
 use afterlink_core::counter_file::{Header, fingerprint};
-use afterlink_core::{Error, IdVec, Result};
+use afterlink_core::{Error, IdVec, InputAddr, Refusal, Result};
 use afterlink_image::Image;
 use afterlink_passes::LayoutOptions;
-use afterlink_program::{Counter, CounterForm, FuncId, Function, Placement, Program};
+use afterlink_program::{Counter, CounterForm, FuncId, Function, Placement, Program, Target, Terminator};
 use afterlink_weigh::Weights;
 use insert::Order;
 use liveness::{Convention, Liveness};
@@ -122,8 +122,8 @@ fn plan_all(image: &Image, program: &Program, names: &Names, moved: &[FuncId]) -
         .collect()
 }
 
-/// Which functions may pass flags: hand-written ones without an unwind entry, and those after a call of which
-/// some caller looks at the flags.
+/// Which functions may pass flags: hand-written ones without an unwind entry, those that jump into the middle of another,
+/// and those after a call of which some caller looks at the flags.
 fn conventions(
     program: &Program,
     scans: &IdVec<FuncId, Option<Scan>>,
@@ -132,7 +132,10 @@ fn conventions(
     let mut conventions: IdVec<FuncId, Convention> = program
         .functions
         .iter()
-        .map(|(_, f)| if f.unwind.is_empty() { Convention::PassesFlags } else { Convention::Regular })
+        .map(|(_, f)| {
+            let passes = f.unwind.is_empty() || jumps_into_another(program, f);
+            if passes { Convention::PassesFlags } else { Convention::Regular }
+        })
         .collect();
     let looked_at: Vec<FuncId> = moved
         .par_iter()
@@ -159,6 +162,23 @@ fn conventions(
         conventions[id] = Convention::PassesFlags;
     }
     conventions
+}
+
+/// Whether the function jumps to where another neither starts nor is called.
+fn jumps_into_another(program: &Program, function: &Function) -> bool {
+    let is_inside = |address: InputAddr| {
+        program.function_at(address).map(|id| &program.functions[id]).is_some_and(|other| {
+            // The linker's stubs have no names of their own.
+            let is_own = other.entry() == address || other.refusal == Some(Refusal::SpecialSection);
+            !is_own || other.refusal == Some(Refusal::OrphanFragment)
+        })
+    };
+    function.blocks.iter().any(|(_, block)| match block.terminator {
+        Terminator::Jump(Target::Code(address))
+        | Terminator::Branch { taken: Target::Code(address), .. }
+        | Terminator::ShortBranch { taken: Target::Code(address), .. } => is_inside(address),
+        _ => false,
+    })
 }
 
 /// What the parts of all functions come to.

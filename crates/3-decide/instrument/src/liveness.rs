@@ -84,12 +84,17 @@ impl Liveness {
         let mut inside = 0;
         function.for_each_successor(block, |id| inside |= self.at_start(id));
         match function.blocks[block].terminator {
-            Terminator::FallThrough(_) | Terminator::Indirect { table: Some(_) } => inside,
+            Terminator::FallThrough(_) => inside,
             Terminator::Jump(target) => of(target),
             Terminator::Branch { taken, next, .. } => FLAGS | of(taken) | self.at_start(next),
             // `jrcxz` and `loop` look at rcx, `loope` at the flags.
             Terminator::ShortBranch { taken, next, .. } => FLAGS | 1 << 1 | of(taken) | self.at_start(next),
-            Terminator::Indirect { table: None } => inside | outside,
+            Terminator::Indirect { table } => {
+                // The table is a good guess; nothing is staked on it but the layout.
+                let named = function.jump_tables.iter().flat_map(|t| &t.targets).chain(&function.labels);
+                let anywhere = named.chain(&[BlockId(0)]).fold(0, |needed, &id| needed | self.at_start(id));
+                anywhere | if table.is_some() { REGISTERS } else { outside }
+            }
             Terminator::Stop | Terminator::LastCall(_) => outside,
         }
     }

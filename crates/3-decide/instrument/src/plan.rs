@@ -115,9 +115,9 @@ fn unlikely(function: &Function, scan: &Scan) -> Vec<bool> {
         let aside = !function.ranges[0].contains(block.input);
         let last = scan.steps(id).last().map(|s| s.kind);
         let ends = match block.terminator {
-            Terminator::Stop => last == Some(StepKind::System),
+            Terminator::Stop => matches!(last, Some(StepKind::System | StepKind::Fault)),
             Terminator::LastCall(_) => true,
-            _ => false,
+            _ => last == Some(StepKind::Fault),
         };
         aside || ends
     };

@@ -39,7 +39,7 @@ fn callees(program: &Program, id: FuncId, scan: &Scan) -> Option<Vec<FuncId>> {
     for step in scan.all() {
         match step.kind {
             StepKind::Call(address) => add(address)?,
-            StepKind::IndirectCall | StepKind::System => return None,
+            StepKind::IndirectCall | StepKind::System | StepKind::Fault => return None,
             _ => {}
         }
     }

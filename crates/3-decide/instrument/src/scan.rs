@@ -33,8 +33,10 @@ pub(crate) enum StepKind {
     Plain,
     Call(InputAddr),
     IndirectCall,
-    /// A system call.
+    /// A system call or a breakpoint: the kernel or a handler may look at everything, and may not come back.
     System,
+    /// Only raises a signal. Where a handler goes on, it may count on what stands behind it.
+    Fault,
     Return,
     /// Must be where control arrives.
     Landing,
@@ -44,7 +46,7 @@ pub(crate) enum StepKind {
 
 impl StepKind {
     pub fn is_call(self) -> bool {
-        matches!(self, Self::Call(_) | Self::IndirectCall | Self::System)
+        matches!(self, Self::Call(_) | Self::IndirectCall | Self::System | Self::Fault)
     }
 }
 
@@ -98,7 +100,9 @@ fn step(inst: &Instruction, bytes: &[u8], at: u32, factory: &mut InstructionInfo
         }
         FlowControl::Call | FlowControl::Interrupt => StepKind::System,
         FlowControl::IndirectCall => StepKind::IndirectCall,
+        FlowControl::Exception => StepKind::Fault,
         FlowControl::Return => StepKind::Return,
+        _ if inst.mnemonic() == Mnemonic::Hlt => StepKind::Fault,
         _ if bytes == ENDBR64 => StepKind::Landing,
         _ if bytes.starts_with(&TLS_ADDRESS) => StepKind::TlsAddress,
         _ => StepKind::Plain,
@@ -107,7 +111,9 @@ fn step(inst: &Instruction, bytes: &[u8], at: u32, factory: &mut InstructionInfo
         // What passes into and out of a call is agreed between the two sides: compilers know which registers a
         // function of the same file leaves alone (gcc's -fipa-ra), so all count as read. The flags pass neither way.
         StepKind::Call(_) | StepKind::IndirectCall => (REGISTERS, FLAGS),
-        StepKind::System | StepKind::Return => (REGISTERS, 0),
+        StepKind::System | StepKind::Fault => (REGISTERS | FLAGS, 0),
+        StepKind::Return => (REGISTERS, 0),
+        _ if is_watched(inst) => (REGISTERS | FLAGS, 0),
         _ if inst.flow_control() != FlowControl::Next
             && inst.flow_control() != FlowControl::IndirectBranch =>
         {
@@ -119,7 +125,11 @@ fn step(inst: &Instruction, bytes: &[u8], at: u32, factory: &mut InstructionInfo
 }
 
 fn effects(inst: &Instruction, factory: &mut InstructionInfoFactory) -> (Places, Places) {
-    let (mut reads, mut writes) = (flags(inst.rflags_read()), flags(inst.rflags_modified()));
+    // What is called undefined some processors leave as it was, but not these of all instructions.
+    let is_logic = matches!(inst.mnemonic(), Mnemonic::And | Mnemonic::Or | Mnemonic::Xor | Mnemonic::Test);
+    let undefined = if is_logic { 0 } else { inst.rflags_undefined() };
+    let defined = inst.rflags_modified() & !undefined;
+    let (mut reads, mut writes) = (flags(inst.rflags_read()), flags(defined));
     let info = factory.info_options(inst, InstructionInfoOptions::NO_MEMORY_USAGE);
     for used in info.used_registers() {
         let register = used.register();
@@ -136,8 +146,9 @@ fn effects(inst: &Instruction, factory: &mut InstructionInfoFactory) -> (Places,
     (reads, writes & !reads)
 }
 
-/// Instructions that change nothing for some operands: shifts by a count of zero, string instructions that repeat zero
-/// times, bit searches in zero.
+/// Instructions that change nothing for some operands or on some processors: shifts by a count of zero, string instructions
+/// that repeat zero times, bit searches in zero (`tzcnt` and `lzcnt` are such on old processors), limits of segments that
+/// are not there, the shadow stack's pointer where there is none.
 fn keeps_when_nothing_to_do(inst: &Instruction) -> bool {
     use Mnemonic as M;
     let by_register = (0..inst.op_count())
@@ -147,7 +158,20 @@ fn keeps_when_nothing_to_do(inst: &Instruction) -> bool {
         M::Shl | M::Sal | M::Shr | M::Sar | M::Rol | M::Ror | M::Rcl | M::Rcr | M::Shld | M::Shrd
     );
     let repeats = inst.has_rep_prefix() || inst.has_repne_prefix();
-    (shifts && by_register) || repeats || matches!(inst.mnemonic(), M::Bsf | M::Bsr)
+    let searches = matches!(inst.mnemonic(), M::Bsf | M::Bsr | M::Tzcnt | M::Lzcnt | M::Lar | M::Lsl);
+    (shifts && by_register) || repeats || searches || matches!(inst.mnemonic(), M::Rdsspd | M::Rdsspq)
+}
+
+/// Instructions that only the kernel, a hypervisor or an enclave carries out; elsewhere they raise a signal. Whoever does
+/// may look at everything.
+fn is_watched(inst: &Instruction) -> bool {
+    use Mnemonic as M;
+    inst.is_privileged()
+        || matches!(
+            inst.mnemonic(),
+            M::In | M::Out | M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd
+        )
+        || matches!(inst.mnemonic(), M::Vmcall | M::Vmmcall | M::Vmfunc | M::Enclu)
 }
 
 fn flags(bits: u32) -> Places {

@@ -33,14 +33,22 @@ pub(crate) fn of_block(
     let own = &function.blocks[block];
     let mut needed = vec![0; steps.len() + 1];
     liveness.before_steps(function, scan, block, |i, places| needed[i] = places);
+    let fault = steps.iter().position(|s| s.kind == StepKind::Fault).unwrap_or(steps.len());
     let ends_in_body =
         matches!(own.terminator, Terminator::Indirect { .. } | Terminator::Stop | Terminator::LastCall(_));
+    // A handler of faults may know the instruction at a label by its address, which is to name that and no counter.
+    let is_known = function.labels.binary_search(&block).is_ok()
+        && steps.first().is_some_and(|s| s.kind == StepKind::Plain)
+        && (steps.len() > 1 || !ends_in_body);
     let allowed = |i: usize| {
         let before = i.checked_sub(1).map(|i| steps[i].kind);
         let here = steps.get(i).map(|s| s.kind);
         here != Some(StepKind::Landing)
             && before != Some(StepKind::TlsAddress)
+            && !(is_known && i == 0)
             && !(ends_in_body && i == steps.len() && i > 0)
+            // What stands behind a fault may be data, and is found by its distance.
+            && (i <= fault || i == steps.len())
     };
     let offset = |i: usize| steps.get(i).map_or(own.body, |s| s.at);
     let best = |range: std::ops::Range<usize>| {

@@ -173,6 +173,10 @@ fn vacate(image: &Image<'_>, table_end: u64) -> Result<Option<Vacated>> {
     }
     // Invariant: the piece is not empty, so at least one section is inside.
     let first = inside[0];
+    let movable = [elf::PT_INTERP.0, elf::PT_NOTE.0, elf::PT_GNU_PROPERTY.0];
+    if covering_segments(image, &piece).any(|s| !movable.contains(&s.kind)) {
+        return Err(blocked("a program header of another kind describes what has to move").at(first.name));
+    }
     let distance = first.address.get().wrapping_sub(first.offset.get());
     if inside.iter().any(|s| s.address.get().wrapping_sub(s.offset.get()) != distance) {
         return Err(blocked("addresses and file offsets do not agree").at(first.name));

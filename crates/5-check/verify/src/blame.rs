@@ -126,8 +126,8 @@ impl<'x, 'c, 'a> Blame<'x, 'c, 'a> {
             let mut starts = (address.saturating_sub(14)..=address).rev();
             let (start, inst) = starts.find_map(|at| Some((at, code.at(at)?)))?;
             let fields = self.check.references.fields_in(start, inst.len);
-            let absolute = fields.iter().filter_map(|f| self.holding(self.word(f.address, f.size)?.0));
-            return inst.field().and_then(|_| self.holding(inst.target(start))).or(absolute.last());
+            let mut absolute = fields.iter().filter_map(|f| self.holding(self.word(f.address, f.size)?.0));
+            return inst.field().and_then(|_| self.holding(inst.target(start))).or(absolute.next_back());
         }
         let words = [(address, 8), (address, 4), (address & !7, 8), (address & !3, 4)];
         words.into_iter().find_map(|(at, size)| {

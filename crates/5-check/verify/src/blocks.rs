@@ -1,6 +1,7 @@
 //! Moved code: each block of the map has the input's instructions, with operands that mean the same, and
 //! control leaves it for the corresponding places.
 
+use crate::behind_faults;
 use crate::check::Check;
 use crate::code::{Inst, Kind};
 use crate::counters::Effect;
@@ -36,7 +37,7 @@ fn check_function(check: &Check, function: &MovedFunction, taken: &[u64]) -> Vec
     let liveness = liveness.as_ref();
     let faults = blocks.iter().filter_map(|block| {
         let (input, output, end) = (block.input, block.output, block.output_end());
-        let walk = Walk { check, liveness, input, output, end };
+        let walk = Walk { check, liveness, own: blocks, input, output, end };
         if block.added { walk.padding(true).err() } else { walk.block(block).err() }
     });
     findings.extend(faults.take(ENOUGH).map(|fault| *fault));
@@ -51,7 +52,7 @@ fn check_gaps(check: &Check) -> Vec<Finding> {
         let bytes = places.output_bytes(start).get(..(end - start) as usize)?;
         // Between sections of code the file is filled with zeroes; then the next section may begin with padding.
         let zeroes = bytes.iter().take_while(|&&byte| byte == 0).count() as u64;
-        let walk = Walk { check, liveness: None, input: 0, output: start + zeroes, end };
+        let walk = Walk { check, liveness: None, own: &[], input: 0, output: start + zeroes, end };
         walk.padding(false).err().map(|finding| Finding { input: None, ..*finding })
     });
     gaps.take(ENOUGH).collect()
@@ -62,6 +63,8 @@ struct Walk<'w, 'c, 'a> {
     check: &'w Check<'c, 'a>,
     /// Set for an instrumented output.
     liveness: Option<&'w Liveness>,
+    /// The function's blocks.
+    own: &'w [Block],
     input: u64,
     output: u64,
     /// Where the output's block ends.
@@ -82,19 +85,26 @@ impl Walk<'_, '_, '_> {
             return Err(self.finding(FindingKind::Map, what));
         }
         let shape = Shape::of(insts);
-        let mut behind_prefix = false;
-        for (i, inst) in insts[..shape.body].iter().enumerate() {
-            if !behind_prefix {
-                self.counters(block.input, i)?;
+        let (mut behind_prefix, mut behind_fault) = (false, false);
+        for inst in &insts[..shape.body] {
+            if behind_fault {
+                behind_faults::check_inst(self.check, inst, self.input)?;
+            } else if !behind_prefix {
+                self.counters()?;
             }
             self.same_inst(inst)?;
             behind_prefix = inst.is_prefix();
+            behind_fault |= inst.kind == Kind::Fault;
         }
         if behind_prefix {
             return self.prefixed();
         }
         if shape.ends {
-            self.counters(block.input, shape.body)?;
+            if behind_fault {
+                behind_faults::check_inst(self.check, &insts[shape.body], self.input)?;
+            } else {
+                self.counters()?;
+            }
             self.terminator(&insts[shape.body])?;
             if let Some(behind) = insts[shape.body + 1..].iter().position(|i| !i.is_padding()) {
                 self.input += insts[shape.body + 1..][..behind].iter().map(|i| u64::from(i.len)).sum::<u64>();
@@ -102,22 +112,28 @@ impl Walk<'_, '_, '_> {
                     self.finding(FindingKind::Map, "code stands behind the branch of the map's block")
                 );
             }
+        } else if let Some(trap) = insts[..shape.body].iter().rfind(|i| !i.is_nop()).filter(|i| i.is_trap()) {
+            self.goes_on_behind_trap(block.input_end(), trap.kind)?;
         } else {
             self.goes_on(block.input_end())?;
         }
         self.padding(true)
     }
 
-    /// Counter code may stand in front of the block's instruction with that index if it disturbs nothing.
-    fn counters(&mut self, block: u64, index: usize) -> Result<(), Box<Finding>> {
+    /// Counter code may stand in front of the next instruction if it disturbs nothing.
+    fn counters(&mut self) -> Result<(), Box<Finding>> {
         let Some(counters) = &self.check.places.counters else { return Ok(()) };
         while let Some(counter) = counters.parse(self.bytes(), self.output) {
-            if self.liveness.is_some_and(|l| l.forbids(block, index, counter.effect)) {
+            if self.forbids(self.input, counter.effect) {
                 return Err(self.finding(FindingKind::Counter, counter.effect.fault()));
             }
             self.output += counter.len;
         }
         Ok(())
+    }
+
+    fn forbids(&self, input: u64, effect: Effect) -> bool {
+        self.liveness.is_some_and(|l| l.forbids(self.check, input, effect))
     }
 
     /// The next output bytes, as far as the block goes.
@@ -202,9 +218,7 @@ impl Walk<'_, '_, '_> {
     fn corresponds(&self, input: u64, output: u64) -> Result<bool, Box<Finding>> {
         let meeting = flow::corresponds(&self.check.code, &self.check.places, input, output);
         let Some(meeting) = meeting else { return Ok(false) };
-        let forbidden =
-            |effect: &&Effect| self.liveness.is_some_and(|l| l.forbids(meeting.input, 0, **effect));
-        match meeting.effects.iter().find(forbidden) {
+        match meeting.effects.iter().find(|effect| self.forbids(meeting.input, **effect)) {
             Some(effect) => Err(self.finding(FindingKind::Counter, effect.fault())),
             None => Ok(true),
         }
@@ -217,6 +231,26 @@ impl Walk<'_, '_, '_> {
         }
         let what = format!("behind the block control does not go on to what was at {input:#x}");
         Err(self.finding(FindingKind::FallThrough, what))
+    }
+
+    /// A handler of the trap's signal may go on behind it, but not where the function ends; only a breakpoint goes on in the
+    /// next function, if that stands right behind.
+    fn goes_on_behind_trap(&self, next: u64, trap: Kind) -> Result<(), Box<Finding>> {
+        let starts_function = || {
+            self.check
+                .functions
+                .rows
+                .binary_search_by_key(&next, |f| f.start)
+                .is_ok_and(|f| self.check.functions.rows[f].has_symbol)
+        };
+        let follows = || self.own.iter().any(|b| !b.added && b.input == next);
+        if !self.corresponds(next, self.output)?
+            && (follows() || trap == Kind::Breakpoint && starts_function())
+        {
+            let what = format!("behind the trap control does not go on to what was at {next:#x}");
+            return Err(self.finding(FindingKind::FallThrough, what));
+        }
+        Ok(())
     }
 
     /// The instruction that ends the input's block.
@@ -292,7 +326,8 @@ impl Walk<'_, '_, '_> {
             let inst = x86_64::decode(self.bytes());
             let allowed = inst.filter(|i| match i.flow {
                 Flow::Jump(_) => jumps,
-                Flow::Stop => self.bytes().first() == Some(&x86_64::TRAP),
+                Flow::Breakpoint => true,
+                Flow::Fault => false,
                 _ => i.nop,
             });
             let Some(inst) = allowed else {

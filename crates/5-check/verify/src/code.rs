@@ -26,7 +26,10 @@ pub(crate) enum Kind {
     IndirectJump,
     IndirectCall,
     Return,
-    Stop,
+    /// `int3`: goes on behind it.
+    Breakpoint,
+    /// Only raises a signal; a handler may go on behind it.
+    Fault,
     Transaction,
 }
 
@@ -81,7 +84,11 @@ impl Inst {
     }
 
     pub fn ends_block(&self) -> bool {
-        !matches!(self.kind, Kind::Next | Kind::Call | Kind::IndirectCall)
+        !matches!(self.kind, Kind::Next | Kind::Call | Kind::IndirectCall) && !self.is_trap()
+    }
+
+    pub fn is_trap(&self) -> bool {
+        matches!(self.kind, Kind::Breakpoint | Kind::Fault)
     }
 
     /// Where the position-dependent displacement stands in the instruction, and its bytes.
@@ -317,7 +324,8 @@ impl Sweep<'_> {
     }
 }
 
-fn inst(bytes: &[u8], offset: u32) -> Option<Inst> {
+/// The instruction at the start of `bytes`, which lies at `offset` of its section.
+pub(crate) fn inst(bytes: &[u8], offset: u32) -> Option<Inst> {
     let decoded = x86_64::decode(bytes)?;
     let mut inst = Inst { offset, displacement: 0, len: decoded.len, kind: Kind::Next, extra: 0, flags: 0 };
     if decoded.nop {
@@ -343,7 +351,8 @@ fn inst(bytes: &[u8], offset: u32) -> Option<Inst> {
         Flow::IndirectJump => Kind::IndirectJump,
         Flow::IndirectCall => Kind::IndirectCall,
         Flow::Return => Kind::Return,
-        Flow::Stop => Kind::Stop,
+        Flow::Breakpoint => Kind::Breakpoint,
+        Flow::Fault => Kind::Fault,
         Flow::Transaction(_) => Kind::Transaction,
     };
     if let Some(displacement) = decoded.flow.displacement() {

@@ -96,7 +96,7 @@ impl Functions {
             let known =
                 symbols.at(start).is_some() || unnamed.binary_search_by_key(&start, |f| f.start).is_ok();
             let name = name.to_owned();
-            (!known).then(|| Function { start, end: start, name, has_symbol: false, is_label: true })
+            (!known).then_some(Function { start, end: start, name, has_symbol: false, is_label: true })
         };
         let labels: Vec<Function> = labels.iter().filter_map(label).collect();
         boundaries.extend(labels.iter().map(|f| f.start));

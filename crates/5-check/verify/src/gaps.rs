@@ -5,6 +5,7 @@ use crate::check::Check;
 use crate::segments::table_end;
 use crate::verdict::{Finding, FindingKind};
 use afterlink_image::{Image, SectionId, elf};
+use afterlink_isa::x86_64::TRAP;
 use rustc_hash::FxHashSet;
 
 pub(crate) fn check(check: &Check) -> Vec<Finding> {
@@ -78,11 +79,13 @@ fn check_file(check: &Check) -> Option<Finding> {
     let mut at = 0;
     for (start, end) in ranges {
         if let Some(gap) = output.bytes.get(at as usize..start as usize)
-            && !is_zero(gap)
+            // Traps stand between the fragments of code, and in front of the first.
+            && !gap.iter().all(|&byte| byte == 0 || byte == TRAP)
             && input.bytes.get(at as usize..start as usize) != Some(gap)
         {
-            let what =
-                format!("bytes of the file from {at:#x} to {start:#x} belong to no section and are not zero");
+            let what = format!(
+                "bytes of the file from {at:#x} to {start:#x} belong to no section and are no padding"
+            );
             return Some(Finding::new(FindingKind::Section, what));
         }
         at = at.max(end);

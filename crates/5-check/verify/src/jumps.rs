@@ -42,7 +42,7 @@ pub(crate) fn judge(check: &Check, layout: &Layout, named: &Named) -> Jumps {
     }
     let taken = taken::pointers(check, layout);
     let judge = Judge { check, layout, named, taken: &taken, entered: OnceLock::new() };
-    let found: Vec<(Vec<(u64, u64)>, Option<Finding>)> =
+    let found: Vec<Judged> =
         check.places.functions.par_iter().filter_map(|function| judge.function(function)).collect();
     for (words, finding) in found {
         jumps.words.extend(words);
@@ -52,6 +52,9 @@ pub(crate) fn judge(check: &Check, layout: &Layout, named: &Named) -> Jumps {
     jumps.words.dedup();
     jumps
 }
+
+/// The words of a function's tables, each with its base, and the first thing that is wrong.
+type Judged = (Vec<(u64, u64)>, Option<Finding>);
 
 struct Judge<'j, 'c, 'a> {
     check: &'j Check<'c, 'a>,
@@ -65,7 +68,7 @@ struct Judge<'j, 'c, 'a> {
 
 impl Judge<'_, '_, '_> {
     /// The words of the function's tables and the first thing that is wrong; `None` if it has no indirect jumps.
-    fn function(&self, function: &MovedFunction) -> Option<(Vec<(u64, u64)>, Option<Finding>)> {
+    fn function(&self, function: &MovedFunction) -> Option<Judged> {
         let mut own = body::own(self.check, function);
         let labels = self.labels(&own);
         let mut has_jumps = false;

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 /// Instructions that one thread looks at at a time.
 const CHUNK: usize = 1 << 14;
 /// Findings of this kind after which the rest is not looked at.
-const ENOUGH: usize = 64;
+const ENOUGH: usize = 4096;
 
 /// What code that did not move asks for.
 #[derive(Default)]

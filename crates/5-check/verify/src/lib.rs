@@ -7,6 +7,7 @@
 //!
 //! Every check is linear in the files' sizes, apart from sorting.
 
+mod behind_faults;
 mod blame;
 mod blocks;
 mod check;
@@ -113,6 +114,7 @@ pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
         },
         || {
             let mut findings = unwind::check(&check, &rows);
+            findings.extend(behind_faults::check(&check, &layout, &named, &jumps));
             findings.extend(check_kept(&check, &layout, &named, &jumps));
             let (found, text_end) = sums::check(&check);
             findings.extend(found);

@@ -45,6 +45,9 @@ impl<'a> LibgccReading<'a> {
         reading
     }
 
+    /// Bytes that [`Self::write`] writes.
+    pub const SIZE: usize = 16;
+
     /// Appends what is in force at `address`, which is not below that of the last call, as bytes that compare.
     pub fn write(&mut self, out: &mut Vec<u8>, address: u64) {
         while self.address <= address

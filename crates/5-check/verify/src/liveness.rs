@@ -7,15 +7,20 @@
 //!   dead at its returns (a caller compiled together with it may rely on all others);
 //! - flags carry nothing into or out of calls, returns and jumps to other functions: the ABI leaves them
 //!   undefined there, and no compiler uses them;
+//! - what jumps into the middle of another function may pass anything;
+//! - the kernel, and a handler of a signal that an instruction is there to raise, may look at everything, and nothing is
+//!   surely overwritten by an instruction that for some operands changes nothing;
 //! - an indirect jump reaches every instruction of the function whose address is stored or named anywhere.
 
 use crate::check::Check;
 use crate::code::{Inst, Kind};
 use crate::counters::Effect;
 use crate::places::{Block, MovedFunction};
+use afterlink_core::InputAddr;
 use afterlink_isa::x86_64::full;
-use afterlink_isa::x86_64::iced_x86::{Instruction, InstructionInfoFactory, OpAccess, Register, RflagsBits};
-use rustc_hash::FxHashMap;
+use afterlink_isa::x86_64::iced_x86::{
+    FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
+};
 
 /// A set: bits 0 to 15 are the general registers, the others status flags.
 type Set = u32;
@@ -33,7 +38,7 @@ const fn flags_set(bits: u32) -> Set {
 }
 
 /// What one instruction reads and surely overwrites.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Use {
     read: Set,
     written: Set,
@@ -41,8 +46,8 @@ struct Use {
 
 /// Live sets in front of each instruction of a function.
 pub(crate) struct Liveness {
-    /// Sets for the instructions of each block, by its input address.
-    blocks: FxHashMap<u64, Vec<Set>>,
+    /// Start, end, and sets for the instructions of each block, ascending.
+    blocks: Vec<(u64, u64, Vec<Set>)>,
 }
 
 impl Liveness {
@@ -52,20 +57,35 @@ impl Liveness {
         Analysis::new(check, blocks, taken).run()
     }
 
-    /// Whether what `effect` changes may be read at `address`, the start of a block or an instruction in the
-    /// block that starts at `block`.
-    pub fn forbids(&self, block: u64, index: usize, effect: Effect) -> bool {
+    /// Whether what `effect` changes may be read from `address` on.
+    pub fn forbids(&self, check: &Check, address: u64, effect: Effect) -> bool {
         let changed = match effect {
             Effect::Flags => INC_FLAGS,
             Effect::Register(register) => 1 << register,
             Effect::Nothing(_) => return false,
         };
-        match self.blocks.get(&block).and_then(|sets| sets.get(index)) {
-            Some(live) => live & changed != 0,
-            // Another function's start: flags are dead there, registers are not.
-            None => changed & REGISTERS != 0,
-        }
+        let after = self.blocks.partition_point(|b| b.0 <= address);
+        let block = after.checked_sub(1).map(|i| &self.blocks[i]).filter(|b| address < b.1);
+        let live = match block {
+            Some((start, end, sets)) => {
+                let first = check.code.range(*start, *end).start;
+                let index = check.code.index_at(address).map(|index| index - first);
+                index.and_then(|index| sets.get(index)).copied().unwrap_or(!0)
+            }
+            None => live_outside(check, address),
+        };
+        live & changed != 0
     }
+}
+
+/// What is live where control leaves the function for `address`: all registers, and in the middle of another function, too.
+fn live_outside(check: &Check, address: u64) -> Set {
+    let function = check.functions.at(address).map(|i| &check.functions.rows[i]);
+    // The linker's stubs have no symbols of their own; the one in front of them, of the linker too, may have any size.
+    let section = check.input.section_at(InputAddr(address)).map(|id| check.input.sections[id].name);
+    let is_stub = section.is_some_and(|name| name == ".iplt" || name.starts_with(".plt"));
+    let inside = function.is_some_and(|f| f.is_fragment() || f.has_symbol && f.start != address);
+    if inside && !is_stub { !0 } else { REGISTERS }
 }
 
 struct Analysis<'x, 'c, 'a> {
@@ -135,8 +155,8 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
             let sets = self.block_sets(block);
             if settled { sets } else { vec![!0; sets.len()] }
         };
-        let blocks = (0..self.blocks.len()).map(|b| (self.blocks[b].input, sets(b))).collect();
-        Liveness { blocks }
+        let in_order = self.order.iter().map(|&(start, b)| (start, self.blocks[b].input_end(), sets(b)));
+        Liveness { blocks: in_order.collect() }
     }
 
     /// Live sets in front of each instruction of a block, and behind the last.
@@ -158,12 +178,12 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
 
     fn live_behind(&self, inst: &Inst, address: u64, next: Set) -> Set {
         match inst.kind {
-            Kind::Next => next,
+            // What traps reads everything itself.
+            Kind::Next | Kind::Breakpoint | Kind::Fault => next,
             Kind::Jump => self.live_at(inst.target(address)),
             Kind::Branch | Kind::ShortBranch | Kind::Transaction => next | self.live_at(inst.target(address)),
             Kind::Call | Kind::IndirectCall => REGISTERS,
             Kind::Return => REGISTERS & !(SCRATCH & self.changed),
-            Kind::Stop => 0,
             Kind::IndirectJump => {
                 self.taken.iter().fold(REGISTERS, |live, &block| live | self.live_in[block])
             }
@@ -178,21 +198,21 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
             Some(block) if self.blocks[block].input == address => self.live_in[block],
             // Into the middle of a block: nothing is known without splitting it.
             Some(block) if address < self.blocks[block].input_end() => !0,
-            _ => REGISTERS,
+            _ => live_outside(self.check, address),
         }
     }
 }
 
 fn usage(factory: &mut InstructionInfoFactory, inst: &Instruction, kept: &Inst) -> Use {
-    let mut used = Use { read: flags_set(inst.rflags_read()), written: flags_set(inst.rflags_modified()) };
-    // What a system call or a prefix standing alone reads is not told by its operands.
-    if kept.is_prefix() || inst.is_privileged() {
-        used.read |= REGISTERS;
+    if kept.is_prefix() || is_watched(inst, kept) {
+        return Use { read: !0, written: 0 };
     }
-    // It leaves the flags in r11, where a caller of the kernel expects nothing.
-    if inst.code() == afterlink_isa::x86_64::iced_x86::Code::Syscall {
-        used.read = REGISTERS;
+    let mut written = inst.rflags_written() | inst.rflags_cleared() | inst.rflags_set();
+    // What is called undefined some processors leave as it was; but all clear the auxiliary carry here.
+    if matches!(inst.mnemonic(), Mnemonic::And | Mnemonic::Or | Mnemonic::Xor | Mnemonic::Test) {
+        written |= RflagsBits::AF;
     }
+    let mut used = Use { read: flags_set(inst.rflags_read()), written: flags_set(written) };
     for register in factory.info(inst).used_registers() {
         let Some(bit) = bit(register.register()) else { continue };
         let whole = register.register().size() >= 4;
@@ -203,7 +223,44 @@ fn usage(factory: &mut InstructionInfoFactory, inst: &Instruction, kept: &Inst) 
             _ => used.read |= bit,
         }
     }
+    if may_change_nothing(inst) {
+        used.written = 0;
+    }
     used
+}
+
+/// Whether somebody outside of the program may look at all registers and flags: the kernel at a system call, a handler of
+/// the signal that a trap raises, a hypervisor or an enclave.
+fn is_watched(inst: &Instruction, kept: &Inst) -> bool {
+    use Mnemonic as M;
+    // `syscall` and its kin are calls to the decoder, `int $n` is an interrupt.
+    let calls_system = kept.kind == Kind::Next
+        && matches!(inst.flow_control(), FlowControl::Call | FlowControl::Interrupt | FlowControl::Exception);
+    let calls_others = matches!(inst.mnemonic(), M::Vmcall | M::Vmmcall | M::Vmfunc | M::Enclu);
+    let ports = matches!(inst.mnemonic(), M::In | M::Insb | M::Insw | M::Insd)
+        || matches!(inst.mnemonic(), M::Out | M::Outsb | M::Outsw | M::Outsd);
+    kept.is_trap() || calls_system || calls_others || ports || inst.is_privileged()
+}
+
+/// Whether there are operands, or processors, with which the instruction leaves everything as it was.
+fn may_change_nothing(inst: &Instruction) -> bool {
+    use Mnemonic as M;
+    let repeats = inst.has_rep_prefix() || inst.has_repne_prefix();
+    match inst.mnemonic() {
+        // By a count of zero.
+        M::Shl | M::Sal | M::Shr | M::Sar | M::Rol | M::Ror | M::Rcl | M::Rcr | M::Shld | M::Shrd => {
+            let last = inst.op_count() - 1;
+            inst.op_kind(last) == OpKind::Register && inst.op_register(last) == Register::CL
+        }
+        // In zero; processors without the last two carry out the first two.
+        M::Bsf | M::Bsr | M::Tzcnt | M::Lzcnt => true,
+        // Of a segment that is not there.
+        M::Lar | M::Lsl => true,
+        // Without a shadow stack.
+        M::Rdsspd | M::Rdsspq => true,
+        // Zero times.
+        _ => repeats,
+    }
 }
 
 fn bit(register: Register) -> Option<Set> {

@@ -6,7 +6,7 @@ use crate::expected::{Expected, Layout};
 use crate::verdict::{Finding, FindingKind};
 
 /// Findings after which the rest is not looked at.
-const ENOUGH: usize = 256;
+const ENOUGH: usize = 4096;
 
 /// Compares everything loaded but `apart`, ascending disjoint ranges of the file that others judge.
 pub(crate) fn check(

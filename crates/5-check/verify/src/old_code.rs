@@ -9,7 +9,7 @@ use crate::verdict::{Finding, FindingKind};
 use afterlink_isa::x86_64::{ENDBR64, JUMP_LONG, TRAP};
 
 /// Findings after which the rest is not looked at.
-const ENOUGH: usize = 64;
+const ENOUGH: usize = 4096;
 
 /// An entry stub, as a range of addresses.
 pub(crate) type Stub = (u64, u64);

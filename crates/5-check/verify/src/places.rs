@@ -225,10 +225,9 @@ impl<'a> Places<'a> {
             }
             left_out = left_out.or_else(|| first_code(code, at, end));
             if let (Some(address), true) = (left_out, moved > 0) {
-                findings.push(
-                    Finding::new(FindingKind::Map, "the map leaves out a part of the function")
-                        .input(address),
-                );
+                let what = "the map leaves out a part of the function";
+                let moved = self.moved[first..].first().map_or(address, |m| m.0.max(function.start));
+                findings.push(Finding::new(FindingKind::Map, what).input(address).names(moved));
             }
         }
         for function in &self.functions {
@@ -333,7 +332,11 @@ impl Shape {
         if let Some(body) = insts.iter().position(Inst::ends_block) {
             return Self { body, ends: true };
         }
-        let body = insts.iter().rposition(|i| !i.is_nop()).map_or(0, |i| i + 1);
+        let body = match insts.iter().rposition(|i| !i.is_nop()) {
+            // A handler of its signal may look at the nops behind a trap.
+            Some(last) if insts[last].is_trap() => insts.len(),
+            last => last.map_or(0, |i| i + 1),
+        };
         Self { body, ends: false }
     }
 }

@@ -38,10 +38,10 @@ pub(crate) struct References {
     pub relative_words: Vec<Field>,
     /// Addresses of fields and words that mean data, whatever their number.
     meant_as_data: Vec<u64>,
-    /// Relative words that lead to a symbol of their own if they count from themselves, and only then.
-    pointers_from_themselves: Vec<u64>,
     /// One a symbol.
     classes: Vec<Class>,
+    /// Relative words that lead to a symbol of their own if they count from themselves, and only then.
+    pointers_from_themselves: Vec<u64>,
 }
 
 impl References {

@@ -20,7 +20,10 @@ pub(crate) fn check(check: &Check) -> (Vec<Finding>, Option<u64>) {
     let mut sums = Sums { check, findings: Vec::new(), inner: Vec::new(), text_end: None };
     for (section, rows) in check.input.kept_relocations() {
         let section = &check.input.sections[section];
-        if section.is_loaded() && !matches!(section.name, ".eh_frame" | ".gcc_except_table") {
+        // Unwinders and tracers name places beside functions that the program does not.
+        let is_metadata =
+            matches!(section.name, ".eh_frame" | ".gcc_except_table" | "__patchable_function_entries");
+        if section.is_loaded() && !is_metadata {
             rows.iter().for_each(|row| sums.relocation(&row, section.is_code()));
         }
     }
@@ -110,7 +113,8 @@ impl Sums<'_, '_, '_> {
         }
     }
 
-    /// An instruction of a function that jumps indirectly, or a named place, may well be named by its address.
+    /// An instruction of a function that jumps indirectly, one behind a call, or a named place may well be named by its
+    /// address.
     fn is_label(&self, address: u64) -> bool {
         let (code, functions) = (&self.check.code, &self.check.functions);
         let Some(row) = functions.at(address).map(|i| &functions.rows[i]) else { return false };
@@ -119,7 +123,11 @@ impl Sums<'_, '_, '_> {
                 || row.is_fragment()
         };
         let named = || self.check.input.symbols.iter().any(|s| s.address.get() == address && s.is_defined());
-        code.index_at(address).is_some() && (jumps() || named())
+        let returns = |index: usize| {
+            let before = index.checked_sub(1).map(|i| code.insts[i].kind);
+            matches!(before, Some(Kind::Call | Kind::IndirectCall))
+        };
+        code.index_at(address).is_some_and(|index| returns(index) || jumps() || named())
     }
 
     /// A constant that leads from `symbol` to `target`.

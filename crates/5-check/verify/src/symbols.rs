@@ -8,7 +8,7 @@ use afterlink_image::{Image, SectionId, Symbol, elf};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Findings after which the rest is not looked at.
-const ENOUGH: usize = 64;
+const ENOUGH: usize = 4096;
 
 /// Bytes of a row.
 const ROW_SIZE: usize = 24;

@@ -12,16 +12,12 @@ use afterlink_image::elf;
 /// All such addresses of the input, ascending.
 pub(crate) fn addresses(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps) -> Vec<u64> {
     let mut taken = jump_tables::targets(check, layout, named, jumps);
-    taken.extend(all_pointers(check, layout));
+    taken.extend(pointers(check, layout));
     in_order(check, taken)
 }
 
 /// Those that the program can get hold of as a number, ascending.
 pub(crate) fn pointers(check: &Check, layout: &Layout) -> Vec<u64> {
-    in_order(check, all_pointers(check, layout))
-}
-
-fn all_pointers(check: &Check, layout: &Layout) -> Vec<u64> {
     let (code, references) = (&check.code, &check.references);
     let relative = [elf::R_X86_64_RELATIVE, elf::R_X86_64_RELATIVE64, elf::R_X86_64_IRELATIVE].map(|k| k.0);
     let at_start = check.input.dynamic.relocations.iter();
@@ -42,7 +38,7 @@ fn all_pointers(check: &Check, layout: &Layout) -> Vec<u64> {
         });
         taken.extend(means_code.map(|(_, address, inst)| inst.target(address)));
     }
-    taken
+    in_order(check, taken)
 }
 
 fn in_order(check: &Check, mut taken: Vec<u64>) -> Vec<u64> {

@@ -11,7 +11,7 @@ use gimli::{BaseAddresses, EhFrameHdr, LittleEndian};
 use rayon::prelude::*;
 
 /// Findings after which the rest is not looked at.
-const ENOUGH: usize = 64;
+const ENOUGH: usize = 4096;
 
 /// Where a file's unwind table starts: where its search table says, or its section.
 pub(crate) fn table_address(image: &Image) -> Option<u64> {

@@ -224,6 +224,8 @@ impl<'a> Table<'a> {
                 string.clear();
                 write_entry(&mut string, entry);
                 libgcc.write(&mut string, start);
+                // Invariant: `lowered` finds the row behind what is of one size in all strings.
+                debug_assert_eq!(string.len(), ENTRY_SIZE + LibgccReading::SIZE);
                 self.write_row(&mut string, row)?;
                 followed = row_end;
                 add(&string, start, row_end)
@@ -360,8 +362,8 @@ impl Known {
 
 /// The row where the stack pointer is so many bytes lower: of the same frame, if that is counted from the stack pointer.
 pub(crate) fn lowered(row: &[u8], bytes: i64) -> Cow<'_, [u8]> {
-    /// What `write_entry` and the size of pushed arguments take.
-    const CFA: usize = 9 + 9 + 1 + 2 + 8;
+    /// What stands before the row itself.
+    const CFA: usize = ENTRY_SIZE + LibgccReading::SIZE;
     /// A register and an offset, and the stack pointer's number.
     const FROM_STACK_POINTER: [u8; 3] = [0, 7, 0];
     let offset = CFA + FROM_STACK_POINTER.len();
@@ -383,6 +385,9 @@ fn limit(size: usize) -> usize {
 
 /// Marks a pointer that is the address itself.
 const DIRECT: u8 = 1;
+
+/// Bytes that [`write_entry`] writes.
+const ENTRY_SIZE: usize = 9 + 9 + 1 + 2;
 
 /// What an entry says about all of its rows; first its personality routine.
 fn write_entry(out: &mut Vec<u8>, entry: &Entry) {
@@ -408,7 +413,7 @@ mod tests {
     #[test]
     fn frames_are_found_from_a_lower_stack_pointer() {
         let row = |register: u8, offset: i64| {
-            let mut row = vec![9; 29];
+            let mut row = vec![9; ENTRY_SIZE + LibgccReading::SIZE];
             row.extend_from_slice(&[0, register, 0]);
             row.extend_from_slice(&offset.to_le_bytes());
             row.push(5);

@@ -55,7 +55,7 @@ fn computed(check: &Check, index: usize, address: u64, function: u64) -> Option<
         let bytes = check.code.bytes(at, usize::from(inst.len).min(INST_MAX))?;
         let whole = full(bytes, at)?;
         let names = i == 0 && whole.mnemonic() != Mnemonic::Lea;
-        let reads = names && whole.memory_displacement64() as u32 == function as u32;
+        let reads = names && reads_at(&whole, function);
         if reads
             || is_computation(&whole, &holders, names)
             || is_compared && asks_order(whole.condition_code())
@@ -90,31 +90,31 @@ fn computed(check: &Check, index: usize, address: u64, function: u64) -> Option<
     None
 }
 
-/// Whether the instruction makes another number of an address that one of `holders`, or its own operand, has, or reads
-/// what stands there.
+/// Whether the instruction works out how far the address is, that one of `holders` or its own operand has, from something
+/// else, or reads what stands there. What is added to an address goes where the function goes.
 fn is_computation(inst: &Instruction, holders: &[Register], names: bool) -> bool {
     use Mnemonic as M;
     let holds = |r: Register| r != Register::None && holders.contains(&r.full_register());
-    if inst.mnemonic() == M::Nop || inst.mnemonic() == M::Or && inst.op1_kind() == OpKind::Immediate8to32 {
+    if matches!(inst.mnemonic(), M::Nop | M::Lea) {
         return false;
     }
     if holds(inst.memory_base()) || holds(inst.memory_index()) {
         return true;
     }
-    // The first of three operands is where the result goes.
-    let operands = (u32::from(inst.op_count() == 3)..inst.op_count().min(2))
-        .filter(|&o| inst.op_kind(o) == OpKind::Register);
-    let involved = names || operands.map(|o| inst.op_register(o)).any(holds);
-    let zeroes = inst.op_count() == 2
-        && inst.op0_kind() == OpKind::Register
-        && inst.op1_kind() == OpKind::Register
-        && inst.op0_register() == inst.op1_register();
+    let is_register = |o: u32| inst.op_count() > o && inst.op_kind(o) == OpKind::Register;
+    let involved = names || [0, 1].into_iter().any(|o| is_register(o) && holds(inst.op_register(o)));
+    let by_register = is_register(1) && !(is_register(0) && inst.op0_register() == inst.op1_register());
     involved
-        && !zeroes
-        && matches!(
-            inst.mnemonic(),
-            M::Add | M::Sub | M::And | M::Or | M::Xor | M::Neg | M::Not | M::Imul | M::Shl | M::Shr | M::Sar
-        )
+        && match inst.mnemonic() {
+            M::Sub => names || by_register || inst.op1_kind() == OpKind::Memory,
+            M::Neg | M::Not => true,
+            _ => false,
+        }
+}
+
+fn reads_at(inst: &Instruction, address: u64) -> bool {
+    let memory = (0..inst.op_count()).any(|o| inst.op_kind(o) == OpKind::Memory);
+    memory && inst.memory_displacement64() as u32 == address as u32
 }
 
 fn asks_order(condition: ConditionCode) -> bool {

@@ -3,7 +3,7 @@
 use crate::Progress;
 use afterlink_core::{Error, Result};
 use afterlink_image::Image;
-use afterlink_verify::{Options, UnprovenFunction, Verdict};
+use afterlink_verify::{Finding, Options, UnprovenFunction, Verdict};
 
 /// Whether to prove an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(crate) fn write_proven<R>(
         let more: Vec<UnprovenFunction> = verdict.unproven.iter().filter(is_new).cloned().collect();
         unproven.extend(more);
         if unproven.len() == known || round == ROUNDS {
-            return Err(not_proven(&verdict));
+            return Err(not_proven(input, &verdict));
         }
         round += 1;
     }
@@ -76,7 +76,7 @@ pub(crate) fn write_proven<R>(
 /// If the proof fails: the output must not be used.
 pub fn check_pair(input: &[u8], output: &[u8], progress: &dyn Progress) -> Result<usize> {
     let verdict = prove(input, output, progress)?;
-    if verdict.is_proven() { Ok(verdict.functions_proven) } else { Err(not_proven(&verdict)) }
+    if verdict.is_proven() { Ok(verdict.functions_proven) } else { Err(not_proven(input, &verdict)) }
 }
 
 fn prove(input: &[u8], output: &[u8], progress: &dyn Progress) -> Result<Verdict> {
@@ -85,15 +85,25 @@ fn prove(input: &[u8], output: &[u8], progress: &dyn Progress) -> Result<Verdict
     verify(input, output, &Options::default())
 }
 
-fn not_proven(verdict: &Verdict) -> Error {
-    let unproven = verdict.functions_total - verdict.functions_proven;
-    let what = match verdict.findings.first() {
-        Some(f) if f.function.is_empty() => f.explanation.clone(),
-        Some(f) => format!("{unproven} functions, the first is {}: {}", f.function, f.explanation),
-        None => format!("{unproven} functions"),
-    };
+fn not_proven(input: &[u8], verdict: &Verdict) -> Error {
+    // What is wrong with the program itself is wrong with every output of it.
+    if let Some(own) =
+        verify(input, input, &Options::default()).ok().and_then(|v| v.findings.into_iter().next())
+    {
+        let what =
+            format!("the program contradicts itself, so that no output of it can be proven; {}", named(&own));
+        return Error::new(what).next("the file is damaged: link it again");
+    }
+    let what = verdict.findings.first().map_or_else(String::new, named);
     Error::new(format!("the output could not be proven, nothing was written; {what}"))
         .next("report this as a fault of afterlink")
+}
+
+fn named(finding: &Finding) -> String {
+    if finding.function.is_empty() {
+        return finding.explanation.clone();
+    }
+    format!("{}: {}", finding.function, finding.explanation)
 }
 
 #[cfg(test)]

@@ -39,8 +39,8 @@ fn flow(inst: &Instruction) -> Option<Flow> {
         ok.then(|| inst.near_branch64().wrapping_sub(inst.len() as u64) as i64)
     };
     Some(match inst.flow_control() {
-        // Faults in user code: `_start` ends with it.
-        FlowControl::Next if inst.mnemonic() == Mnemonic::Hlt => Flow::Stop,
+        // Programs may not halt the processor: `_start` ends with it.
+        FlowControl::Next if inst.mnemonic() == Mnemonic::Hlt => Flow::Fault,
         FlowControl::Next => Flow::Next,
         FlowControl::UnconditionalBranch => Flow::Jump(near()?),
         FlowControl::ConditionalBranch => match inst.condition_code() {
@@ -55,11 +55,11 @@ fn flow(inst: &Instruction) -> Option<Flow> {
         FlowControl::IndirectCall => Flow::IndirectCall,
         FlowControl::IndirectBranch => Flow::IndirectJump,
         FlowControl::Return => Flow::Return,
-        FlowControl::Interrupt if inst.mnemonic() == Mnemonic::Int3 => Flow::Stop,
+        FlowControl::Interrupt if inst.mnemonic() == Mnemonic::Int3 => Flow::Breakpoint,
         FlowControl::Interrupt => Flow::Next,
         FlowControl::XbeginXabortXend if inst.mnemonic() == Mnemonic::Xbegin => Flow::Transaction(near()?),
         FlowControl::XbeginXabortXend => Flow::Next,
-        FlowControl::Exception => Flow::Stop,
+        FlowControl::Exception => Flow::Fault,
     })
 }
 

@@ -49,10 +49,21 @@ fn other_flow_is_told_apart() {
     assert_eq!(flow(&[0xff, 0xd0]), Flow::IndirectCall);
     assert_eq!(flow(&[0xc3]), Flow::Return);
     assert_eq!(flow(&[0xf3, 0xc3]), Flow::Return);
-    assert_eq!(flow(&[0x0f, 0x0b]), Flow::Stop);
-    assert_eq!(flow(&[0xf4]), Flow::Stop, "hlt faults in user code");
     assert_eq!(flow(&[0x0f, 0x05]), Flow::Next, "syscall");
+    assert_eq!(flow(&[0xcd, 0x80]), Flow::Next, "int $0x80");
     assert_eq!(flow(&ENDBR64), Flow::Next);
+}
+
+/// Control may go on behind each of them.
+#[test]
+fn traps_are_told_apart() {
+    assert_eq!(flow(&[0xcc]), Flow::Breakpoint);
+    for fault in [&[0x0f, 0x0b][..], &[0x0f, 0xb9, 0xc0], &[0x0f, 0xff, 0xc0], &[0xf4]] {
+        assert_eq!(flow(fault), Flow::Fault, "{fault:x?}");
+    }
+    for flow in [Flow::Breakpoint, Flow::Fault] {
+        assert!(flow.falls_through() && !flow.ends_block());
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(super) fn are_computed_with(code: &Code, function: &Function, leads: &[(Bloc
             if is_label {
                 let body = body.get_or_insert_with(|| Body::new(code, function, leads.to_vec()));
                 let at = range.start + u64::from(event.offset);
-                if Follower::new(body, is_entry).is_computed_with(at, event.kind, event.target) {
+                if Follower::new(body, is_entry).computes_with(at, event.kind, event.target) {
                     return true;
                 }
             }
@@ -67,7 +67,7 @@ impl<'l, 'b, 'a> Follower<'l, 'b, 'a> {
     }
 
     /// Whether the address of `label`, which the instruction at `at` makes, is computed with.
-    fn is_computed_with(mut self, at: InputAddr, kind: EventKind, label: InputAddr) -> bool {
+    fn computes_with(mut self, at: InputAddr, kind: EventKind, label: InputAddr) -> bool {
         let Some(block) = self.body.function.block_covering(at) else { return true };
         let insts = self.body.insts(block);
         let Some(index) = insts.iter().position(|inst| inst.ip() == at.get()) else { return true };

@@ -24,6 +24,7 @@ fn choosing() -> Function<'static> {
         labels: Vec::new(),
         unwind: Vec::new(),
         refusal: None,
+        alignment: 1,
     }
 }
 

@@ -184,7 +184,9 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             }
             Kind::Return => {}
             // Who handles a trap may go on behind it.
-            Kind::Next | Kind::Call | Kind::IndirectCall | Kind::Stop => self.come_to(cut.end, &state),
+            Kind::Next | Kind::Call | Kind::IndirectCall | Kind::Breakpoint | Kind::Fault => {
+                self.come_to(cut.end, &state)
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Small pieces of assembly whose blocks are given by labels `b0`, `b1`, …, ended by `end`.
 
-use super::Liveness;
+use super::{Liveness, flags_set, usage};
 use crate::check::Check;
 use crate::code::Code;
 use crate::counters::Effect;
@@ -8,6 +8,8 @@ use crate::functions::Functions;
 use crate::places::{Block, MovedFunction, Places};
 use crate::references::References;
 use afterlink_image::Image;
+use afterlink_isa::x86_64::full;
+use afterlink_isa::x86_64::iced_x86::{InstructionInfoFactory, RflagsBits};
 use std::process::Command;
 
 const RCX: u8 = 1;
@@ -52,7 +54,13 @@ fn forbidden(text: &str, taken: &[&str], queries: &[(&str, usize, Effect)]) -> V
     let mut taken: Vec<u64> = taken.iter().map(|name| label(name)).collect();
     taken.sort_unstable();
     let liveness = Liveness::of(&check, &function, &taken);
-    queries.iter().map(|(name, index, effect)| liveness.forbids(label(name), *index, *effect)).collect()
+    let forbids = |(name, index, effect): &(&str, usize, Effect)| {
+        let first = check.code.index_at(label(name)).unwrap();
+        let before = &check.code.insts[first..first + index];
+        let at = label(name) + before.iter().map(|i| u64::from(i.len)).sum::<u64>();
+        liveness.forbids(&check, at, *effect)
+    };
+    queries.iter().map(forbids).collect()
 }
 
 #[test]
@@ -148,4 +156,73 @@ fn an_indirect_jump_reaches_what_has_its_address_taken() {
 fn spilling_changes_nothing() {
     let text = "b0: cmp %esi,%edi\n sete %al\n ret\n";
     assert_eq!(forbidden(text, &[], &[("b0", 1, Effect::Nothing(RCX))]), [false]);
+}
+
+/// `repz cmpsb` with rcx = 0 compares nothing, a shift by zero changes no flag, `bsf` of zero only the zero flag.
+#[test]
+fn what_may_change_nothing_ends_nothing() {
+    for keeps in ["repz cmpsb", "shl %cl,%edx", "shrd %cl,%edx,%esi", "repne scasb", "bsf %edx,%esi"] {
+        let text =
+            format!("b0: cmp %esi,%edi\n {keeps}\n je b2\nb1: xor %eax,%eax\n ret\nb2: mov $1,%eax\n ret\n");
+        let found = forbidden(&text, &[], &[("b0", 0, Effect::Flags), ("b0", 1, Effect::Flags)]);
+        assert_eq!(found, [false, true], "{keeps}");
+    }
+    let shifts = "b0: cmp %esi,%edi\n shl $3,%edx\n je b2\nb1: ret\nb2: mov $1,%eax\n ret\n";
+    // What it does to the overflow flag is not said, so that one stays.
+    assert_eq!(forbidden(shifts, &[], &[("b0", 1, Effect::Flags), ("b1", 0, Effect::Flags)]), [false, false]);
+}
+
+#[test]
+fn system_calls_and_traps_read_everything() {
+    for call in ["syscall", "sysenter", "int $0x80", "int3", "ud2", "hlt", "ud1 %eax,%ecx", "vmcall"] {
+        let text = format!("b0: cmp %esi,%edi\n {call}\n mov $1,%r11d\n mov $1,%ecx\n cmp %esi,%edi\n ret\n");
+        let queries = [Effect::Flags, Effect::Register(RCX), Effect::Register(R11)].map(|e| ("b0", 1, e));
+        assert_eq!(forbidden(&text, &[], &queries), [true; 3], "{call}");
+        let behind = [Effect::Flags, Effect::Register(RCX), Effect::Register(R11)].map(|e| ("b0", 2, e));
+        assert_eq!(forbidden(&text, &[], &behind), [false; 3], "{call}");
+    }
+}
+
+/// The map may join what are two blocks to control.
+#[test]
+fn a_place_inside_a_block_is_no_function_s_start() {
+    let text = "b0: cmp %esi,%edi\n mov %edi,%eax\n sete %al\n ret\n";
+    assert_eq!(forbidden(text, &[], &[("b0", 1, Effect::Flags), ("b0", 2, Effect::Flags)]), [true; 2]);
+}
+
+#[test]
+fn flags_go_into_the_middle_of_another_function() {
+    let other = ".type other,@function\nother: mov $1,%eax\ninside: sete %al\n ret\n.size other,.-other\n";
+    let text = |target: &str| format!("{other}b0: cmp %esi,%edi\n jmp {target}\nb1: ret\n");
+    let flags = [("b0", 1, Effect::Flags)];
+    assert_eq!(forbidden(&text("inside"), &[], &flags), [true]);
+    assert_eq!(forbidden(&text("other"), &[], &flags), [false]);
+}
+
+/// Nothing that an instruction was seen to depend on is missing, and nothing ends that was seen to go on.
+#[test]
+fn uses_are_what_the_processor_does() {
+    let mut factory = InstructionInfoFactory::new();
+    for measured in afterlink_testkit::effects::measure() {
+        let bytes = &measured.bytes[..];
+        let used = usage(&mut factory, &full(bytes, 0).unwrap(), &crate::code::inst(bytes, 0).unwrap());
+        let flags = ["OF", "SF", "ZF", "AF", "PF"].iter().zip([
+            RflagsBits::OF,
+            RflagsBits::SF,
+            RflagsBits::ZF,
+            RflagsBits::AF,
+            RflagsBits::PF,
+        ]);
+        let places = (0..16).map(|i| (format!("register {i}"), 1 << i));
+        let places = places.chain(flags.map(|(name, bit)| (name.to_string(), flags_set(bit))));
+        for (bit, (name, place)) in places.enumerate() {
+            let (read, kept) = (measured.read >> bit & 1 == 1, measured.kept >> bit & 1 == 1);
+            assert!(!read || used.read & place != 0, "{}: reads {name}", measured.text);
+            assert!(
+                !kept || used.written & place == 0 || used.read & place != 0,
+                "{}: keeps {name}",
+                measured.text
+            );
+        }
+    }
 }

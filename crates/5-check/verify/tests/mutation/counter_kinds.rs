@@ -2,15 +2,16 @@
 //! harm, so it is no mutant; nor is another name of the counter file.
 
 use crate::kinds::{Mutant, Mutate, byte_of, flip, write, write_number};
-use crate::sites::{CounterForm, CounterSite, Sites};
+use crate::sites::{CounterForm, CounterSite, MovedInst, Sites};
 use afterlink_isa::Flow;
 use afterlink_isa::x86_64::full;
 use afterlink_isa::x86_64::iced_x86::{InstructionInfoFactory, OpAccess, Register};
 use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-pub const COUNTER_KINDS: [(&str, Mutate); 10] = [
+pub const COUNTER_KINDS: [(&str, Mutate); 11] = [
     ("counter between compare and branch", flags_clobbered),
+    ("counter before what may keep flags", kept_flags_clobbered),
     ("counter that keeps flags made one that does not", flags_form),
     ("counter through a register that is read", register_clobbered),
     ("counter outside of the counters", outside),
@@ -50,7 +51,25 @@ fn flags_clobbered(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
         (compares && branches && adjacent).then_some(compare)
     };
     let found = counter(sites, rng, |c| c.form == CounterForm::Increment && compare_behind(c).is_some())?;
-    let compare = compare_behind(&found)?;
+    put_behind(sites, &found, &compare_behind(&found)?)
+}
+
+/// The same where a shift by a register, which changes no flag if it shifts by zero, stands before the branch.
+fn kept_flags_clobbered(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let compare_behind = |counter: &CounterSite| {
+        let at = sites.insts.iter().position(|i| i.address == counter.address + 7)?;
+        let [compare, shift, branch] = sites.insts.get(at..at + 3)? else { return None };
+        let compares = matches!(sites.bytes[compare.offset], 0x81 | 0x83 | 0x3d);
+        let shifts = sites.bytes[shift.offset] == 0xd3;
+        let branches = matches!(branch.inst.flow, Flow::Branch(..)) && branch.address == shift.end();
+        (compares && shifts && branches && shift.address == compare.end()).then_some(*compare)
+    };
+    let found = counter(sites, rng, |c| c.form == CounterForm::Increment && compare_behind(c).is_some())?;
+    put_behind(sites, &found, &compare_behind(&found)?)
+}
+
+/// The counter changes places with the instruction behind it.
+fn put_behind(sites: &Sites, found: &CounterSite, compare: &MovedInst) -> Mutant {
     let len = usize::from(compare.inst.len);
     let mut code = sites.bytes[compare.offset..compare.offset + len].to_vec();
     code.extend_from_slice(&[0x48, 0xff, 0x05]);

@@ -7,7 +7,7 @@ use afterlink_image::{NOTE_SECTION, elf};
 use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-pub const HEADER_KINDS: [(&str, Mutate); 16] = [
+pub const HEADER_KINDS: [(&str, Mutate); 17] = [
     ("file header, any byte", file_header),
     ("program header, any byte", program_header),
     ("program headers swapped", program_headers_swapped),
@@ -20,6 +20,7 @@ pub const HEADER_KINDS: [(&str, Mutate); 16] = [
     ("symbol doubled", symbol_doubled),
     ("symbol's visibility", symbol_visibility),
     ("name of a fragment", fragment_name),
+    ("name of a symbol without one", name_of_nameless),
     ("byte of the names", name_byte),
     ("byte of the note", note_byte),
     ("number of the address map made longer", map_slack),
@@ -148,6 +149,12 @@ fn fragment_name(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let is_fragment = |s: &afterlink_image::Symbol| s.name.contains(".warm") || s.name.contains(".cold");
     let row = sites.symbol(rng, false, is_fragment)?;
     write_number(sites, row, 4, sites.word(row, 4) + rng.random_range(-3..4), "name of a fragment")
+}
+
+/// A number behind all names: readers may take it for no name, or for damage.
+fn name_of_nameless(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let row = sites.symbol(rng, false, |s| s.name.is_empty())?;
+    write_number(sites, row, 4, rng.random_range(1 << 16..1 << 30), "name of a symbol without one")
 }
 
 fn name_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {

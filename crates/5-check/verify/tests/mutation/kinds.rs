@@ -11,7 +11,7 @@ pub type Mutant = Option<(Vec<u8>, String)>;
 pub type Mutate = fn(&Sites, &mut ChaCha8Rng) -> Mutant;
 
 /// Every kind with its name.
-pub const KINDS: [(&str, Mutate); 41] = [
+pub const KINDS: [(&str, Mutate); 43] = [
     ("branch to another block", branch_target),
     ("branch targets swapped", swapped_targets),
     ("branch one byte off", branch_off_by_one),
@@ -20,6 +20,7 @@ pub const KINDS: [(&str, Mutate); 41] = [
     ("another condition", other_condition),
     ("fall-through: jump removed", jump_removed),
     ("fall-through: branch removed", branch_removed),
+    ("fall-through: jump behind a trap removed", trap_jump_removed),
     ("displacement one off", displacement_off),
     ("byte of a moved instruction", moved_byte),
     ("byte of cold code", cold_byte),
@@ -51,6 +52,7 @@ pub const KINDS: [(&str, Mutate); 41] = [
     ("unwind row lost or shifted", unwind_row),
     ("unwind rule that libgcc loses", unwind_rule_lost),
     ("unwind entry's range", unwind_range),
+    ("step in a common unwind entry", common_step),
     ("search table of unwind entries", search_table),
     ("address map", address_map),
 ];
@@ -169,6 +171,16 @@ fn jump_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 
 fn branch_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     nops(sites, &sites.inst(rng, |i| matches!(i.inst.flow, Flow::Branch(..)))?, "branch removed")
+}
+
+fn trap_jump_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let behind_trap = |jump: &MovedInst| {
+        let trap = sites.insts.iter().find(|i| i.end() == jump.address);
+        trap.is_some_and(|i| matches!(i.inst.flow, Flow::Breakpoint | Flow::Fault))
+    };
+    let jump = sites.inst(rng, |i| matches!(i.inst.flow, Flow::Jump(_)) && behind_trap(i))?;
+    let nops = vec![0x90; usize::from(jump.inst.len)];
+    write(sites, jump.offset, &nops, format!("jump behind the trap before {:#x} removed", jump.address))
 }
 
 fn displacement_off(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
@@ -505,6 +517,14 @@ fn unwind_rule_lost(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let entries: Vec<_> = unwind_records(sites).into_iter().filter(padded).collect();
     let &(at, size, _) = entries.choose(rng)?;
     write(sites, at + size - 1, &[0xd0], "unwind rule lost".to_owned())
+}
+
+/// Another place than the first is reached already in the common entry, instead of a nop: libgcc goes on counting from there.
+fn common_step(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let is_padded = |r: &&(usize, usize, u32)| r.2 == 0 && sites.bytes[r.0 + r.1 - 1] == 0;
+    let common: Vec<_> = unwind_records(sites).into_iter().filter(|r| is_padded(&r)).collect();
+    let &(at, size, _) = common.choose(rng)?;
+    write(sites, at + size - 1, &[rng.random_range(0x41..0x80)], "step in a common entry".to_owned())
 }
 
 fn unwind_range(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {

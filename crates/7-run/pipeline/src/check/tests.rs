@@ -41,16 +41,16 @@ fn offset(file: &[u8], address: u64) -> usize {
 }
 
 /// Changes what was written of a function, if it moved.
-type Mistake = fn(input: &[u8], output: &mut Vec<u8>, name: &str);
+type Mistake = fn(input: &[u8], output: &mut [u8], name: &str);
 
-fn in_code(_: &[u8], output: &mut Vec<u8>, name: &str) {
+fn in_code(_: &[u8], output: &mut [u8], name: &str) {
     let (address, size) = function(output, name);
     let at = offset(output, address.get());
     let ret = output[at..at + size as usize].iter().position(|&b| b == 0xc3).expect("it returns");
     output[at + ret] = 0xcc;
 }
 
-fn in_entry_stub(input: &[u8], output: &mut Vec<u8>, name: &str) {
+fn in_entry_stub(input: &[u8], output: &mut [u8], name: &str) {
     let at = offset(input, function(input, name).0.get());
     output[at + 2] ^= 1;
 }
@@ -62,14 +62,14 @@ fn words(file: &[u8], value: u64) -> Vec<usize> {
 }
 
 /// The addends of start-up relocations lead to the old place.
-fn in_pointer(input: &[u8], output: &mut Vec<u8>, name: &str) {
+fn in_pointer(input: &[u8], output: &mut [u8], name: &str) {
     let (old, new) = (function(input, name).0.get(), function(output, name).0.get());
     for at in words(output, new).into_iter().filter(|at| words(input, old).contains(at)) {
         output[at..at + 8].copy_from_slice(&old.to_le_bytes());
     }
 }
 
-fn in_symbol_size(_: &[u8], output: &mut Vec<u8>, name: &str) {
+fn in_symbol_size(_: &[u8], output: &mut [u8], name: &str) {
     let address = function(output, name).0.get();
     let image = Image::parse(output).expect("a program");
     let table = image.symbols.section.expect("there are symbols");
@@ -79,7 +79,7 @@ fn in_symbol_size(_: &[u8], output: &mut Vec<u8>, name: &str) {
 }
 
 /// The table that only `alpha` uses: its words are those data that its moving changed, four bytes each.
-fn in_jump_table(input: &[u8], output: &mut Vec<u8>, name: &str) {
+fn in_jump_table(input: &[u8], output: &mut [u8], name: &str) {
     assert_eq!(name, "alpha");
     let image = Image::parse(input).expect("a program");
     let table = &image.sections[image.section_named(".rodata").expect("there are constants")];

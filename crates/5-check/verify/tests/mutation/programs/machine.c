@@ -123,6 +123,20 @@ static int compare(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+/* A shift by zero leaves the flags alone. */
+NOINLINE int flags_survive(int x, int count) {
+    __asm__("1: cmpl $1000, %0\n\tshll %%cl, %0\n\tjl 1b" : "+r"(x) : "c"(count) : "cc");
+    return x;
+}
+
+/* Behind a trap control may go on. */
+NOINLINE unsigned trapped(unsigned x) {
+    __asm__ volatile("testl $0x1000, %0\n\tjz 1f\n\tint3\n1:\taddl $3, %0\n\ttestl $0x2000, %0\n\tjz 2f\n\tud2\n"
+                     "2:\taddl $5, %0\n\ttestl $0x4000, %0\n\tjz 3f\n\thlt\n3:\taddl $7, %0"
+                     : "+r"(x) : : "cc");
+    return x;
+}
+
 int main(int argc, char **argv) {
     static const unsigned char code[] = {PUSH, 5, PUSH, 9, ADD, DUP, MUL, SHIFT, PUSH, 77, XOR, DUP, PUSH, 3, SUB, ADD, STOP};
     unsigned char looped[32];
@@ -143,6 +157,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 12; i++)
         printf("%08x%c", results[i], i % 4 == 3 ? '\n' : ' ');
     printf("%d %u %u\n", entry_point(rounds + 9), m.steps, started);
+    printf("%d %u\n", flags_survive(rounds | 1, 1), trapped((unsigned)rounds));
     printf("%ld %d\n", flags_read(rounds, 2), (int)flags_kept(rounds, 2) & 1);
     return 0;
 }

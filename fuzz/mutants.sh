@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Breaks outputs of afterlink in ways that nobody planned (tests/mutants) until MUTANTS have been judged, at the lowest priority,
+# and writes fuzz/mutants.tsv: how many were caught, and what was changed in those that `verify` accepts and that do the same.
+#   fuzz/mutants.sh [MUTANTS [SEED]]      20,000 mutants of seed 1; it goes on where it was ended
+# Stop it with: touch fuzz/target/mutants/stop. What `verify` accepts and does something else is in fuzz/target/mutants/hole-*.
+set -euo pipefail
+cd "$(dirname "$0")"
+mutants=${1:-20000} seed=${2:-1} folder=$PWD/target/mutants
+mkdir -p "$folder"
+rm -f "$folder/stop"
+status=0
+nice -n 19 cargo run --release --manifest-path ../Cargo.toml -p afterlink-mutants --example campaign -- \
+    "$folder" "$seed" "$mutants" >"$folder/log" 2>&1 || status=$?
+{
+    printf 'seed\tmutants\tcaught\taccepted, the same\tholes\tcommit\n'
+    for state in "$folder"/state-*; do
+        name=${state##*/state-}
+        read -r next caught same holes <"$state"
+        commit=$(git rev-parse --short HEAD)
+        printf '%s\t%s\t%s\t%s\t%s\t%s\n' "${name%-*}" $((next - ${name#*-})) "$caught" "$same" "$holes" "$commit"
+    done
+    printf '\naccepted, the same\twhat was changed\n'
+    awk -F'\t' '$6 == "same" { count[$4]++ } END { for (class in count) print count[class] "\t" class }' \
+        "$folder/survivors.tsv" | sort -k1,1nr -k2
+} >mutants.tsv
+exit "$status"
