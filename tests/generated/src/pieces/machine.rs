@@ -56,7 +56,7 @@ pub fn strings(sheet: &mut Sheet) {
 /// Branches that have only a short form.
 pub fn short_branches(sheet: &mut Sheet) {
     let loops = sheet.one_of(&["loop 1b", "loopne 1b", "loope 1b", "decl %ecx; jrcxz 2f; jmp 1b"]);
-    let pad = sheet.between(0, 60);
+    let pad = sheet.between(1, 60);
     sheet.assembly(&format!(
         "function piece_NN\n\tmovl %edi, %eax\n\tmovl %edi, %ecx\n\tandl $15, %ecx\n\tjrcxz 2f\n1:\taddl $CONST, %eax\n\troll $SMALL, %eax\n\tcmpl $CONST, %eax\n\t{loops}\n\tjecxz 2f\n\txorl %ecx, %eax\n\t.nops {pad}\n2:\n\tret\nend piece_NN"
     ));
