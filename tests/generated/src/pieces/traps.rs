@@ -33,7 +33,7 @@ pub fn undefined(sheet: &mut Sheet) {
     let (trap, size) = *sheet.random.pick(&[
         ("ud2", 2),
         ("ud1 %%eax, %%eax", 3),
-        ("ud0 %%eax, %%eax", 3),
+        (".byte 0x0f, 0xff, 0xc0", 3),
         ("hlt", 1),
         ("cli", 1),
     ]);
