@@ -233,9 +233,7 @@ impl Builder<'_, '_, '_> {
             // The jump to the new place that will stand at a short function's old entry may reach beyond its end.
             let entries = self.code.pieces[piece].inner_entries.iter().copied();
             let nearest = entries.chain([range.start]).max().unwrap_or(range.start);
-            let first = &self.code.bytes(piece)[nearest.since(range.start) as usize..];
-            let mark = if first.starts_with(&ENDBR64) { ENDBR64.len() as u64 } else { 0 };
-            let stays = range.end().since(nearest) >= mark + JUMP_LONG;
+            let stays = range.end().since(nearest) >= ENDBR64.len() as u64 + JUMP_LONG;
             let is_sure = stays || self.code.is_entry(range.end());
             return if is_sure {
                 Ok(Terminator::LastCall(range.end()))
