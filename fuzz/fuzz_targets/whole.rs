@@ -1,4 +1,4 @@
-//! recover, lay out or count, emit and verify in one go. What the checker does not prove is kept back, which is no fault
+//! recover, lay out or count, emit and verify in one go. Functions that the checker does not accept are left alone, which is no fault
 //! here; how much of each there is, is printed now and then.
 //!
 //! A program whose bytes are changed at random is hardly ever a program. So most changes are those of
