@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use afterlink_testkit::execute::{Outcome, TIMED_OUT, run};
 use afterlink_testkit::judge::compare;
-use afterlink_testkit::tool::{own_faults, run_afterlink};
+use afterlink_testkit::tool::run_afterlink;
 
 use crate::build::Built;
 
@@ -57,7 +57,6 @@ impl Subject<'_> {
     /// Runs afterlink; says whether it did its job, and notes it as a finding if not.
     fn job(&mut self, mode: &str, words: &[OsString]) -> Option<Outcome> {
         let outcome = run_afterlink(words, &self.built.folder);
-        self.report.findings.extend(own_faults(&outcome).iter().map(|fault| format!("{mode}: {fault}")));
         if outcome.exit == 0 {
             return Some(outcome);
         }
