@@ -14,6 +14,7 @@ packages=(
     elfutils patchelf         # outputs survive them
     gdb                       # unwinds out of split functions
     csmith libcsmith-dev      # random programs
+    gcc-aarch64-linux-gnu libc6-dev-arm64-cross # programs for AArch64, which are read
 )
 
 missing=()

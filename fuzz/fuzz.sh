@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 target=$1
-targets=(whole image eh_frame fdata counter_file address_map eh_frame_hdr notes)
+targets=(whole image eh_frame fdata counter_file address_map eh_frame_hdr lsda notes program_text)
 
 build() {
     export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -2,12 +2,12 @@
 # Fuzzes every target for an hour of processor time (HOURS=3: three hours), AT_ONCE=2 of them side by side, at the lowest
 # priority. It goes on where it was ended: fuzz/hours.tsv adds up, over any number of starts, the time and the executions of
 # each target, and docs/fuzzing.md shows them.
-#   fuzz/hours.sh             fuzzes until all have their time; -- stop it with: touch fuzz/target/hours/stop
+#   fuzz/hours.sh [TARGETS]   fuzzes until all, or these, have their time; -- stop it with: touch fuzz/target/hours/stop
 #   fuzz/hours.sh table       only writes the table into docs/fuzzing.md
 # What fails is left in fuzz/artifacts/TARGET, and the target is passed over until the next start.
 set -euo pipefail
 cd "$(dirname "$0")"
-targets=(whole image eh_frame fdata counter_file address_map eh_frame_hdr notes)
+targets=(whole image eh_frame fdata counter_file address_map eh_frame_hdr lsda notes program_text)
 state=hours.tsv
 [ -s $state ] || printf 'target\tcpu seconds\texecutions\tcorpus\tfeatures\tcommit\n' >$state
 
@@ -52,6 +52,7 @@ if [ "${1:-}" = table ]; then
     exit
 fi
 
+[ $# -eq 0 ] || targets=("$@")
 work=target/hours
 mkdir -p $work
 rm -f $work/stop
@@ -59,7 +60,7 @@ rm -f $work/stop
 export FUZZ_BINARIES=$work
 commit=$(git rev-parse --short HEAD)
 git diff --quiet HEAD -- ../crates ../tests/hostile fuzz_targets src || commit+=+
-goal=$((${HOURS:-1} * 3600))
+goal=$(awk "BEGIN { print int(${HOURS:-1} * 3600) }")
 TIMEFORMAT='%U %S'
 
 # slice TARGET: fuzzes it for some minutes, or for what is left, and records them; fails if it found something.

@@ -16,15 +16,18 @@ header='package\tversion\tmode\tresult\tprograms\trefused programs\tfunctions mo
 
 # field NAME NUMBER: of the package's row in recipes.txt.
 field() {
-    awk -F ' *[|] *' -v name="$1" -v number="$2" '$1 == name { print $number }' "$study/recipes.txt"
+    awk -v name="$1" -v number="$2" '
+        { gsub(/[|][|]/, "\001"); split($0, columns, / *[|] */) }
+        columns[1] == name { gsub("\001", "||", columns[number]); print columns[number] }' "$study/recipes.txt"
 }
 
 # in_source COMMAND: runs a recipe's command where the source lies. RELINK_MODE is taken from our environment.
 in_source() {
-    local flags="-B$study/linker"
+    local flags="-B$study/linker" temporary=$folder/temporary
+    as_user mkdir -p "$temporary"
     (cd "$source" && as_user AFTERLINK="$AFTERLINK" RELINK_MODE="${mode:-plain}" RELINK_LOG="$folder/${mode:-plain}.links" \
         RELINK_ORIGINALS="$folder/originals" CC="gcc $flags" CXX="g++ $flags" CC_FLAGS="-O2 $flags" CFLAGS="-O2" CXXFLAGS="-O2" JOBS="$JOBS" \
-        MAKEFLAGS= prefix="$folder/install" timeout -k 30 "$LIMIT" bash -c "$1" </dev/null)
+        MAKEFLAGS= TMPDIR="$temporary" prefix="$folder/install" timeout -k 30 "$LIMIT" bash -c "$1" </dev/null)
 }
 
 # The newest version is not always there to download: an archive may list what it no longer, or not yet, holds.
@@ -59,7 +62,7 @@ unpack() {
     [ "$(id -u)" -ne 0 ] || chown -R $user: "$folder"
 }
 
-default_configure='[ -x configure ] || autoreconf -fi; ./configure --prefix=$prefix --disable-shared --disable-nls --disable-dependency-tracking'
+default_configure='[ -x configure ] || autoreconf -fi; ./configure -C --prefix=$prefix --disable-shared --disable-nls --disable-dependency-tracking'
 
 # command NAME NUMBER DEFAULT: a recipe's command; one that begins with "+" adds to the default.
 command_of() {
@@ -72,18 +75,31 @@ command_of() {
     esac
 }
 
+# What configure scripts found out about the machine itself is handed on to those of other packages. What may be installed in between
+# is not: libraries, headers and programs.
+shared_cache=$STUDY_WORK/config.cache
+hand_on() {
+    local found=$source/config.cache
+    [ -s "$found" ] || return 0
+    grep -h '^\(gl_cv\|lt_cv\|ac_cv_func\|ac_cv_type\|ac_cv_sizeof\|ac_cv_have_decl\|ac_cv_header[a-z0-9_]*=${[a-z0-9_]*=yes\)' "$found" "$shared_cache" 2>/dev/null |
+        sort -u -t= -k 1,1 >"$shared_cache.$$" || true
+    mv "$shared_cache.$$" "$shared_cache"
+}
+
 build_package() {
     [ ! -e "$folder/built" ] || return 0
     [ ! -e "$folder/does-not-build" ] || return 1
     mkdir -p "$folder/download" "$folder/originals" "$folder/install"
-    install_packages gcc g++ make autoconf automake libtool pkg-config dpkg-dev $(field "$name" 2)
+    install_packages gcc g++ make autoconf automake autopoint gettext libtool pkg-config dpkg-dev $(field "$name" 2)
     prepare_sources
     download "$name" >"$folder/version" || { say "$name: no version downloads" && return 1; }
     unpack
+    [ ! -s "$shared_cache" ] || as_user cp "$shared_cache" "$source/config.cache"
     say "$name $(cat "$folder/version"): building"
     if in_source "$(command_of "$name" 3 "$default_configure")" >"$folder/configure.log" 2>&1 &&
         in_source "$(command_of "$name" 4 'make -j$JOBS')" >"$folder/make.log" 2>&1; then
         touch "$folder/built"
+        hand_on
     else
         touch "$folder/does-not-build"
         say "$name does not build: see $folder/configure.log and make.log"

@@ -1,17 +1,41 @@
-# Sourced by run.sh: writes results.tsv as tables into README.md.
+# Sourced by run.sh: writes results.tsv as a table into README.md, one row for each package.
+
+# rows: of results.tsv; what moved is told of the first mode that has a column.
+rows() {
+    awk -F'\t' -v modes="random-1 reverse instrumented optimized" '
+        function number(count, what) { return count + 0 ? ", " count + 0 " " what : "" }
+        BEGIN { columns = split(modes, column, " ") }
+        NR > 1 {
+            if (!($1 in version)) packages[++count] = $1
+            version[$1] = $2
+            result[$1, $3] = $4
+            seen[$1, $3] = $5 number($6, "refused") " | " $7 " of " $8
+            tests[$1, $3] = $9 number($10, "fail")
+            runs++
+            if ($3 == column[1]) { programs += $5; moved += $7; all += $8 }
+            passed += $11
+            alike += $4 ~ /^same/
+        }
+        END {
+            for (i = 1; i <= count; i++) {
+                name = packages[i]
+                for (c = columns; c; c--) if ((name, column[c]) in seen) first = column[c]
+                printf "| %s %s | %s | %s |", name, version[name], seen[name, first], tests[name, first]
+                for (c = 1; c <= columns; c++) printf " %s |", (name, column[c]) in result ? result[name, column[c]] : ""
+                print ""
+            }
+            printf "| all %d packages, %d runs | %d | %d of %d | %d passed after | %d of %d same | | | |\n", \
+                count, runs, programs, moved, all, passed, alike, runs
+        }' "$RESULTS"
+}
 
 write_tables() {
     [ -s "$RESULTS" ] || return 0
     {
         sed '/<!-- results -->/q' "$study/README.md"
-        echo '| package | mode | programs | functions moved | tests before | after | result |'
-        echo '|---|---|---|---|---|---|---|'
-        tail -n +2 "$RESULTS" | awk -F'\t' '
-            { printf "| %s %s | %s | %d%s | %d of %d | %d%s | %d%s | %s |\n", $1, $2, $3, $5, $6 ? ", " $6 " refused" : "", $7, $8, \
-                  $9, $10 ? ", " $10 " fail" : "", $11, $12 ? ", " $12 " fail" : "", $4 }'
-        tail -n +2 "$RESULTS" | awk -F'\t' '
-            { packages[$1]; programs += $5; moved += $7; all += $8; passed += $11 }
-            END { printf "| all %d packages | | %d | %d of %d | | %d | |\n", length(packages), programs, moved, all, passed }'
+        echo '| package | programs | functions moved | tests before | random-1 | reverse | instrumented | optimized |'
+        echo '|---|---|---|---|---|---|---|---|'
+        rows
         sed -n '/<!-- end -->/,$p' "$study/README.md"
     } >"$study/README.md.new"
     mv "$study/README.md.new" "$study/README.md"

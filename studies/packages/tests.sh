@@ -7,6 +7,7 @@ tests_of() {
         # A test suite that tells only how many: as many lines.
         function many(result, count,    i) { for (i = 1; i <= count; i++) print result, "test " i }
         function say(result, name) { gsub(/[ \t]+/, " ", name); sub(/^ /, "", name); sub(/ $/, "", name); print result, name }
+        function ended() { if (started) say(failed ? "FAIL" : "PASS", started); started = ""; failed = 0 }
         { sub(/\r$/, ""); gsub(/\033\[[0-9;]*m/, "") }
         # automake, DejaGnu, and many of their kind
         /^(PASS|XFAIL): / { name = $0; sub(/^[A-Z]*: */, "", name); say("PASS", name); next }
@@ -39,6 +40,17 @@ tests_of() {
         /Total\t[0-9]+\tPassed\t[0-9]+/ { many("PASS", $5); many("FAIL", $9) }
         /[0-9]+ errors out of [0-9]+ tests/ { many("PASS", $5 - $1); many("FAIL", $1) }
         /^PASS all [0-9]+ tests/ { many("PASS", $3) }
+        # m4, bash: a test is named when it starts, and what goes wrong is told behind it
+        /^Checking \.\// { ended(); started = $2; next }
+        /^run-[a-z]/ && NF == 1 { ended(); started = $1; next }
+        started && /mismatch$|^[0-9]+(,[0-9]+)?[acd][0-9]+(,[0-9]+)?$/ { failed = 1 }
+        END { ended() }
+        # mksh
+        /^pass \.\// { say("PASS", $2); next }
+        /^FAIL \.\// { say("FAIL", $2); next }
+        # libevent
+        /^ *[a-z0-9_.-]+(\/[a-z0-9_]+)?: (\[forking\] )?OK(AY)?$/ { name = $1; sub(/:$/, "", name); say("PASS", name); next }
+        /^ *\[[a-z0-9_]+ FAILED\]$/ { name = $1; sub(/^\[/, "", name); say("FAIL", name); next }
         # ffmpeg: a test is named when it starts
         /^TEST +[a-z]/ { say("PASS", $2); next }
         /^Test [^ ]+ failed/ { say("FAIL", $2); next }

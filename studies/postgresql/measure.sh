@@ -10,7 +10,7 @@
 #
 #   REPEATS=7                       runs of each side in tool
 #   ROUNDS=25, SECONDS_PER_RUN=2    of pgbench in instrumented and speed
-#   TOOLS="afterlink bolt-profile2 bolt-cdsplit"
+#   TOOLS="afterlink bolt-profile2 bolt-cdsplit"                afterlink+PASS+PASS: with passes that are off by default
 #   PROFILES="bolt-lookups bolt-pgbench afterlink-lookups"      whose instrumentation, and of which workload
 #
 # Each prints a table and writes $RESULTS/EXPERIMENT.json.
@@ -29,6 +29,11 @@ cachegrind=(valgrind --tool=cachegrind --cache-sim=yes --I1=32768,8,64 --cachegr
 set_command() {
     case $1 in
     afterlink) command=("$AFTERLINK" optimize "$plain_server" --profile "$2" -o "$3" --threads 2 --report "$3.report.json") ;;
+    afterlink+*)
+        set_command afterlink "$2" "$3"
+        local pass
+        for pass in $(tr + ' ' <<< "${1#*+}"); do command+=(--pass "$pass"); done
+        ;;
     bolt-*) set_bolt_command "$2" "${1#bolt-}" "$3" ;;
     *) die "no such tool: $1" ;;
     esac

@@ -286,6 +286,33 @@ fn with_raised_rights_nothing_is_opened() {
     assert!(!sandbox.path("counters").exists() && !sandbox.path("absent").exists());
 }
 
+/// The same of a counted object in a plain program; with the user's own rights it counts.
+#[test]
+fn an_object_in_a_program_with_raised_rights_opens_nothing() {
+    let sandbox = sandbox();
+    let Some(nobody) = as_nobody(&sandbox) else { return };
+    compile(&sandbox, "shared/object.c", "object.so", &["-shared", "-fPIC"]);
+    instrument(&sandbox, "object.so", "libcounting.so", &[]);
+    let folder = sandbox.path(".");
+    let [library, found] = ["-L", "-Wl,-rpath,"].map(|option| format!("{option}{}", folder.display()));
+    compile(&sandbox, "shared/main.c", "loader", &["-Wl,--no-as-needed", &library, &found, "-lcounting"]);
+    let counters = sandbox.path("counters");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+    let run = || sandbox.run(Command::new(&nobody).arg("./loader"));
+    let plain = run();
+    assert_eq!((plain.exit, plain.stderr()), (0, String::new()));
+    assert!(fs::metadata(&counters).unwrap().len() > 0);
+    fs::remove_file(&counters).unwrap();
+    fs::set_permissions(sandbox.path("loader"), fs::Permissions::from_mode(0o4755)).unwrap();
+    let raised = run();
+    assert_eq!((raised.exit, raised.stdout()), (0, plain.stdout()));
+    if raised.stderr().is_empty() {
+        eprintln!("not tried: rights can't be raised here");
+        return;
+    }
+    assert!(raised.stderr().contains("more rights than its user") && !counters.exists());
+}
+
 #[test]
 fn a_program_without_a_counter() {
     let sandbox = sandbox();

@@ -71,6 +71,26 @@ fn made_by_ghc() {
     refuse_bytes(&bytes, &["GHC", "stg_ap_v_info"]);
 }
 
+/// Programs for AArch64 are read: `info` tells what they are made of. Nothing else takes them.
+#[test]
+fn for_aarch64() {
+    let sandbox = Sandbox::default();
+    let source = sandbox.put("program.c", b"int main(int argc, char **argv) { return argc - 1; }");
+    let program = source.with_extension("out");
+    let gcc = Command::new("aarch64-linux-gnu-gcc")
+        .args(["-O2", "-Wl,-q", "-o"])
+        .args([&program, &source])
+        .status()
+        .expect("install gcc-aarch64-linux-gnu, or run ./test.sh");
+    assert!(gcc.success());
+    let words = ["AArch64", "not yet rewritten"];
+    assert_refused(&sandbox, &program, &words);
+    let path = program.to_str().unwrap();
+    assert_clear_error(&sandbox.afterlink(&["verify", path, path]), &words);
+    let info = sandbox.afterlink(&["info", path]).stdout();
+    assert!(info.contains("processor    AArch64") && info.contains("are understood"), "{info}");
+}
+
 #[test]
 fn another_class_byte_order_or_machine() {
     refuse_bytes(&with_byte(4, 1), &["32-bit"]);
@@ -86,8 +106,6 @@ fn another_kind_of_elf_file() {
     let sandbox = Sandbox::default();
     let object = built("tiny", "gcc -O2").with_file_name("main.o");
     assert_refused(&sandbox, &object, &["object file"]);
-    let library = built("plugin", "gcc -O2").with_file_name("plugin.so");
-    assert_refused(&sandbox, &library, &["shared object"]);
 }
 
 #[test]
@@ -155,6 +173,31 @@ fn what_can_not_be_read() {
 }
 
 /// Without permission: only root can become somebody else to try it, and for root nothing is forbidden.
+/// The note stands where the program headers have to grow, and the program knows its address.
+#[test]
+fn note_that_is_named() {
+    let sandbox = Sandbox::default();
+    let source = r#"
+__attribute__((section(".note.own"), used, aligned(4))) const int note[] = {4, 8, 1, 0x6e776f, 7, 8};
+static const int *const volatile where = note;
+int main(void) { return where[4]; }
+"#;
+    fs::write(sandbox.path("noted.c"), source).unwrap();
+    let status = Command::new("clang-22")
+        .args(["-O1", "-fPIE", "-static-pie", "-fuse-ld=lld-22", "-Wl,--emit-relocs"])
+        .args(["noted.c", "-o", "noted"])
+        .current_dir(sandbox.path("."))
+        .status();
+    assert!(status.unwrap().success());
+    let words = ["noted", ".note.own", "no room for one more program header", "dl_iterate_phdr"];
+    let before = sandbox.files();
+    let optimize = sandbox.afterlink(&["optimize", "noted", "--scope", "all", "-o", "out"]);
+    assert_clear_error(&optimize, &words);
+    let instrument = sandbox.afterlink(&["instrument", "noted", "-o", "out", "--counters", "counters"]);
+    assert_clear_error(&instrument, &words);
+    assert_eq!(sandbox.files(), before);
+}
+
 #[test]
 fn what_is_forbidden() {
     use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
 /* C with -fexceptions: variables with a cleanup, unwound by thread cancellation, pthread_exit and a forced unwind
-   through many frames. Functions with landing pads have a language-specific table. */
+   through many frames. */
 #include "case.h"
 #include <pthread.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 unsigned far_away(unsigned x);
 extern unsigned far_variable;
 unsigned call_through_slot(unsigned x), jump_through_slot(unsigned x), load_slot(unsigned x), push_slot(unsigned x),
-    compare_slot(unsigned (*f)(unsigned)), test_slot(void), add_slot(unsigned x);
+    two_entries(unsigned x), push_second_entry(unsigned x), compare_slot(unsigned (*f)(unsigned)), test_slot(void), add_slot(unsigned x);
 typedef unsigned function(unsigned);
 function *volatile taken;
 
@@ -23,6 +23,7 @@ int main(void) {
         sum = mix(sum, jump_through_slot(sum));
         sum = mix(sum, load_slot(sum));
         sum = mix(sum, push_slot(i));
+        sum = mix(sum, two_entries(sum) ^ push_second_entry(i));
         sum = mix(sum, add_slot(i));
         sum = mix(sum, compare_slot(taken) * 2 + compare_slot(near_by) + test_slot());
         sum = mix(sum, (unsigned)abs((int)sum));

@@ -45,6 +45,25 @@ function push_slot
 	jmp *%rax
 end push_slot
 
+/* A second entry, which nothing but a slot leads to. */
+function two_entries
+	addl $4, %edi
+	.globl second_entry
+	.type second_entry, @function
+second_entry:
+	leal 3(%rdi,%rdi,4), %eax
+	ret
+	.size second_entry, . - second_entry
+end two_entries
+
+function push_second_entry
+	pushq second_entry@GOTPCREL(%rip)
+	.cfi_adjust_cfa_offset 8
+	popq %rax
+	.cfi_adjust_cfa_offset -8
+	jmp *%rax
+end push_second_entry
+
 function compare_slot
 	xorl %eax, %eax
 	cmpq far_away@GOTPCREL(%rip), %rdi

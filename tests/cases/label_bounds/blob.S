@@ -74,6 +74,21 @@ second:
 	.cfi_endproc
 	.size second, . - second
 
+/* The label where the first ends has a size of its own. */
+	.globl third, sized
+	.p2align 4
+	.type third, @function
+third:
+	.cfi_startproc
+	leal 2(%rdi,%rdi,4), %eax
+	ret
+	.cfi_endproc
+	.size third, . - third
+sized:
+	leal 4(%rdi,%rdi,8), %eax
+	ret
+	.size sized, . - sized
+
 	.section .data.rel.ro, "aw", @progbits
 	.globl bounds
 	.p2align 3

@@ -6,6 +6,7 @@
 
 typedef unsigned function(unsigned);
 extern const unsigned char blob[], blob_end[], piece_start[], piece_end[], first[], first_end[];
+extern const unsigned char third[], sized[];
 extern const unsigned char *const bounds[4];
 unsigned beside(unsigned), whole(unsigned), second(unsigned);
 
@@ -21,6 +22,8 @@ int main(void) {
     for (unsigned x = 1; x < 400; x += 99)
         printf("%u %u %u %u %u\n", copied(blob, blob_end, x), copied(piece_start, piece_end, x), copied(first, first_end, x),
                copied(bounds[0], bounds[1], x + 1), copied(bounds[2], bounds[3], x));
+    for (unsigned x = 1; x < 4; x++)
+        printf("%u %u\n", copied(third, sized, x), ((function *)sized)(x));
     printf("%u %u %u %td %td %td\n", beside(5), whole(6), second(7), blob_end - blob, piece_end - piece_start, first_end - first);
     return 0;
 }

@@ -59,6 +59,34 @@ unsized:
 	.cfi_endproc
 	.size unsized, . - unsized
 
+/* Its size swallows two more, whose addresses leave the low bits free. */
+	.p2align 4
+	.globl swallowing
+	.type swallowing, @function
+swallowing:
+	leal 2(%rdi), %eax
+	ret
+	.p2align 4
+	.type swallowed, @function
+swallowed:
+	.cfi_startproc
+	leal 3(%rdi, %rdi, 2), %edi
+	.p2align 4
+	.type swallowed_too, @function
+swallowed_too:
+	leal 5(%rdi), %eax
+	ret
+	.cfi_endproc
+	.size swallowed, swallowed_too - swallowed
+	.size swallowed_too, . - swallowed_too
+	.size swallowing, . - swallowing
+
+	.section .data.rel.local, "aw"
+	.p2align 3
+	.globl swallowed_functions
+swallowed_functions:
+	.quad swallowed, swallowed_too
+
 	.section .text.unlikely, "ax", @progbits
 	.type empty.cold, @function
 empty.cold:

@@ -1,10 +1,12 @@
 /* Symbols that say little or too much: an empty cold fragment where the cold fragment of another function begins, an unwind entry
    in place of a size with nameless code behind it, a fragment without a size, and jumps through tables that an absolute address
-   plus a constant names. */
+   plus a constant names. And a size that is too large. */
 #include "case.h"
 #include <stdio.h>
 
 unsigned whole(unsigned x), empty(unsigned x), framed(unsigned x), unsized(unsigned x);
+unsigned swallowing(unsigned x);
+extern unsigned (*const swallowed_functions[2])(unsigned);
 #ifndef __PIE__
 unsigned through_table(unsigned x), by_index(unsigned x);
 #else
@@ -21,5 +23,10 @@ int main(void) {
     printf("%08x\n", unsized(opaque(5)));
     printf("%08x\n", through_table(opaque(0)));
     printf("%08x\n", by_index(opaque(1)));
+    printf("%08x\n", swallowing(opaque(1)));
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned (*function)(unsigned) = swallowed_functions[opaque(i)];
+        printf("%08x %d\n", function(opaque(i)), (int)((unsigned long)function & 15));
+    }
     return 0;
 }

@@ -6,7 +6,7 @@
 //!      --only NAMES, --without NAMES      of pieces, with commas
 //! ```
 //! fuzz/programs.tsv adds up what was done. Programs with findings stay in fuzz/artifacts/programs (sources, command, the original,
-//! every output, and `findings`). The variable AFTERLINK names another command to try.
+//! every output, and `findings`); a file `stop` there ends the hunt. The variable AFTERLINK names another command to try.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ fn main() {
     }
     row.commit = commit(&repository);
     let before = row.cpu_seconds;
-    while processor_time() < plan.seconds {
+    while processor_time() < plan.seconds && !kept.join("stop").exists() {
         try_seed(&Order { seed: row.next_seed, ..plan.order.clone() }, &kept, &mut row);
         row.next_seed += 1;
         row.cpu_seconds = before + processor_time();

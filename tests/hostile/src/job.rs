@@ -55,6 +55,7 @@ pub fn random_layout(seed: u64) -> OptimizeOptions {
             order_functions: FunctionOrder::Random,
             split: Split::Random,
             seed,
+            check_passes: true,
             ..LayoutOptions::default()
         },
         ..OptimizeOptions::default()

@@ -4,27 +4,67 @@
 use afterlink_core::counter_description::Description;
 use afterlink_core::counter_file::{CounterFile, HEADER_SIZE, Header, fingerprint};
 use afterlink_core::{AddressMap, InputAddr, OutputAddr};
-use afterlink_frames::arch::X86_64;
-use afterlink_frames::{Bases, EhFrame, EhFrameHdr, row_at, write_eh_frame_hdr};
 use afterlink_image::Image;
+use afterlink_isa::Arch;
 use afterlink_profile::fdata;
+use afterlink_program::text::{Listing, View, read, write};
+use afterlink_unwind::{
+    Bases, EhFrame, EhFrameHdr, Lsda, LsdaPlace, OutputCallSite, row_at, write_eh_frame_hdr, write_lsda,
+};
 
 /// A reader under its name.
 pub type Reader = (&'static str, fn(&[u8]));
 
 /// All readers; each has a fuzz target of the same name and a folder of seeds.
-pub const ALL: [Reader; 7] = [
+pub const ALL: [Reader; 9] = [
     ("image", image),
     ("eh_frame", eh_frame),
     ("eh_frame_hdr", eh_frame_hdr),
+    ("lsda", lsda),
     ("fdata", read_fdata),
     ("counter_file", counter_file),
     ("address_map", address_map),
     ("notes", notes),
+    ("program_text", program_text),
 ];
 
 /// Where sections stand that are handed over without their program.
 const ADDRESS: u64 = 0x40_0000;
+
+/// Reads what exceptions do in a function; writes it for another place, and reads that back.
+pub fn lsda(bytes: &[u8]) {
+    let (address, run, moved) = (InputAddr(ADDRESS), InputAddr(0x1000), InputAddr(ADDRESS + 0x10_0000));
+    let read = |section, address| {
+        let place = LsdaPlace { section, address, area: address, function: (run, 0x1_0000) };
+        Lsda::read(place, |_| false)
+    };
+    let Ok(area) = read(bytes, address) else { return };
+    let sites: Vec<OutputCallSite> = area
+        .call_sites
+        .iter()
+        .map(|site| OutputCallSite {
+            start: site.start,
+            size: site.size,
+            landing_pad: site.landing_pad.map(|pad| OutputAddr(pad.get())),
+            action: site.action,
+        })
+        .collect();
+    let place = OutputAddr(moved.get());
+    let Some(written) = write_lsda(&sites, &area.table, OutputAddr(run.get()), place) else { return };
+    let again = read(&written, moved).expect("what was written can be read");
+    assert_eq!(again.call_sites.len(), area.call_sites.len());
+    for (old, new) in area.call_sites.iter().zip(&again.call_sites) {
+        assert_eq!((old.start, old.size, old.landing_pad), (new.start, new.size, new.landing_pad));
+        let chain = |area: &Lsda, row: Option<u32>| row.map(|row| area.table.actions[row as usize].clone());
+        assert_eq!(chain(&area, old.action), chain(&again, new.action));
+    }
+    for (number, found) in &again.table.types {
+        assert_eq!(Some(found), area.table.types.get(number));
+    }
+    for (place, found) in &again.table.lists {
+        assert_eq!(Some(found), area.table.lists.get(place));
+    }
+}
 
 /// Reads a whole ELF file and everything in it.
 pub fn image(bytes: &[u8]) {
@@ -51,7 +91,11 @@ pub fn image(bytes: &[u8]) {
 
 /// Reads unwind entries and evaluates each.
 pub fn eh_frame(bytes: &[u8]) {
-    let Ok(frames) = EhFrame::parse(bytes, InputAddr(ADDRESS), Bases::default(), &X86_64) else { return };
+    let Ok(frames) =
+        EhFrame::parse(bytes, InputAddr(ADDRESS), Bases::default(), Arch::X86_64.unwind_numbers())
+    else {
+        return;
+    };
     assert!(frames.cies.len() + frames.fdes.len() + frames.damaged.len() <= bytes.len() / 4);
     let mut count = 0;
     for (_, fde) in frames.fdes.iter() {
@@ -165,4 +209,24 @@ pub fn notes(bytes: &[u8]) {
         total += 12 + note.name.len() + note.description.len();
     }
     assert!(total <= bytes.len(), "{total} bytes of notes in {}", bytes.len());
+}
+
+/// Reads a program's text form; what is written of it is the same program.
+pub fn program_text(bytes: &[u8]) {
+    let written = |listing: &Listing| {
+        let Listing { program, weights, placement } = listing;
+        let mut text = Vec::new();
+        let view = View { program, weights, placement: placement.as_ref(), only: None };
+        write(&view, &mut text).expect("memory can be written");
+        String::from_utf8(text).expect("text is UTF-8")
+    };
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    match read(text) {
+        Ok(listing) => {
+            let first = written(&listing);
+            let again = read(&first).expect("what was written can be read");
+            assert!(written(&again) == first, "a program changes by being written and read");
+        }
+        Err(error) => assert!(error.place.is_some() || !error.what.is_empty(), "{error}"),
+    }
 }

@@ -73,16 +73,24 @@ fn seeds_and_their_mutations() {
 fn seeds_can_be_read() {
     use afterlink_core::counter_file::CounterFile;
     use afterlink_core::{AddressMap, InputAddr};
-    use afterlink_frames::{Bases, EhFrame, EhFrameHdr, arch::X86_64};
+    use afterlink_isa::Arch;
+    use afterlink_unwind::{Bases, EhFrame, EhFrameHdr, Lsda, LsdaPlace};
     let some = |target: &str, good: &dyn Fn(&[u8]) -> bool| {
         assert!(seeds(target).iter().any(|s| good(s)), "no seed of {target} can be read");
     };
+    let is_text = |s: &[u8]| std::str::from_utf8(s).is_ok_and(|s| afterlink_program::text::read(s).is_ok());
+    some("program_text", &is_text);
     some("image", &|s| afterlink_image::Image::parse(s).is_ok_and(|i| i.symbols.len() > 5));
     some("eh_frame", &|s| {
-        let frames = EhFrame::parse(s, InputAddr(0x40_0000), Bases::default(), &X86_64);
+        let frames = EhFrame::parse(s, InputAddr(0x40_0000), Bases::default(), Arch::X86_64.unwind_numbers());
         frames.is_ok_and(|f| f.fdes.len() > 1 && f.damaged.is_empty())
     });
     some("eh_frame_hdr", &|s| EhFrameHdr::parse(s, InputAddr(0x40_0000)).is_ok_and(|h| h.table.len() > 1));
+    some("lsda", &|section| {
+        let address = InputAddr(0x40_0000);
+        let place = LsdaPlace { section, address, area: address, function: (InputAddr(0x1000), 0x1000) };
+        Lsda::read(place, |_| false).is_ok_and(|a| a.call_sites.len() > 1 && a.table.types.len() > 1)
+    });
     some("fdata", &|s| afterlink_profile::fdata::read(s).is_ok_and(|p| p.branches().len() > 1));
     some("counter_file", &|s| CounterFile::parse(s).is_ok_and(|c| c.counters().len() > 1));
     some("address_map", &|s| AddressMap::decode(s).is_ok_and(|m| m.functions.len() > 1));

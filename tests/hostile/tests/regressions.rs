@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use afterlink_frames::{Bases, EhFrame, arch::X86_64};
 use afterlink_hostile::job::random_layout;
 use afterlink_hostile::whole::{Outcome, run};
 use afterlink_image::{Image, elf};
+use afterlink_isa::Arch;
 use afterlink_pipeline::{Optimized, Silent, optimize};
+use afterlink_unwind::{Bases, EhFrame};
 use afterlink_verify::{Options, verify};
 
 /// A small position-independent program with a dynamic section; one at fixed addresses.
@@ -80,7 +81,8 @@ impl Edit {
         let id = image.section_named(".eh_frame").unwrap();
         let bytes = image.section_bytes(id);
         let bases = Bases { text: None, data: None };
-        let frames = EhFrame::parse(bytes, image.sections[id].address, bases, &X86_64).unwrap();
+        let frames =
+            EhFrame::parse(bytes, image.sections[id].address, bases, Arch::X86_64.unwind_numbers()).unwrap();
         let (_, fde) = frames.fdes.iter().find(|(_, f)| f.start.get() == address).unwrap();
         let instructions = frames.instructions(fde);
         let used = instructions.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
@@ -264,4 +266,14 @@ fn unwind_entries_that_cannot_be_read() {
     let at = (start..).find(|&at| edit.bytes[at..].starts_with(b"\x01zR\0")).unwrap();
     edit.put(at + 1, b"y");
     edit.assert_error(&["unwind entry", "augmentation", ".eh_frame+"]);
+}
+
+/// What is refused before its end keeps no count of blocks that it does not have.
+#[test]
+fn a_function_that_names_nothing_and_falls_off_its_end() {
+    let mut edit = Edit::new(PIE);
+    let (_, at) = edit.function("_fini");
+    // `rex.W ret`, and `in (%dx), %al; or %ah, disp(%rdi)`, which goes on behind the end.
+    edit.put(at, &[0x48, 0xc3, 0xec, 0x08, 0xa7, 0x83, 0xc4, 0x08, 0xc3]);
+    edit.assert_proven();
 }

@@ -370,7 +370,6 @@ fn unwinding(draft: &mut Draft, structure: &Structure, rng: &mut Chance) -> Opti
     let kind = if common { "CIE" } else { "FDE" };
     draft.detail.push_str(&format!("record at {:#x}", record.at));
     let index = rng.random_range(0..record.instructions.len().max(1));
-    let instruction = record.instructions.get(index);
     let what = match rng.random_range(0..12) {
         0..3 => {
             let &(name, at, size) = record.fields.choose(rng)?;
@@ -388,34 +387,7 @@ fn unwinding(draft: &mut Draft, structure: &Structure, rng: &mut Chance) -> Opti
             }
             return shift_range(draft, structure, (record.at, step(rng)), rng);
         }
-        4..7 => {
-            let instruction = instruction?;
-            let at = instruction.at + rng.random_range(0..instruction.len);
-            let was = draft.number(at, 1);
-            let now = if rng.random() {
-                was ^ rng.random_range(1..256)
-            } else {
-                was.wrapping_add(step(rng) as u64)
-            };
-            draft.put(at, 1, now);
-            "CFA instruction's byte"
-        }
-        7 => {
-            let instruction = instruction?;
-            draft.bytes[instruction.at..instruction.at + instruction.len].fill(0);
-            "CFA instruction removed"
-        }
-        8 => {
-            let (first, second) = (instruction?, record.instructions.get(index + 1)?);
-            draft.bytes[first.at..second.at + second.len].rotate_left(first.len);
-            "CFA instructions exchanged"
-        }
-        9 => {
-            // Another instruction, with the same operands.
-            let instruction = instruction?;
-            draft.put(instruction.at, 1, rng.random_range(0..0x30));
-            "CFA instruction replaced"
-        }
+        change @ 4..10 => unwind_instruction(draft, &record.instructions, index, change, rng)?,
         10 => {
             let end = record.at + record.size;
             if record.padding >= end {
@@ -434,6 +406,44 @@ fn unwinding(draft: &mut Draft, structure: &Structure, rng: &mut Chance) -> Opti
     };
     draft.class(format!("{kind} {what}"));
     Some(())
+}
+
+/// An instruction of an unwind record.
+fn unwind_instruction(
+    draft: &mut Draft,
+    instructions: &[crate::frames::Instruction],
+    index: usize,
+    change: i32,
+    rng: &mut Chance,
+) -> Option<&'static str> {
+    let instruction = instructions.get(index)?;
+    Some(match change {
+        4..7 => {
+            let at = instruction.at + rng.random_range(0..instruction.len);
+            let was = draft.number(at, 1);
+            let now = if rng.random() {
+                was ^ rng.random_range(1..256)
+            } else {
+                was.wrapping_add(step(rng) as u64)
+            };
+            draft.put(at, 1, now);
+            "CFA instruction's byte"
+        }
+        7 => {
+            draft.bytes[instruction.at..instruction.at + instruction.len].fill(0);
+            "CFA instruction removed"
+        }
+        8 => {
+            let (first, second) = (instruction, instructions.get(index + 1)?);
+            draft.bytes[first.at..second.at + second.len].rotate_left(first.len);
+            "CFA instructions exchanged"
+        }
+        _ => {
+            // Another instruction, with the same operands.
+            draft.put(instruction.at, 1, rng.random_range(0..0x30));
+            "CFA instruction replaced"
+        }
+    })
 }
 
 /// An entry's start with its size, with the row of the search table, or with the neighbour's size.

@@ -222,9 +222,8 @@ fn sweep(bytes: &[u8], start: usize, address: u64) -> Vec<Instruction> {
             continue;
         };
         let len = usize::from(inst.len);
-        let field = usize::from(inst.flow_field);
-        let branch = inst.flow.displacement().map(|_| (field, len - field));
-        let displacement = inst.rip.map(|rip| (usize::from(rip.field), 4)).or(branch);
+        let field = inst.operand.map(|operand| operand.field).or(inst.flow_field);
+        let displacement = field.map(|field| (usize::from(field.at), usize::from(field.encoding.size())));
         found.push(Instruction { at: start + at, len, address: address + at as u64, displacement });
         at += len;
     }

@@ -1,5 +1,5 @@
 //! The outputs that are broken: `program.c` by two compilers and two linkers, in every kind of executable, rewritten in random
-//! orders, by a profile, or instrumented.
+//! orders, with and without the passes that change code, by a profile, or instrumented.
 
 use afterlink_testkit::tool::run_afterlink;
 use std::ffi::OsString;
@@ -21,11 +21,13 @@ enum Mode {
     /// In random order, split at random, with that seed; old code kept or trapped.
     Random(u32, bool),
     Reverse,
+    /// As [`Mode::Random`], with the passes that change code.
+    Passes(u32, bool),
     Counting,
     Profile,
 }
 
-const KINDS: [(&str, &str, &str, Mode); 10] = [
+const KINDS: [(&str, &str, &str, Mode); 14] = [
     ("pie", "gcc-12", "-O2 -rdynamic", Mode::Random(1, true)),
     ("fixed", "gcc-12", "-O2 -fno-pie -no-pie", Mode::Random(2, false)),
     ("static", "gcc-12", "-O2 -static -DSTATIC", Mode::Random(3, true)),
@@ -36,6 +38,15 @@ const KINDS: [(&str, &str, &str, Mode); 10] = [
     ("counting", "gcc-12", "-O2", Mode::Counting),
     ("counting-static", "gcc-12", "-O2 -static -DSTATIC", Mode::Counting),
     ("profile", "gcc-12", "-O2", Mode::Profile),
+    ("passes", "gcc-12", "-O2 -fno-ipa-icf -rdynamic", Mode::Passes(7, true)),
+    ("passes-fixed", "gcc-12", "-O2 -fno-ipa-icf -fno-pie -no-pie -Wl,-z,lazy", Mode::Passes(8, false)),
+    ("passes-static", "gcc-12", "-O2 -fno-ipa-icf -static -DSTATIC", Mode::Passes(9, true)),
+    (
+        "passes-relr",
+        "clang-22",
+        "-O2 -fPIE -pie -fuse-ld=lld-22 -Wl,-z,pack-relative-relocs",
+        Mode::Passes(10, true),
+    ),
 ];
 
 /// Builds and rewrites all of them in `folder`.
@@ -61,19 +72,25 @@ fn build_one(folder: &Path, &(name, compiler, flags, mode): &(&'static str, &str
             let _ = std::fs::remove_file(&counters);
             run(&["optimize"], &[&original, "--profile".as_ref(), &profile, "-o".as_ref(), &output], folder);
         }
-        Mode::Reverse | Mode::Random(..) => {
-            let (order, split) =
-                if matches!(mode, Mode::Reverse) { ("reverse", "none") } else { ("random", "random") };
-            let (seed, trap) = if let Mode::Random(seed, trap) = mode { (seed, trap) } else { (1, false) };
-            let seed = seed.to_string();
-            let mut words = vec!["optimize", "--scope", "all", "--order-blocks", order, "--order-functions"];
-            words.extend([order, "--split", split, "--seed", &seed]);
-            words.extend(trap.then_some("--trap-old-code"));
-            run(&words, &[&original, "-o".as_ref(), &output], folder);
+        Mode::Reverse => order(folder, &original, &output, &["reverse", "none", "1"], &[]),
+        Mode::Random(seed, trap) | Mode::Passes(seed, trap) => {
+            let mut more = Vec::new();
+            more.extend(trap.then_some("--trap-old-code"));
+            if matches!(mode, Mode::Passes(..)) {
+                more.extend(["--pass", "identical-functions", "--pass", "plt-calls", "--pass", "inlining"]);
+            }
+            order(folder, &original, &output, &["random", "random", &seed.to_string()], &more);
         }
     }
     let read = |path: &Path| std::fs::read(path).expect("just written");
     Subject { name, input: read(&original), output: read(&output), counters }
+}
+
+fn order(folder: &Path, original: &Path, output: &Path, &[order, split, seed]: &[&str; 3], more: &[&str]) {
+    let mut words = vec!["optimize", "--scope", "all", "--order-blocks", order, "--order-functions", order];
+    words.extend(["--split", split, "--seed", seed]);
+    words.extend(more);
+    run(&words, &[original, "-o".as_ref(), output], folder);
 }
 
 fn instrument(original: &Path, output: &Path, counters: &Path, folder: &Path) {

@@ -22,6 +22,8 @@ pub struct Build {
     pub objects: Vec<PathBuf>,
     /// The library made of `plugin.so.c`, where there is one.
     pub plugin: Option<PathBuf>,
+    /// What calls `main` of a variant that is a shared object.
+    pub host: Option<PathBuf>,
 }
 
 impl Build {
@@ -108,7 +110,8 @@ pub fn build(case: &Case, variant: &Variant) -> Result<Build, String> {
         .map(|s| folder.join(s.file_name().expect("a source has a name")).with_extension("o"))
         .collect();
     let plugin = sources.iter().any(|s| is_plugin(s)).then(|| folder.join("plugin.so"));
-    let build = Build { program: folder.join("original"), objects, plugin, folder };
+    let host = variant.is_shared().then(|| folder.join("host"));
+    let build = Build { program: folder.join("original"), objects, plugin, host, folder };
     if build.program.exists() {
         return Ok(build);
     }
@@ -131,6 +134,10 @@ pub fn build(case: &Case, variant: &Variant) -> Result<Build, String> {
                 build.folder.join(source.file_name().expect("a source has a name")).with_extension("o");
             run(command.arg(object).arg("-c"))?;
         }
+    }
+    if let Some(host) = &build.host {
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/host.c");
+        run(Command::new("gcc-12").args(["-O1", "-Wall", source, "-o"]).arg(host))?;
     }
     // Linked under another name first: a build that was broken off leaves nothing that looks finished.
     let unfinished = build.folder.join("unfinished");

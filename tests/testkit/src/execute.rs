@@ -1,4 +1,6 @@
 //! Runs a program to its end, or ends it when its time is up, and tells what could be seen of it from outside.
+//!
+//! Time is the processor's: on a busy machine a program that runs is slow, and no fault of its own.
 
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -17,6 +19,9 @@ pub struct Outcome {
 
 /// No signal has this number.
 pub const TIMED_OUT: i32 = -1000;
+
+/// A program that waits for what never comes uses no processor time. It is ended when its limit has passed so many times.
+const WAITING: u32 = 10;
 
 impl Outcome {
     pub fn stdout(&self) -> String {
@@ -37,8 +42,7 @@ impl Outcome {
     }
 }
 
-/// Runs `command` with `stdin`, its streams kept in files in `folder`, for at most `limit`. The environment is emptied but
-/// for PATH, so that two runs see the same.
+/// Runs `command` with `stdin`, its streams kept in files in `folder`, for at most `limit` of processor time.
 pub fn run(command: &mut Command, stdin: &str, folder: &Path, limit: Duration) -> Outcome {
     let paths = ["stdin", "stdout", "stderr"].map(|name| folder.join(name));
     fs::write(&paths[0], stdin).expect("the work folder can be written");
@@ -56,7 +60,7 @@ pub fn run(command: &mut Command, stdin: &str, folder: &Path, limit: Duration) -
         if let Some(status) = child.try_wait().expect("the child is ours") {
             break status.code().unwrap_or_else(|| -status.signal().expect("neither code nor signal"));
         }
-        if start.elapsed() > limit {
+        if start.elapsed() > limit && is_over(child.id(), limit, start.elapsed()) {
             child.kill().expect("the child is ours");
             child.wait().expect("the child is ours");
             break TIMED_OUT;
@@ -66,6 +70,19 @@ pub fn run(command: &mut Command, stdin: &str, folder: &Path, limit: Duration) -
     };
     let read = |path: &Path| fs::read(path).expect("just written");
     Outcome { stdout: read(&paths[1]), stderr: read(&paths[2]), exit }
+}
+
+/// Whether the process `pid`, started so long ago, has used its limit of processor time, or only waits.
+fn is_over(pid: u32, limit: Duration, elapsed: Duration) -> bool {
+    // See proc(5): behind the name in parentheses stand the state and, as the 12th to 15th field from there, the ticks that
+    // the process and its ended children have used.
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    let fields: Vec<&str> = status.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks: u64 = fields.iter().skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();
+    // SAFETY: the call touches no memory of ours.
+    let second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
+    let waits = fields.first().is_none_or(|&state| state != "R");
+    ticks as f64 / second >= limit.as_secs_f64() || elapsed > limit * WAITING && waits
 }
 
 /// What the test's own parent left open is not for the program to see.
@@ -81,9 +98,21 @@ fn close_inherited_descriptors(command: &mut Command) {
 
 /// Runs a case's program in `folder`, always under the same name, with the same environment.
 pub fn run_program(program: &Path, arguments: &[String], stdin: &str, folder: &Path) -> Outcome {
-    let mut command = Command::new(program);
+    run_hosted(None, program, arguments, stdin, folder)
+}
+
+/// The same of a program that is a shared object, and runs in `host`.
+pub fn run_hosted(
+    host: Option<&Path>,
+    program: &Path,
+    arguments: &[String],
+    stdin: &str,
+    folder: &Path,
+) -> Outcome {
+    let mut command = Command::new(host.unwrap_or(program));
     command
         .arg0("./program")
+        .args(host.map(|_| program))
         .args(arguments)
         .current_dir(folder)
         .env_clear()
@@ -117,5 +146,11 @@ mod tests {
     #[test]
     fn what_does_not_end_is_ended() {
         assert_eq!(shell("exec sleep 30", Duration::from_millis(50)).exit, TIMED_OUT);
+        assert_eq!(shell("while :; do :; done", Duration::from_millis(50)).exit, TIMED_OUT);
+    }
+
+    #[test]
+    fn who_gets_no_processor_has_time() {
+        assert_eq!(shell("sleep 0.4; exit 3", Duration::from_millis(100)).exit, 3);
     }
 }

@@ -5,6 +5,7 @@
 //! plan.toml ─► Plan ─► Build (compiled once, kept under target/testkit) ─► modes ─► execute, judge ─► Faults
 //! ```
 
+pub mod assembly;
 pub mod build;
 pub mod effects;
 pub mod execute;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Faults;
 use crate::build::{Build, build};
-use crate::execute::{Outcome, run_program};
+use crate::execute::{Outcome, run_hosted};
 use crate::judge::compare;
 use crate::plan::{Case, Variant};
 use crate::symbols;
@@ -37,6 +37,12 @@ pub const ORDERS: [Order; 5] = [
     order("random-3", "random", "random", 3),
 ];
 
+/// The passes that change code, which are off if nobody asks for them.
+const CODE_PASSES: [&str; 6] = ["--pass", "identical-functions", "--pass", "plt-calls", "--pass", "inlining"];
+
+/// The order in which they run once more over everything.
+const PASSES: Order = order("passes", "random", "random", 4);
+
 /// One variant at work: what was built, and what its original does.
 pub struct Bench<'a> {
     case: &'a Case,
@@ -52,7 +58,8 @@ impl<'a> Bench<'a> {
     pub fn new(case: &'a Case, variant: &Variant) -> Result<Self, Faults> {
         let build = build(case, variant).map_err(|e| vec![e])?;
         let arguments = build.arguments(case);
-        let original = run_program(&build.program, &arguments, &case.plan.stdin, &build.folder);
+        let host = build.host.as_deref();
+        let original = run_hosted(host, &build.program, &arguments, &case.plan.stdin, &build.folder);
         let planned = Outcome {
             stdout: case.plan.stdout.clone().into_bytes(),
             stderr: original.stderr.clone(),
@@ -77,7 +84,8 @@ impl<'a> Bench<'a> {
 
     /// Runs `program` as the original was run and says what differs.
     pub fn hold_against_original(&self, what: &str, program: &Path) -> Faults {
-        let found = run_program(program, &self.arguments, &self.case.plan.stdin, &self.build.folder);
+        let (build, stdin) = (&self.build, &self.case.plan.stdin);
+        let found = run_hosted(build.host.as_deref(), program, &self.arguments, stdin, &build.folder);
         compare(what, &self.original, &found)
     }
 
@@ -121,8 +129,7 @@ impl<'a> Bench<'a> {
         ] {
             arguments.extend([option.into(), value.into()]);
         }
-        arguments.push("--seed".into());
-        arguments.push(order.seed.to_string().into());
+        arguments.extend(["--seed".into(), order.seed.to_string().into(), "--check-passes".into()]);
         arguments.extend(more.iter().map(OsString::from));
         arguments.extend(["-o".into(), output.into(), "--report".into(), (&report).into()]);
         let faults = self.afterlink(order.name, &arguments);
@@ -130,8 +137,9 @@ impl<'a> Bench<'a> {
     }
 
     /// One order: written, verified, run; the plan's functions where they belong.
-    fn check_order(&self, order: Order) -> Faults {
-        let (output, report) = match self.reorder(order) {
+    fn check_order(&self, order: Order, passes: &[&str]) -> Faults {
+        let options = [&["--trap-old-code"], passes].concat();
+        let (output, report) = match self.reorder_as(order, &self.output(order.name), &options) {
             Ok(paths) => paths,
             Err(faults) => return faults,
         };
@@ -245,9 +253,10 @@ impl<'a> Bench<'a> {
         all_well(self.check_calls(&instrumented, &profile).unwrap_or_else(|e| vec![e]))?;
         let output = self.output("optimized");
         let program = &self.build.program;
-        let optimize: [OsString; 7] = [
+        let optimize: [OsString; 8] = [
             "optimize".into(),
             program.into(),
+            "--check-passes".into(),
             "--profile".into(),
             (&profile).into(),
             "--trap-old-code".into(),
@@ -289,14 +298,15 @@ pub fn check_variant(case: &Case, variant: &Variant) -> Faults {
         Ok(bench) => bench,
         Err(faults) => return faults,
     };
-    let mut faults: Faults = ORDERS.iter().flat_map(|&order| bench.check_order(order)).collect();
+    let mut faults: Faults = ORDERS.iter().flat_map(|&order| bench.check_order(order, &[])).collect();
+    faults.extend(bench.check_order(PASSES, &CODE_PASSES));
     faults.extend(bench.check_determinism());
     faults.extend(bench.check_profile().err().unwrap_or_default());
     if faults.is_empty() {
         for name in ["one", "another-longer-name", "instrumented", "optimized", "counters"] {
             let _ = fs::remove_file(bench.output(name));
         }
-        for order in ORDERS {
+        for order in ORDERS.into_iter().chain([PASSES]) {
             let _ = fs::remove_file(bench.output(order.name));
         }
     } else {

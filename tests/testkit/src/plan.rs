@@ -68,6 +68,11 @@ impl Variant {
         Self { compiler: words.next().expect("a variant starts with its compiler"), flags: words.collect() }
     }
 
+    /// Whether it is linked as a shared object, whose `main` a program of our own calls.
+    pub fn is_shared(&self) -> bool {
+        self.flags.iter().any(|flag| flag == "-shared")
+    }
+
     /// A name that can stand in a path: `gcc-O2-static`.
     pub fn name(&self) -> String {
         let mut name = self.compiler.clone();
@@ -104,6 +109,10 @@ fn set(name: &str) -> Option<&'static [&'static str]> {
         ],
         "relr" => {
             &["gcc -O2 -Wl,-z,pack-relative-relocs", "clang -O2 -fuse-ld=lld -Wl,-z,pack-relative-relocs"]
+        }
+        "shared" => &["gcc -O2 -shared -fPIC", "clang -O2 -shared -fPIC -fuse-ld=lld"],
+        "symbolic" => {
+            &["gcc -O2 -shared -fPIC -Wl,-Bsymbolic", "clang -O2 -shared -fPIC -fuse-ld=lld -Wl,-Bsymbolic"]
         }
         "both" => &["gcc -O2", "clang -O2 -fuse-ld=lld"],
         _ => return None,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use afterlink_core::{AddressMap, address_map};
+use afterlink_core::address_map::{self, AddressMap, FunctionMap, Reason};
 use object::elf;
 use object::read::elf::{ElfFile64, FileHeader, Sym};
 use object::{LittleEndian, Object, ObjectSection};
@@ -63,12 +63,29 @@ pub fn moved_ranges(output: &Path) -> Result<Vec<(u64, u64)>, String> {
         .ok_or_else(|| format!("{}: no section {}", output.display(), address_map::SECTION))?;
     let data = section.data().map_err(|e| format!("{}: {e}", output.display()))?;
     let map = AddressMap::decode(data).map_err(|e| e.in_file(output.display()).to_string())?;
-    let blocks = map.functions.iter().flat_map(|f| &f.fragments).flat_map(|f| &f.blocks);
-    let mut ranges: Vec<_> = blocks
-        .filter_map(|b| b.input.map(|start| (start.get(), start.get() + u64::from(b.input_size))))
-        .collect();
+    let mut ranges: Vec<_> = map.functions.iter().flat_map(|f| own_ranges(&map, f)).collect();
+    // A folded function is where the other one is, at the same distances.
+    for function in &map.functions {
+        let Some(into) = map.functions.iter().find(|f| Some(f.entry) == function.folded_into) else {
+            continue;
+        };
+        let shift = |address: u64| address.wrapping_sub(into.entry.get()).wrapping_add(function.entry.get());
+        ranges.extend(own_ranges(&map, into).map(|(start, end)| (shift(start), shift(end))));
+    }
     ranges.sort_unstable();
     Ok(ranges)
+}
+
+/// Input ranges of a function's pieces. Inlined code stands for the call that it replaces.
+fn own_ranges<'m>(map: &'m AddressMap, function: &'m FunctionMap) -> impl Iterator<Item = (u64, u64)> + 'm {
+    let blocks = function.fragments.iter().flat_map(|f| &f.blocks);
+    blocks.filter_map(|block| match block.reason {
+        Reason::Inlined(chain) => {
+            let call = map.chains[chain.0 as usize].last()?.get();
+            Some((call, call + 1))
+        }
+        _ => block.input.map(|start| (start.get(), start.get() + u64::from(block.input_size))),
+    })
 }
 
 /// Whether `address` lies in one of the ascending, disjoint `ranges`.

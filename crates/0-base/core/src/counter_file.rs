@@ -25,7 +25,7 @@ use crate::{Error, Result};
 
 pub const MAGIC: [u8; 8] = *b"AFTLCNT1";
 pub const HEADER_SIZE: u64 = 128;
-pub const PAGE: u64 = 4096;
+pub use crate::limits::PAGE;
 
 /// The header's fields.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -55,6 +55,11 @@ impl<K: Id, V> IdVec<K, V> {
         Self::from(Vec::new())
     }
 
+    /// Makes room for so many more rows, and no more.
+    pub fn reserve_exact(&mut self, more: usize) {
+        self.rows.reserve_exact(more);
+    }
+
     /// Appends a row and returns its index.
     pub fn push(&mut self, value: V) -> K {
         self.rows.push(value);

@@ -1,6 +1,7 @@
 //! What every station of afterlink shares: typed addresses and indices, the one error type,
 //! the reasons for which a function is left alone, and the formats that travel between
-//! separate runs of the tool (the address map and the counter file with its description).
+//! separate runs of the tool (the address map and the counter file with its description), and the
+//! numbers on which several stations must agree.
 
 pub mod addr;
 pub mod address_map;
@@ -8,11 +9,14 @@ pub mod counter_description;
 pub mod counter_file;
 pub mod error;
 pub mod index;
+pub mod limits;
+pub mod output;
 pub mod refusal;
 pub mod varint;
 
 pub use addr::{FileOffset, InputAddr, OutputAddr};
-pub use address_map::{AddressMap, BlockMap, FragmentMap, FunctionMap};
+pub use address_map::{AddressMap, BlockMap, FragmentMap, FunctionMap, Reason};
 pub use error::{Error, Result};
 pub use index::IdVec;
+pub use output::{Output, Pages, Viewed};
 pub use refusal::Refusal;

@@ -64,7 +64,7 @@ pub enum Refusal {
     UnknownExtent,
     /// The unwind entry cannot be followed, or disagrees with the function's bounds.
     Unwind,
-    /// The function has exception landing pads, which are not rewritten yet.
+    /// What exceptions do in it cannot be told: its personality routine is not known, or its tables are not as that expects.
     Exceptions,
     /// A fragment (`.cold`) whose parent could not be told for sure.
     OrphanFragment,
@@ -75,6 +75,27 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// Its name in reports and texts: `indirect-jump`.
+    pub fn name(self) -> String {
+        let mut name = String::new();
+        for letter in format!("{self:?}").chars() {
+            if letter.is_uppercase() && !name.is_empty() {
+                name.push('-');
+            }
+            name.push(letter.to_ascii_lowercase());
+        }
+        name
+    }
+
+    /// The refusal of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        use serde::Deserialize;
+        use serde::de::IntoDeserializer;
+        use serde::de::value::{Error, StrDeserializer};
+        let name: StrDeserializer<Error> = name.into_deserializer();
+        Self::deserialize(name).ok()
+    }
+
     /// What would make the function movable, for the report.
     pub fn remedy(self) -> &'static str {
         match self {
@@ -102,11 +123,11 @@ impl Refusal {
             Self::ComputedAddress => "only call, store and compare functions' addresses",
             Self::Ordered => "do not ask for the order of functions' addresses, or where the text ends",
             Self::Bounded => "take the addresses of functions only",
-            Self::CheckedCalls => "compile it without -fsanitize=cfi and -fsanitize=kcfi",
+            Self::CheckedCalls => "compile it without -fsanitize=cfi, kcfi and function",
             Self::FallsThroughEnd => "end it with a jump",
             Self::Overlap | Self::UnknownExtent => "give every assembly function .type and .size",
             Self::Unwind => "write .cfi directives that cover the whole function",
-            Self::Exceptions => "compile it with -fno-exceptions",
+            Self::Exceptions => "report it, with the language that it is written in",
             Self::OrphanFragment => "compile it with -fno-reorder-blocks-and-partition",
             Self::Excluded => "drop --skip-functions",
             Self::Unproven => "report it as a fault of afterlink",
@@ -142,10 +163,26 @@ impl fmt::Display for Refusal {
             Self::Overlap => "shares bytes with another function",
             Self::UnknownExtent => "has no known size",
             Self::Unwind => "has unwind information that cannot be followed",
-            Self::Exceptions => "has exception landing pads",
+            Self::Exceptions => "has exceptions of an unknown kind",
             Self::OrphanFragment => "is a fragment without a certain parent",
             Self::Excluded => "was excluded by the user",
             Self::Unproven => "could not be proven when it was moved",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for refusal in
+            [Refusal::SpecialSection, Refusal::Undecodable, Refusal::ReadsReturnAddress, Refusal::Unproven]
+        {
+            assert_eq!(Refusal::named(&refusal.name()), Some(refusal));
+        }
+        assert_eq!(Refusal::IndirectJump.name(), "indirect-jump");
+        assert_eq!(Refusal::named("nothing"), None);
     }
 }

@@ -29,7 +29,17 @@ impl<'a> Reader<'a> {
         self.bytes.len()
     }
 
+    #[inline]
     pub fn unsigned(&mut self) -> Option<u64> {
+        // Most numbers are that short.
+        if let [byte @ 0..0x80, rest @ ..] = self.bytes {
+            self.bytes = rest;
+            return Some(u64::from(*byte));
+        }
+        self.long()
+    }
+
+    fn long(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for (i, &byte) in self.bytes.iter().enumerate().take(10) {
             if i == 9 && byte > 1 {

@@ -99,7 +99,7 @@ fn relocations(image: &Image<'_>) -> Result<()> {
                 return Err(damaged("a relocation lies outside its section")
                     .at(format!("{}, {:#x}", section.name, row.address)));
             }
-            if image.symbols.get(row.symbol).is_none() {
+            if row.symbol as usize >= image.symbols.len() {
                 return Err(damaged("a relocation's symbol is not there")
                     .at(format!("{}, {:#x}", section.name, row.address)));
             }

@@ -2,6 +2,7 @@
 
 use crate::{LE, elf, slice};
 use afterlink_core::{Error, FileOffset, InputAddr, Result};
+use afterlink_isa::Arch;
 use object::LittleEndian;
 
 pub(crate) type FileHeader = elf::FileHeader64<LittleEndian>;
@@ -46,24 +47,31 @@ pub(crate) fn read(bytes: &[u8]) -> Result<&FileHeader> {
     }
     let raw = slice(bytes, 0, size_of::<FileHeader>() as u64, "ELF header")?;
     let (header, _) = object::pod::from_bytes::<FileHeader>(raw).expect("the slice has the header's size");
-    let machine = header.e_machine.get(LE);
-    if machine != elf::EM_X86_64 {
-        let name = match machine {
-            elf::EM_AARCH64 => " (AArch64)",
-            elf::EM_RISCV => " (RISC-V)",
-            elf::EM_PPC64 => " (PowerPC)",
-            elf::EM_386 => " (i386)",
-            _ => "",
-        };
-        return Err(Error::new(format!("built for machine {}{name}; only x86-64 is supported", machine.0))
-            .next("build it for x86-64"));
-    }
+    arch(header)?;
     match header.e_type.get(LE) {
         elf::ET_EXEC | elf::ET_DYN => Ok(header),
         elf::ET_REL => Err(Error::new("an object file, not a linked program").next("link it first")),
         elf::ET_CORE => Err(Error::new("a core dump, not a program").next("give the program itself")),
         other => Err(Error::new(format!("ELF type {} is no program", other.0)).next("give a linked program")),
     }
+}
+
+/// The instruction set of the program.
+///
+/// # Errors
+/// If it is one that cannot be read.
+pub(crate) fn arch(header: &FileHeader) -> Result<Arch> {
+    let machine = header.e_machine.get(LE);
+    let name = match machine {
+        elf::EM_X86_64 => return Ok(Arch::X86_64),
+        elf::EM_AARCH64 => return Ok(Arch::Aarch64),
+        elf::EM_RISCV => " (RISC-V)",
+        elf::EM_PPC64 => " (PowerPC)",
+        elf::EM_386 => " (i386)",
+        _ => "",
+    };
+    Err(Error::new(format!("built for machine {}{name}; only x86-64 is supported", machine.0))
+        .next("build it for x86-64"))
 }
 
 pub(crate) fn segments(bytes: &[u8], header: &FileHeader) -> Result<Vec<Segment>> {

@@ -1,12 +1,13 @@
 //! A linked ELF file as immutable facts: segments, sections, symbols, relocations, the dynamic section and
 //! notes. No instruction is decoded here and no byte is changed.
 //!
-//! [`Image::parse`] accepts any well-formed x86-64 executable; [`Image::require_rewritable`] says, with the
-//! next step, what keeps one from being rewritten (no relocations kept, stripped, already processed, …).
+//! [`Image::parse`] accepts any well-formed executable for x86-64 or AArch64; [`Image::require_rewritable`] says, with the
+//! next step, what keeps one from being rewritten (another processor, no relocations kept, stripped, already processed, …).
 
 mod consistency;
 mod dynamic;
 mod header;
+mod mapping;
 mod notes;
 mod relocation;
 mod section;
@@ -15,6 +16,7 @@ mod symbol;
 
 pub use dynamic::{Dynamic, DynamicEntry, DynamicRelocation};
 pub use header::Segment;
+pub use mapping::Mapped;
 pub use notes::{Note, notes};
 pub use object::elf;
 pub use relocation::{Relocation, Relocations};
@@ -22,6 +24,7 @@ pub use section::{Section, SectionId};
 pub use symbol::{Symbol, SymbolTable};
 
 use afterlink_core::{Error, FileOffset, IdVec, InputAddr, Result};
+use afterlink_isa::Arch;
 
 /// The note section that afterlink leaves in what it writes.
 pub const NOTE_SECTION: &str = ".note.afterlink";
@@ -53,6 +56,7 @@ impl LinkKind {
 pub struct Image<'a> {
     /// The whole file.
     pub bytes: &'a [u8],
+    pub arch: Arch,
     pub link_kind: LinkKind,
     pub entry: InputAddr,
     /// Where the program headers stand.
@@ -74,7 +78,7 @@ impl<'a> Image<'a> {
     /// Reads the headers and tables of `bytes`.
     ///
     /// # Errors
-    /// If the file is no 64-bit little-endian x86-64 ELF executable, or ends before what it announces.
+    /// If the file is no 64-bit little-endian ELF executable for x86-64 or AArch64, or ends before what it announces.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let header = header::read(bytes)?;
         let segments = header::segments(bytes, header)?;
@@ -86,6 +90,7 @@ impl<'a> Image<'a> {
         let build_id = build_id(bytes, &segments, &sections);
         Ok(Self {
             bytes,
+            arch: header::arch(header)?,
             link_kind,
             entry: InputAddr(header.e_entry.get(LE)),
             program_headers: FileOffset(header.e_phoff.get(LE)),
@@ -100,12 +105,24 @@ impl<'a> Image<'a> {
         })
     }
 
+    /// # Errors
+    /// If the program is for a processor for which programs are only read.
+    pub fn require_written(&self) -> Result<()> {
+        if self.arch.is_written() {
+            return Ok(());
+        }
+        let name = self.arch.name();
+        Err(Error::new(format!("a program for {name}: it can be read and printed, not yet rewritten"))
+            .next("build it for x86-64, or look at it with afterlink info"))
+    }
+
     /// Says what keeps the program from being rewritten.
     ///
     /// # Errors
-    /// One, with the next step, if it is a shared object, was already processed, is stripped, was linked
-    /// without keeping relocations, counts on its own file or on what stands in front of its functions, or contradicts itself.
+    /// One, with the next step, if it is for another processor, was already processed, is stripped, was linked without keeping relocations, counts on its own file or on what stands in front of its functions, or contradicts
+    /// itself.
     pub fn require_rewritable(&self) -> Result<()> {
+        self.require_written()?;
         if self.section_named(NOTE_SECTION).is_some() {
             return Err(Error::new("this program was already written by afterlink")
                 .at(NOTE_SECTION)
@@ -115,9 +132,6 @@ impl<'a> Image<'a> {
             return Err(Error::new("this program was already rewritten by llvm-bolt")
                 .at(".note.bolt_info")
                 .next("give the program as the linker made it"));
-        }
-        if self.link_kind == LinkKind::SharedObject {
-            return Err(Error::new("shared objects cannot be rewritten yet").next("give an executable"));
         }
         if self.symbols.is_empty() {
             return Err(Error::new("the program is stripped: it has no symbol table")
@@ -145,6 +159,25 @@ impl<'a> Image<'a> {
     /// The first section of that name.
     pub fn section_named(&self, name: &str) -> Option<SectionId> {
         self.sections.iter().find(|(_, s)| s.name == name).map(|(id, _)| id)
+    }
+
+    /// Functions that other objects find by name and may take the addresses of: those that a shared object exports. What a program
+    /// exports to its libraries is theirs to call.
+    pub fn exported_functions(&self) -> impl Iterator<Item = InputAddr> + '_ {
+        let is_shared = self.link_kind == LinkKind::SharedObject;
+        let exported = move |s: &Symbol| is_shared && s.is_defined() && s.is_function();
+        self.dynamic_symbols.iter().filter(exported).map(|s| s.address)
+    }
+
+    /// Where in `.eh_frame` the entries start that unwinders find. A static program without a search table registers them from
+    /// a symbol of `crtbeginT.o` on; the start files' stand before it. With a search table, these would be found, too, and a
+    /// walk would go on where it ended.
+    pub fn first_found_frame(&self) -> u64 {
+        let has_table = self.segments.iter().any(|s| s.kind == elf::PT_GNU_EH_FRAME.0);
+        let section = self.section_named(".eh_frame").filter(|_| !has_table).map(|id| &self.sections[id]);
+        let begin = self.symbols.iter().find(|s| s.is_local() && s.name == "__EH_FRAME_BEGIN__");
+        let inside = section.zip(begin).filter(|(s, b)| b.address >= s.address && b.address < s.end());
+        inside.map_or(0, |(section, begin)| begin.address.since(section.address))
     }
 
     /// The loaded section that holds `address`.

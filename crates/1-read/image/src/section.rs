@@ -4,6 +4,7 @@ use crate::header::{FileHeader, damaged};
 use crate::{LE, elf, slice};
 use afterlink_core::{FileOffset, IdVec, InputAddr, Result, define_index};
 use object::LittleEndian;
+use std::ffi::CStr;
 
 define_index!(
     /// Index of a section header.
@@ -118,6 +119,5 @@ fn section<'a>(
 /// The zero-terminated UTF-8 text at `offset` of a string table.
 pub(crate) fn string_at(table: &[u8], offset: u32) -> Option<&str> {
     let tail = table.get(offset as usize..)?;
-    let end = tail.iter().position(|&b| b == 0)?;
-    std::str::from_utf8(&tail[..end]).ok()
+    CStr::from_bytes_until_nul(tail).ok()?.to_str().ok()
 }

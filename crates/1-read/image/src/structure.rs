@@ -2,8 +2,8 @@
 //! runs by its loaded segments; but an output that keeps such headers is as wrong as its input, and cannot be proven.
 
 use crate::header::damaged;
-use crate::{Image, Section, SectionId, Segment, Symbol, elf};
-use afterlink_core::Result;
+use crate::{Image, LinkKind, Section, SectionId, Segment, Symbol, elf};
+use afterlink_core::{InputAddr, Result};
 
 /// Bytes of a program header (ELF-64).
 const PROGRAM_HEADER: u64 = 56;
@@ -21,7 +21,9 @@ pub(crate) fn check(image: &Image<'_>) -> Result<()> {
             && image.entry >= s.address
             && image.entry.since(s.address) < s.file_size
     };
-    if !image.segments.iter().any(is_entered) {
+    // A shared object is seldom started itself.
+    let is_started = image.entry != InputAddr(0) || image.link_kind != LinkKind::SharedObject;
+    if is_started && !image.segments.iter().any(is_entered) {
         return Err(damaged("the entry point is no code").at(format!("{:#x}", image.entry)));
     }
     for tag in [elf::DT_INIT.0, elf::DT_FINI.0] {

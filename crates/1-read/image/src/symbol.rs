@@ -81,6 +81,13 @@ impl<'a> SymbolTable<'a> {
         self.rows.len() <= 1
     }
 
+    /// Where a symbol is, if it has a place in the file. Its name, which takes longer to find, is not looked at.
+    pub fn place(&self, index: u32) -> Option<InputAddr> {
+        let row = self.rows.get(index as usize)?;
+        let section = row.st_shndx.get(LE).0;
+        (section != 0 && section < elf::SHN_LORESERVE).then(|| InputAddr(row.st_value.get(LE)))
+    }
+
     pub fn get(&self, index: u32) -> Option<Symbol<'a>> {
         let row = self.rows.get(index as usize)?;
         Some(Symbol {

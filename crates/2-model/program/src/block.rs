@@ -1,5 +1,6 @@
-//! Basic blocks, their position-dependent fields, and how they end.
+//! Basic blocks: what is written of each, and how control leaves it.
 
+use crate::{ChunkSpan, OperandSpan, Target};
 use afterlink_core::{InputAddr, define_index};
 use afterlink_isa::Condition;
 
@@ -9,21 +10,39 @@ define_index!(
     "b"
 );
 
-/// A basic block: a run of input bytes and how control leaves it.
+/// A basic block: its code and how control leaves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Start in the input; of an added block, the place whose unwind row it shares.
     pub input: InputAddr,
     /// Bytes in the input, with terminator and the padding behind it; 0 for an added block.
     pub size: u32,
-    /// Bytes from the start that are copied. What lies behind is the terminator, which is written anew,
-    /// and padding, which is dropped.
+    /// Bytes from the start that are no terminator, which is written anew, nor padding behind it, which is dropped.
     pub body: u32,
-    /// First of this block's rows in [`Function::references`](crate::Function::references).
-    pub first_reference: u32,
-    /// One past the last.
-    pub end_reference: u32,
+    /// Position-dependent operands of the body, in [`Function::operands`](crate::Function::operands).
+    pub operands: OperandSpan,
+    /// What is written instead of the body, in [`Function::chunks`](crate::Function::chunks); empty: the body is copied.
+    pub chunks: ChunkSpan,
     pub terminator: Terminator,
+}
+
+impl Block {
+    /// A block without code of its own, which shares the unwind row of `input`.
+    pub fn empty(input: InputAddr, terminator: Terminator) -> Self {
+        Self {
+            input,
+            size: 0,
+            body: 0,
+            operands: OperandSpan::default(),
+            chunks: ChunkSpan::default(),
+            terminator,
+        }
+    }
+
+    /// Where it ends in the input.
+    pub fn input_end(&self) -> InputAddr {
+        self.input + u64::from(self.size)
+    }
 }
 
 /// How control leaves a block.
@@ -41,45 +60,21 @@ pub enum Terminator {
     /// An indirect jump (part of the body) through that jump table of the function, or, if `None`, to any of
     /// the function's tables' targets and labels.
     Indirect { table: Option<u32> },
-    /// Control does not go on in this function: a return, an indirect tail call, a trap behind which the function ends
-    /// (all part of the body).
-    Stop,
+    /// Control does not go on in this function (the last instruction is part of the body).
+    Stop(Stop),
     /// A call (part of the body) is the function's last instruction, so its compiler took it not to come back. Should it do
     /// so, control goes on here, behind the function, as in the input.
-    LastCall(InputAddr),
+    LastCall(Target),
 }
 
-/// Where a direct jump leads.
+/// Why control does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// In the same function.
-    Block(BlockId),
-    /// Anywhere else.
-    Code(InputAddr),
-}
-
-/// A field of an instruction whose value depends on where the instruction, or what it names, stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reference {
-    /// Where the field stands in the input.
-    pub field: InputAddr,
-    /// What it names: code or data.
-    pub target: InputAddr,
-    pub form: Field,
-}
-
-/// How a [`Reference`] is encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
-    /// Four bytes, counted from the end of the instruction, which lies that many bytes behind the field's start.
-    Relative32 { end: u8 },
-    /// As `Relative32`; what it names is data and stays, though the number may lie in code that moves (an array's
-    /// element before the first).
-    Data32 { end: u8 },
-    /// One byte, counted from its own end. Only kept for code that does not move.
-    Relative8,
-    /// Four bytes, absolute (sign- or zero-extended alike for addresses below 2 GiB).
-    Absolute32,
-    /// Eight bytes, absolute.
-    Absolute64,
+pub enum Stop {
+    Return,
+    /// An indirect jump that leaves the function.
+    TailCall,
+    /// A trap behind which the function ends.
+    Trap,
+    /// What follows could not be recovered; only in functions that stay.
+    Unknown,
 }

@@ -1,20 +1,36 @@
 //! The program as functions, basic blocks and references ([`Program`]), and the order in which to write it
 //! ([`Placement`]).
 //!
-//! A block does not hold instructions: it is a range of input bytes, the list of its position-dependent
-//! fields ([`Reference`]) and its [`Terminator`]. All other bytes are copied as they are. Every target is an
-//! input address; only `emit`, when all addresses are final, translates it.
+//! A block does not hold instructions: it is a sequence of [`Chunk`]s, most of them bytes of the input that are copied, the list
+//! of its position-dependent [`Operand`]s and its [`Terminator`]. Every operand says what it means and names a symbolic
+//! [`Target`]; only `emit`, when all addresses are final, turns it into a number.
 
 mod block;
+mod chunk;
+mod code_bytes;
+mod exceptions;
 mod function;
+mod operand;
 mod placement;
+mod runtime;
+mod stream;
+pub mod text;
+mod weights;
 
-pub use block::{Block, BlockId, Field, Reference, Target, Terminator};
-pub use function::{Function, JumpTable, Range, UnwindSpan};
-pub use placement::{Counter, CounterForm, Fragment, Part, Placement};
+pub use block::{Block, BlockId, Stop, Terminator};
+pub use chunk::{Chunk, InlinedCode, InputChunk, NewCode};
+pub use code_bytes::{CodeBytes, Contradiction};
+pub use exceptions::Landing;
+pub use function::{Function, JumpTable, Range, TableFormat, UnwindSpan};
+pub use operand::{ChunkSpan, DataId, Operand, OperandSpan, Role, Span, Target};
+pub use placement::{CodeSection, Fragment, NewData, Placement, SectionId};
+pub use runtime::Runtime;
+pub use stream::Stream;
+pub use weights::{CallWeight, EdgeWeight, FunctionWeights, Weights};
 
 use afterlink_core::{FileOffset, IdVec, InputAddr, Refusal, define_index};
-use afterlink_frames::{EhFrame, RowTable};
+use afterlink_isa::Arch;
+use afterlink_unwind::{EhFrame, RowTable};
 
 define_index!(
     /// Index of a function, by ascending entry address.
@@ -29,7 +45,7 @@ pub struct DataPointer {
     pub field: FileOffset,
     pub form: PointerForm,
     /// The code that it leads to.
-    pub target: InputAddr,
+    pub target: Target,
 }
 
 /// How a [`DataPointer`] is stored.
@@ -43,18 +59,58 @@ pub enum PointerForm {
     Relative32(InputAddr),
 }
 
+/// A linker's stub: code that does nothing but jump to where a word says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkerStub {
+    pub address: InputAddr,
+    /// The word, which the dynamic linker fills.
+    pub slot: InputAddr,
+}
+
 /// Everything that was recovered from an image.
 pub struct Program<'a> {
+    /// The instruction set of its code.
+    pub arch: Arch,
+    /// The input's bytes, for whoever looks into code.
+    pub code: CodeBytes<'a>,
     /// By ascending entry address.
     pub functions: IdVec<FuncId, Function<'a>>,
     /// Where each function's ranges lie, by ascending start.
     pub extents: Vec<(Range, FuncId)>,
-    /// Every pointer to code in data.
+    /// Every pointer to code in data, but for the entries of jump tables.
     pub pointers: Vec<DataPointer>,
+    /// Places that the dynamic linker, the kernel or a tracer knows, ascending.
+    pub known_places: Vec<InputAddr>,
+    /// The stubs that code calls, ascending; none of them finds thread-local memory.
+    pub linker_stubs: Vec<LinkerStub>,
     /// The input's unwind information.
-    pub frames: EhFrame<'a>,
+    pub eh_frame: EhFrame<'a>,
     /// The rows that functions' unwind spans refer to.
     pub rows: RowTable,
+}
+
+impl<'a> Program<'a> {
+    /// A program of nothing but these functions.
+    pub fn of(arch: Arch, functions: IdVec<FuncId, Function<'a>>, frames: EhFrame<'a>) -> Self {
+        Self {
+            arch,
+            code: CodeBytes::default(),
+            extents: Self::extents_of(&functions),
+            functions,
+            pointers: Vec::new(),
+            known_places: Vec::new(),
+            linker_stubs: Vec::new(),
+            eh_frame: frames,
+            rows: RowTable::new(),
+        }
+    }
+
+    fn extents_of(functions: &IdVec<FuncId, Function>) -> Vec<(Range, FuncId)> {
+        let ranges = functions.iter().flat_map(|(id, f)| f.ranges.iter().map(move |r| (*r, id)));
+        let mut extents: Vec<(Range, FuncId)> = ranges.collect();
+        extents.sort_by_key(|(range, _)| range.start);
+        extents
+    }
 }
 
 impl Program<'_> {
@@ -69,6 +125,32 @@ impl Program<'_> {
     pub fn block_at(&self, address: InputAddr) -> Option<(FuncId, BlockId)> {
         let function = self.function_at(address)?;
         Some((function, self.functions[function].block_at(address)?))
+    }
+
+    /// What an input address means for code of `function`, or (`None`) for data.
+    pub fn target_at(&self, address: InputAddr, function: Option<FuncId>) -> Target {
+        match self.block_at(address) {
+            Some((id, block)) if function == Some(id) => Target::Block(block),
+            Some((id, block)) => Target::Code(id, block),
+            None => Target::Input(address),
+        }
+    }
+
+    /// Where a target of `function` stands in the input; `None` for what is new.
+    pub fn input_of(&self, target: Target, function: FuncId) -> Option<InputAddr> {
+        match target {
+            Target::Block(block) => Some(self.functions[function].blocks[block].input),
+            Target::Code(id, block) => Some(self.functions[id].blocks[block].input),
+            Target::Table(table) => Some(self.functions[function].jump_tables[table as usize].base),
+            Target::Data(..) => None,
+            Target::Input(address) => Some(address),
+        }
+    }
+
+    /// Where the stub at `address` leads through, if one is there.
+    pub fn slot_of_stub(&self, address: InputAddr) -> Option<InputAddr> {
+        let found = self.linker_stubs.binary_search_by_key(&address, |stub| stub.address);
+        Some(self.linker_stubs[found.ok()?].slot)
     }
 
     /// Functions that were left alone, with the reason.

@@ -1,20 +1,48 @@
-//! The order in which the program's pieces are written. Order is kept apart from contents: laying out never
+//! The order in which the program's pieces are written, and where to. Order is kept apart from contents: laying out never
 //! touches a block.
 
-use crate::{BlockId, FuncId};
+use crate::{BlockId, DataId, FuncId};
+use afterlink_core::limits::SECTION_ALIGNMENT;
+use afterlink_core::{IdVec, define_index};
 
-/// Which of the two new code sections a fragment goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
-    Hot,
-    Cold,
+define_index!(
+    /// Index of a new section of code. Nothing depends on which sections there are; [`SectionId::HOT`] and
+    /// [`SectionId::COLD`] name the two of [`Placement::default`].
+    SectionId,
+    "section"
+);
+
+impl SectionId {
+    pub const HOT: Self = Self(0);
+    pub const COLD: Self = Self(1);
+}
+
+/// A new section of code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeSection {
+    pub name: String,
+    /// A power of two, up to 2 MiB.
+    pub alignment: u64,
+    /// Fragments without their function's entry are named `function.suffix`.
+    pub suffix: String,
+}
+
+/// A new section of data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewData {
+    pub name: String,
+    /// A power of two, up to 2 MiB.
+    pub alignment: u64,
+    pub writable: bool,
+    /// Jump tables that are written into it are zeros here ([`JumpTable::place`](crate::JumpTable::place)).
+    pub bytes: Vec<u8>,
 }
 
 /// A run of blocks of one function that are written one behind the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
     pub function: FuncId,
-    pub part: Part,
+    pub section: SectionId,
     pub blocks: Vec<BlockId>,
     /// Alignment of the start, a power of two.
     pub alignment: u32,
@@ -29,36 +57,33 @@ impl Fragment {
     }
 }
 
-/// Everything that moves, in order; hot fragments before cold ones.
+/// Everything that moves, in order, and the sections that it goes to.
 ///
-/// Invariant: each block of a function occurs exactly once or the function does not occur at all, and block 0
-/// starts a fragment of [`Part::Hot`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Invariant: each block of a function occurs exactly once or the function does not occur at all, block 0 starts a
+/// fragment, and fragments are in the order of their sections.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
+    pub sections: IdVec<SectionId, CodeSection>,
     pub fragments: Vec<Fragment>,
-    /// Counters, for an instrumented program; by function and place.
-    pub counters: Vec<Counter>,
+    pub data: IdVec<DataId, NewData>,
 }
 
-/// Code that counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counter {
-    pub function: FuncId,
-    pub block: BlockId,
-    /// Where in the block's body it stands: before the byte at this offset.
-    pub offset: u32,
-    /// Which counter it adds to.
-    pub index: u32,
-    pub form: CounterForm,
+impl Default for Placement {
+    /// Nothing moves; a section for hot code and one for cold code.
+    fn default() -> Self {
+        let section = |name: &str, suffix: &str| CodeSection {
+            name: name.into(),
+            alignment: SECTION_ALIGNMENT,
+            suffix: suffix.into(),
+        };
+        let sections = vec![section(".text.hot", "warm"), section(".text.cold", "cold")];
+        Self { sections: sections.into(), fragments: Vec::new(), data: IdVec::new() }
+    }
 }
 
-/// How a counter is incremented without being noticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CounterForm {
-    /// One instruction; needs the flags to be dead.
-    Increment,
-    /// Load, add by `lea`, store, through a general register (its number, 0 to 15) that is dead.
-    Register(u8),
-    /// As `Register` with `rax`, which is saved on the stack below the red zone.
-    Spill,
+impl Placement {
+    /// These fragments, in the sections of [`Placement::default`].
+    pub fn of(fragments: Vec<Fragment>) -> Self {
+        Self { fragments, ..Self::default() }
+    }
 }

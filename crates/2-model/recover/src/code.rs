@@ -1,11 +1,22 @@
 //! All pieces with their scans: what the later steps look things up in.
 
-use crate::pieces::Piece;
-use crate::scan::{Event, EventKind, Scan};
+pub(crate) mod event;
+pub(crate) mod parted;
+pub(crate) mod pieces;
+pub(crate) mod scan;
+pub(crate) mod slots;
+pub(crate) mod sweep;
+
+use afterlink_core::limits::{MOST_MOVED, REACH};
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::{Image, elf};
+use afterlink_isa::Flow;
 use afterlink_program::Range;
+use event::{Event, EventKind};
+use pieces::Piece;
 use rayon::prelude::*;
+use scan::Scan;
+use slots::Slots;
 
 pub(crate) struct Code<'i, 'a> {
     pub image: &'i Image<'a>,
@@ -15,12 +26,8 @@ pub(crate) struct Code<'i, 'a> {
     pub scans: Vec<Scan>,
     /// First and last address that moved code can name.
     near: (InputAddr, InputAddr),
+    slots: Slots,
 }
-
-/// Bytes that moved code may take; `emit` sees to it that it takes no more.
-const MOST_MOVED: u64 = 1 << 29;
-/// Bytes that a four-byte displacement reaches.
-const REACH: u64 = 1 << 31;
 
 impl<'i, 'a> Code<'i, 'a> {
     pub fn new(image: &'i Image<'a>, pieces: Vec<Piece<'a>>, scans: Vec<Scan>) -> Self {
@@ -30,7 +37,7 @@ impl<'i, 'a> Code<'i, 'a> {
         // named too: a weak symbol that nobody defines has the address 0.
         let end = image.loaded_end();
         let low = InputAddr(end.get().saturating_sub(REACH - MOST_MOVED)).min(lowest);
-        Self { image, pieces, scans, near: (low, end + (REACH - MOST_MOVED)) }
+        Self { image, pieces, scans, near: (low, end + (REACH - MOST_MOVED)), slots: Slots::read(image) }
     }
 
     /// The piece whose range holds `address`.
@@ -50,6 +57,21 @@ impl<'i, 'a> Code<'i, 'a> {
             && self.pieces.binary_search_by_key(&address, |p| p.range.start).is_ok()
     }
 
+    /// The function whose entry an instruction names, or loads from a slot of the global offset table.
+    pub fn function_taken(&self, event: &Event) -> Option<InputAddr> {
+        let named = match event.kind {
+            EventKind::Memory => self.slots.address_in(event.target),
+            _ => Some(event.target).filter(|_| event.takes_address()),
+        };
+        named.filter(|&address| self.is_entry(address))
+    }
+
+    /// Where a call of `address` goes: a stub of the linker leads on to what its slot holds.
+    pub fn callee(&self, address: InputAddr) -> InputAddr {
+        let behind = || self.slots.address_in(slots::slot_of_stub(self.image, address)?);
+        behind().unwrap_or(address)
+    }
+
     pub fn is_boundary(&self, piece: usize, address: InputAddr) -> bool {
         self.scans[piece].is_boundary(address.since(self.pieces[piece].range.start))
     }
@@ -61,11 +83,12 @@ impl<'i, 'a> Code<'i, 'a> {
 
     /// Whether what the scan says of the piece's instructions can be believed.
     pub fn is_trusted(&self, piece: usize) -> bool {
-        self.scans[piece].complete
-            && !matches!(
-                self.pieces[piece].refusal,
-                Some(Refusal::Undecodable | Refusal::DataInCode | Refusal::UnknownExtent | Refusal::Overlap)
-            )
+        let is_doubtful = match self.pieces[piece].refusal {
+            Some(Refusal::DataInCode) => !self.image.arch.tells_data(),
+            Some(Refusal::Undecodable | Refusal::UnknownExtent | Refusal::Overlap) => true,
+            _ => false,
+        };
+        self.scans[piece].complete && !is_doubtful
     }
 
     /// Events of all trusted pieces that `select` keeps, each with its piece, in address order.
@@ -86,6 +109,15 @@ impl<'i, 'a> Code<'i, 'a> {
         self.image.bytes_at(range.start, range.size as usize).unwrap_or(&[])
     }
 
+    /// Whether `address` is where a call returns to.
+    pub fn follows_call(&self, address: InputAddr) -> bool {
+        let Some(piece) = self.piece_at(address) else { return false };
+        let offset = address.since(self.pieces[piece].range.start) as u32;
+        let before = self.scans[piece].previous(offset).filter(|_| self.is_boundary(piece, address));
+        let call = before.and_then(|before| self.image.arch.decode(&self.bytes(piece)[before as usize..]));
+        call.is_some_and(|inst| matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall))
+    }
+
     /// Whether two pieces are the same function by name: the same piece, or a fragment and its parent.
     pub fn are_family(&self, a: usize, b: usize) -> bool {
         let parent = |child: usize, of: usize| {
@@ -101,9 +133,4 @@ pub(crate) fn code_ranges(image: &Image) -> Vec<Range> {
     let mut ranges: Vec<Range> = code.map(|(_, s)| Range { start: s.address, size: s.size }).collect();
     ranges.sort_by_key(|r| r.start);
     ranges
-}
-
-/// Whether the event names an address in a way that could be kept (not a jump or call).
-pub(crate) fn takes_address(kind: EventKind) -> bool {
-    matches!(kind, EventKind::Lea | EventKind::Absolute32 | EventKind::Absolute64)
 }

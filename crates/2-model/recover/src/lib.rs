@@ -3,35 +3,25 @@
 //! Nothing here fails because of one function: what is not understood is refused ([`Refusal`]) and stays as
 //! it is. The steps are those of [`recover`], top to bottom.
 
-mod blocks;
-mod checked_calls;
 mod code;
-mod computed;
-mod families;
-mod faults;
+mod doubts;
+mod evidence;
+mod functions;
 mod jump_tables;
-mod labels;
-mod meanings;
-mod patched_code;
-mod pieces;
-mod pointers;
-mod relocations;
-mod runtime_tables;
-mod scan;
-mod sorted_tables;
-mod sums;
-mod taken;
-mod thunks;
-mod unknown_code;
-mod unwind;
-mod uses;
+mod references;
 
 use afterlink_core::{InputAddr, Refusal, Result};
-use afterlink_frames::RowTable;
 use afterlink_image::Image;
-use afterlink_program::{FuncId, Function, Program, Range};
-use code::Code;
+use afterlink_program::{Function, Program};
+use afterlink_unwind::RowTable;
+use code::{Code, pieces, sweep};
+use doubts::{checked_calls, computed, patched_code, runtime_tables, sorted_tables, sums};
+use evidence::Evidence;
+use evidence::symbols::Symbols;
+use functions::landing_pads::LandingPads;
+use functions::{blocks, families, link, stubs, surroundings, unwind};
 use rayon::prelude::*;
+use references::{labels, pointers, taken, unknown_code, uses};
 
 /// Recovers the program that `image` holds.
 ///
@@ -41,39 +31,69 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     let frames = unwind::read(image)?;
     let code_ranges = code::code_ranges(image);
     let is_code = |address: InputAddr| code_ranges.iter().any(|r| r.contains(address));
-    let pieces = pieces::find(image, &unwind::ranges(&frames));
-    let symbols = meanings::Symbols::read(image);
-    let evidence = relocations::gather(image, &symbols, &is_code);
+    let unwind_ranges = unwind::ranges(&frames);
+    let pads = LandingPads::read(image, &frames);
+    let pieces = pieces::find(image, &unwind_ranges);
+    let symbols = Symbols::read(image);
+    let evidence = evidence::gather(image, &symbols, &is_code);
     let sums = sums::gather(image, &symbols, &pieces);
     let mut code = scan_all(image, pieces, &evidence);
-    let mut pointers = pointers::find(&mut code, &evidence, &is_code);
-    let tables = jump_tables::claim(&mut code, &evidence.relative, &mut pointers);
-    let labels = labels::find(&mut code, &pointers, &tables);
-    sums::refuse(&mut code, &sums);
+    let mut pointers = pointers::find(&mut code, &evidence, &symbols, &is_code);
+    // What moving would break is looked for where code is moved.
+    let is_rewritten = image.arch.is_written();
+    let tables = if is_rewritten {
+        jump_tables::relative::claim(&mut code, &evidence.relative, &mut pointers)
+    } else {
+        jump_tables::counted::tables(&mut code)
+    };
+    let labels = labels::find(&mut code, &pointers, &tables, &pads);
     let taking = uses::taking(&code);
-    uses::refuse(&mut code, &taking);
-    sorted_tables::refuse(&mut code, &evidence, &symbols);
-    pointers.extend(unknown_code::pointers(&mut code, &evidence, &unwind::ranges(&frames)));
+    if is_rewritten {
+        sums::refuse(&mut code, &sums, &unwind_ranges);
+        uses::refuse(&mut code, &taking);
+        sorted_tables::refuse(&mut code, &evidence, &symbols);
+        pointers.extend(unknown_code::pointers(&mut code, &evidence, &unwind_ranges));
+    }
     let taken = taken::entries(&code, &pointers, &taking);
-    taken::refuse_compared_with_text(&mut code, &sums, &taken);
-    let families = families::group(&code, &tables);
+    if is_rewritten {
+        taken::refuse_compared_with_text(&mut code, &sums, &taken);
+        taken::refuse_swallowing(&mut code, &pointers, &symbols, &unwind_ranges);
+    }
+    let rooms = stubs::rooms(&code);
+    if is_rewritten {
+        stubs::refuse_short_targets(&mut code, &rooms);
+    }
+    let families = families::group(&code, &tables, &frames, &pads);
     let mut functions: Vec<Function> =
         families.par_iter().map(|members| blocks::build(&code, members, &labels, &tables, &taken)).collect();
+    for (function, members) in functions.iter_mut().zip(&families) {
+        function.has_stub_room = rooms[members[0]];
+    }
     let mut rows = RowTable::new();
-    unwind::attach(&frames, &mut functions, &mut rows);
-    functions.par_iter_mut().for_each(|function| computed::refuse(&code, function, &labels.starts));
+    unwind::attach(image, &frames, &pads, &mut functions, &mut rows);
+    drop(pads);
+    if is_rewritten {
+        functions.par_iter_mut().for_each(|function| computed::refuse(&code, function, &labels.starts));
+    }
     pointers.sort_by_key(|p| p.field);
     pointers.dedup_by_key(|p| p.field);
-    let extents = extents(&functions);
-    Ok(Program { functions: functions.into(), extents, pointers, frames, rows })
+    drop(code);
+    let mut program = Program { rows, ..Program::of(image.arch, functions.into(), frames) };
+    link::link(image, &mut program, pointers);
+    surroundings::add(image, &mut program);
+    Ok(program)
 }
+
+/// Pieces that are scanned by one thread at a time.
+const GROUP: usize = 128;
 
 fn scan_all<'i, 'a>(
     image: &'i Image<'a>,
     pieces: Vec<pieces::Piece<'a>>,
-    evidence: &relocations::Evidence,
+    evidence: &Evidence,
 ) -> Code<'i, 'a> {
-    let scans = pieces.par_iter().map(|piece| scan::scan(image, piece.range, evidence)).collect();
+    let groups = pieces.par_chunks(GROUP);
+    let scans = groups.flat_map_iter(|group| sweep::scan_all(image, group, evidence)).collect();
     let mut code = Code::new(image, pieces, scans);
     for piece in 0..code.pieces.len() {
         if !code.scans[piece].complete {
@@ -81,16 +101,10 @@ fn scan_all<'i, 'a>(
             code.pieces[piece].refusal = Some(Refusal::Undecodable);
         }
     }
-    checked_calls::refuse(&mut code);
+    if image.arch.is_written() {
+        checked_calls::refuse(&mut code);
+    }
     runtime_tables::refuse(&mut code);
     patched_code::refuse(&mut code);
     code
-}
-
-fn extents(functions: &[Function]) -> Vec<(Range, FuncId)> {
-    let ranges =
-        functions.iter().enumerate().flat_map(|(i, f)| f.ranges.iter().map(move |r| (*r, FuncId(i as u32))));
-    let mut extents: Vec<(Range, FuncId)> = ranges.collect();
-    extents.sort_by_key(|(range, _)| range.start);
-    extents
 }

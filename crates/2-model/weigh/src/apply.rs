@@ -2,12 +2,13 @@
 
 use crate::names;
 use crate::repair;
-use crate::weights::{CallWeight, EdgeWeight, FunctionWeights, Weights};
 use afterlink_core::InputAddr;
 use afterlink_core::index::Id;
 use afterlink_image::Image;
 use afterlink_profile::{BranchRecord, Location, Profile};
-use afterlink_program::{BlockId, FuncId, Function, Program};
+use afterlink_program::{
+    BlockId, CallWeight, EdgeWeight, FuncId, Function, FunctionWeights, Program, Weights,
+};
 use rayon::prelude::*;
 use std::fmt;
 

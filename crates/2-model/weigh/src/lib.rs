@@ -3,8 +3,7 @@
 mod apply;
 mod names;
 mod repair;
-mod weights;
 
+pub use afterlink_program::{CallWeight, EdgeWeight, FunctionWeights, Weights};
 pub use apply::{Fit, weigh};
 pub use names::primary_names;
-pub use weights::{CallWeight, EdgeWeight, FunctionWeights, Weights};

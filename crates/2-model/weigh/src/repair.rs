@@ -4,8 +4,7 @@
 //! beyond its recorded jumps fell through. Each pass may reveal counts for the next; a profile that was counted
 //! exactly is complete after the first.
 
-use crate::weights::FunctionWeights;
-use afterlink_program::{BlockId, Function, Terminator};
+use afterlink_program::{BlockId, Function, FunctionWeights, Terminator};
 
 /// Passes over the function; sampled fall-throughs chain over a few blocks.
 const PASSES: usize = 8;

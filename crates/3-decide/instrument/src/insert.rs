@@ -2,7 +2,8 @@
 
 use crate::plan::{CounterPlace, FunctionPlan, falls_into};
 use afterlink_core::index::Id;
-use afterlink_program::{Block, BlockId, Counter, Fragment, FuncId, Function, Part, Target, Terminator};
+use afterlink_isa::CounterForm;
+use afterlink_program::{Block, BlockId, Chunk, Fragment, FuncId, Function, SectionId, Target, Terminator};
 
 /// Alignment of functions.
 const ALIGNMENT: u32 = 16;
@@ -25,10 +26,10 @@ impl Order {
     /// The fragments to write, without the empty ones.
     pub fn into_fragments(self, function: FuncId) -> [Option<Fragment>; 2] {
         let [hot, cold] = self.parts;
-        let fragment = |part, blocks: Vec<BlockId>, alignment| {
-            (!blocks.is_empty()).then_some(Fragment { function, part, blocks, alignment, padding: 0 })
+        let fragment = |section, blocks: Vec<BlockId>, alignment| {
+            (!blocks.is_empty()).then_some(Fragment { function, section, blocks, alignment, padding: 0 })
         };
-        [fragment(Part::Hot, hot, ALIGNMENT), fragment(Part::Cold, cold, 1)]
+        [fragment(SectionId::HOT, hot, ALIGNMENT), fragment(SectionId::COLD, cold, 1)]
     }
 
     /// Puts an added block where it costs least: behind a block that falls into it; before its target, if nothing
@@ -49,7 +50,7 @@ impl Order {
         let free = |before: BlockId| {
             let terminator = function.blocks[before].terminator;
             use Terminator as T;
-            matches!(terminator, T::Jump(_) | T::Indirect { .. } | T::Stop | T::LastCall(_))
+            matches!(terminator, T::Jump(_) | T::Indirect { .. } | T::Stop(_) | T::LastCall(_))
         };
         if at > 0 && free(self.parts[part][at - 1]) {
             self.parts[part].insert(at, added);
@@ -60,10 +61,20 @@ impl Order {
     }
 }
 
+/// Code that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counter {
+    pub block: BlockId,
+    /// Where in the block's body it stands: before the byte at this offset.
+    pub offset: u32,
+    /// Which counter it adds to.
+    pub index: u32,
+    pub form: CounterForm,
+}
+
 /// Carries out a plan; the counters are numbered from `first_index` on. Gives them in order of place.
 pub(crate) fn insert(
     function: &mut Function,
-    id: FuncId,
     plan: &FunctionPlan,
     first_index: u32,
     order: &mut Order,
@@ -79,9 +90,13 @@ pub(crate) fn insert(
                 (added, 0)
             }
         };
-        counters.push(Counter { function: id, block, offset, index, form: place.form() });
+        counters.push(Counter { block, offset, index, form: place.form() });
     }
     counters.sort_by_key(|c| (c.block.index(), c.offset));
+    for of_block in counters.chunk_by(|a, b| a.block == b.block) {
+        let chunks = of_block.iter().map(|c| (c.offset, Chunk::Counter { index: c.index, form: c.form }));
+        function.insert_counters(of_block[0].block, chunks);
+    }
     counters
 }
 
@@ -92,14 +107,7 @@ fn add_between(function: &mut Function, from: BlockId, to: BlockId) -> BlockId {
     // nothing falls out of.
     let terminator = if falls { Terminator::FallThrough(to) } else { Terminator::Jump(Target::Block(to)) };
     let input = function.blocks[to].input;
-    let added = function.blocks.push(Block {
-        input,
-        size: 0,
-        body: 0,
-        first_reference: 0,
-        end_reference: 0,
-        terminator,
-    });
+    let added = function.blocks.push(Block::empty(input, terminator));
     match &mut function.blocks[from].terminator {
         Terminator::FallThrough(next) => *next = added,
         Terminator::Jump(target) => *target = Target::Block(added),
@@ -113,7 +121,7 @@ fn add_between(function: &mut Function, from: BlockId, to: BlockId) -> BlockId {
             }
         }
         // Invariant: only direct edges are split.
-        Terminator::Indirect { .. } | Terminator::Stop | Terminator::LastCall(_) => {
+        Terminator::Indirect { .. } | Terminator::Stop(_) | Terminator::LastCall(_) => {
             unreachable!("the edge is direct")
         }
     }

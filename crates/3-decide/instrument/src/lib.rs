@@ -2,40 +2,34 @@
 //! least, and so that nobody can tell.
 //!
 //! For each function: draw the network of its control flow ([`network`]), estimate how often each edge runs
-//! ([`frequency`]), find where counters could stand without disturbing a register or flag that is still needed
-//! ([`liveness`], [`sites`]), choose the cheapest sufficient set ([`tree`]), and put them in ([`insert`]). The counters
-//! live in memory that the program's start-up code ([`startup`]) maps a file over.
+//! ([`frequency`](afterlink_analyze::frequency)), find where counters could stand without disturbing a register or flag that is still needed
+//! ([`liveness`](afterlink_analyze::liveness), [`sites`]), choose the cheapest sufficient set ([`tree`]), and put them in ([`insert`]). The counters
+//! live in memory that the program's start-up code ([`afterlink_isa::StartupCode`]) maps a file over.
 
-mod frequency;
+mod context;
 mod insert;
-mod liveness;
 mod names;
 mod network;
 mod plan;
-mod returns;
-mod scan;
 mod sites;
-mod startup;
-#[cfg(test)]
-mod testing;
 mod tree;
 
+use afterlink_analyze::entered::Entered;
+use afterlink_analyze::scan::{self, Step};
+use afterlink_analyze::{conventions, returns};
 use afterlink_core::counter_description::Description;
 use afterlink_core::counter_file::{Header, fingerprint};
-use afterlink_core::{Error, IdVec, InputAddr, Refusal, Result};
+use afterlink_core::{Error, Result};
 use afterlink_image::Image;
+use afterlink_isa::CounterForm;
 use afterlink_passes::LayoutOptions;
-use afterlink_program::{Counter, CounterForm, FuncId, Function, Placement, Program, Target, Terminator};
+use afterlink_program::{FuncId, Function, Placement, Program, Runtime};
 use afterlink_weigh::Weights;
+use context::Context;
 use insert::Order;
-use liveness::{Convention, Liveness};
 use names::Names;
-use network::Entered;
-use plan::{Context, FunctionPlan};
+use plan::FunctionPlan;
 use rayon::prelude::*;
-use scan::{FLAGS, Scan, StepKind};
-
-pub use startup::{Runtime, StartupPlaces};
 
 /// An instrumented program, but for its bytes.
 pub struct Instrumentation {
@@ -82,103 +76,37 @@ pub fn instrument(image: &Image, program: &mut Program, counter_file: &[u8]) -> 
     for (id, plan) in moved.into_iter().zip(plans) {
         result.add(&mut program.functions[id], id, plan);
     }
-    let Assembly { hot, cold, counters, mut description, mut summary } = result;
+    let Assembly { hot, cold, mut description, mut summary } = result;
     names.fill_in(&mut description);
-    let runtime = runtime(image, &description, counters.len() as u64, counter_file);
+    let runtime = runtime(image, &description, summary.counters as u64, counter_file);
     summary.counter_file_bytes = runtime.memory;
-    let placement = Placement { fragments: hot.into_iter().chain(cold).collect(), counters };
+    let placement = Placement::of(hot.into_iter().chain(cold).collect());
     Ok(Instrumentation { placement, runtime, summary })
 }
 
 fn plan_all(image: &Image, program: &Program, names: &Names, moved: &[FuncId]) -> Vec<Option<FunctionPlan>> {
-    let scan = |id: &FuncId| {
-        Scan::new(&program.functions[*id], |block| image.bytes_at(block.input, block.body as usize))
+    let scans = scan::scan_all(image, program, moved);
+    let returns = returns::surely(program, &scans);
+    let stops = |step: &Step| match step.callee {
+        Some(callee) => returns::function_starting_at(program, callee).is_none_or(|callee| !returns[callee]),
+        None => step.kind.is_call(),
     };
-    let scans: Vec<Option<Scan>> = moved.par_iter().map(scan).collect();
-    let mut all: IdVec<FuncId, Option<Scan>> = program.functions.ids().map(|_| None).collect();
-    for (&id, scan) in moved.iter().zip(scans) {
-        all[id] = scan;
-    }
-    let returns = returns::surely(program, &all);
-    let stops = |kind: StepKind| match kind {
-        StepKind::Call(address) => {
-            returns::function_starting_at(program, address).is_none_or(|callee| !returns[callee])
-        }
-        kind => kind.is_call(),
-    };
-    let conventions = conventions(program, &all, moved);
-    let context = Context { names, entered: &Entered::find(program), stops: &stops };
+    let conventions = conventions::find(program, &scans, moved);
+    let entered = Entered::find(program);
     moved
         .par_iter()
         .map(|&id| {
+            let address_of = |target| program.input_of(target, id);
+            let context = Context { names, entered: &entered, stops: &stops, address_of: &address_of };
             let function = &program.functions[id];
             // The unwinder knows such code by its bytes.
             let signal = |f: &Function| {
-                f.unwind.iter().any(|s| program.frames.cies[program.frames.fdes[s.fde].cie].signal_frame)
+                f.unwind.iter().any(|s| program.eh_frame.cies[program.eh_frame.fdes[s.fde].cie].signal_frame)
             };
-            let scan = all[id].as_ref().filter(|_| !signal(function))?;
+            let scan = scans[id].as_ref().filter(|_| !signal(function))?;
             plan::plan(function, scan, conventions[id], &context)
         })
         .collect()
-}
-
-/// Which functions may pass flags: hand-written ones without an unwind entry, those that jump into the middle of another,
-/// and those after a call of which some caller looks at the flags.
-fn conventions(
-    program: &Program,
-    scans: &IdVec<FuncId, Option<Scan>>,
-    moved: &[FuncId],
-) -> IdVec<FuncId, Convention> {
-    let mut conventions: IdVec<FuncId, Convention> = program
-        .functions
-        .iter()
-        .map(|(_, f)| {
-            let passes = f.unwind.is_empty() || jumps_into_another(program, f);
-            if passes { Convention::PassesFlags } else { Convention::Regular }
-        })
-        .collect();
-    let looked_at: Vec<FuncId> = moved
-        .par_iter()
-        .filter_map(|&id| Some((id, scans[id].as_ref()?)))
-        .flat_map_iter(|(id, scan)| {
-            let function = &program.functions[id];
-            let liveness = Liveness::new(function, scan, conventions[id]);
-            let mut found = Vec::new();
-            for block in function.blocks.ids() {
-                let steps = scan.steps(block);
-                liveness.before_steps(function, scan, block, |i, needed| {
-                    let behind = i.checked_sub(1).map(|i| steps[i].kind);
-                    if let Some(StepKind::Call(callee)) = behind
-                        && needed & FLAGS != 0
-                    {
-                        found.extend(returns::function_starting_at(program, callee));
-                    }
-                });
-            }
-            found
-        })
-        .collect();
-    for id in looked_at {
-        conventions[id] = Convention::PassesFlags;
-    }
-    conventions
-}
-
-/// Whether the function jumps to where another neither starts nor is called.
-fn jumps_into_another(program: &Program, function: &Function) -> bool {
-    let is_inside = |address: InputAddr| {
-        program.function_at(address).map(|id| &program.functions[id]).is_some_and(|other| {
-            // The linker's stubs have no names of their own.
-            let is_own = other.entry() == address || other.refusal == Some(Refusal::SpecialSection);
-            !is_own || other.refusal == Some(Refusal::OrphanFragment)
-        })
-    };
-    function.blocks.iter().any(|(_, block)| match block.terminator {
-        Terminator::Jump(Target::Code(address))
-        | Terminator::Branch { taken: Target::Code(address), .. }
-        | Terminator::ShortBranch { taken: Target::Code(address), .. } => is_inside(address),
-        _ => false,
-    })
 }
 
 /// What the parts of all functions come to.
@@ -186,7 +114,6 @@ fn jumps_into_another(program: &Program, function: &Function) -> bool {
 struct Assembly {
     hot: Vec<afterlink_program::Fragment>,
     cold: Vec<afterlink_program::Fragment>,
-    counters: Vec<Counter>,
     description: Description,
     summary: Summary,
 }
@@ -196,8 +123,8 @@ impl Assembly {
         let mut order = Order::of_input(function);
         if let Some(plan) = plan {
             let blocks = function.blocks.len();
-            let first = self.counters.len() as u32;
-            let counters = insert::insert(function, id, &plan, first, &mut order);
+            let first = self.summary.counters as u32;
+            let counters = insert::insert(function, &plan, first, &mut order);
             let summary = &mut self.summary;
             summary.counted_functions += 1;
             summary.blocks += blocks;
@@ -210,7 +137,6 @@ impl Assembly {
                     CounterForm::Spill => &mut summary.spilling,
                 } += 1;
             }
-            self.counters.extend(counters);
             self.description.functions.push(plan.network);
         }
         let [hot, cold] = order.into_fragments(id);

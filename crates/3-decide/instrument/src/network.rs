@@ -1,21 +1,14 @@
 //! A function's network of control flow, as the counter file will describe it, still without counters.
 
-use crate::names::Names;
-use crate::scan::{Scan, StepKind};
-use afterlink_core::InputAddr;
+use crate::context::Context;
+use afterlink_analyze::scan::Scan;
 use afterlink_core::counter_description::{Block, Call, Function as Network, Successor};
 use afterlink_core::index::Id;
-use afterlink_program::{BlockId, Function, Program, Target, Terminator};
+use afterlink_program::{BlockId, Function, Target, Terminator};
 
-/// Draws the network of a function. `entered` says which addresses control may come to from outside of the
-/// function's direct jumps, `stops` which steps are calls that may not come back.
-pub(crate) fn draw(
-    function: &Function,
-    scan: &Scan,
-    names: &Names,
-    entered: &Entered,
-    stops: &dyn Fn(StepKind) -> bool,
-) -> Network {
+/// Draws the network of a function.
+pub(crate) fn draw(function: &Function, scan: &Scan, context: &Context) -> Network {
+    let (names, entered) = (context.names, context.entered);
     let mut network = Network {
         fragments: function
             .ranges
@@ -25,9 +18,12 @@ pub(crate) fn draw(
         ..Network::default()
     };
     let mut sets: Vec<(Option<u32>, u32)> = Vec::new();
+    // Exceptions come out of the middle of blocks: no edge of the network says how often.
+    let pads = function.landing_pads();
     for id in function.blocks.ids() {
-        let mut own = draw_block(function, id, scan, names, stops);
+        let mut own = draw_block(function, id, scan, context);
         own.entered = id.index() == 0 || entered.contains(function.blocks[id].input);
+        own.entered |= pads.binary_search(&id).is_ok();
         if let Terminator::Indirect { table } = function.blocks[id].terminator {
             own.targets = Some(target_set(function, id, table, &mut sets, &mut network));
         }
@@ -40,13 +36,8 @@ pub(crate) fn draw(
 }
 
 /// A block but for what enters it and where its indirect jump leads.
-fn draw_block(
-    function: &Function,
-    id: BlockId,
-    scan: &Scan,
-    names: &Names,
-    stops: &dyn Fn(StepKind) -> bool,
-) -> Block {
+fn draw_block(function: &Function, id: BlockId, scan: &Scan, context: &Context) -> Block {
+    let (names, stops) = (context.names, context.stops);
     let block = &function.blocks[id];
     let fragment = function.ranges.iter().position(|r| r.contains(block.input)).unwrap_or(0);
     let steps = scan.steps(id);
@@ -54,13 +45,11 @@ fn draw_block(
         fragment: fragment as u32,
         offset: block.input.since(function.ranges[fragment].start) as u32,
         last: steps.last().map_or(0, |s| s.at),
-        may_stop: steps.iter().any(|s| stops(s.kind)),
+        may_stop: steps.iter().any(stops),
         ..Block::default()
     };
     for step in steps {
-        if let StepKind::Call(address) = step.kind
-            && let Some(callee) = names.of(address)
-        {
+        if let Some(callee) = step.callee.and_then(|address| names.of(address)) {
             own.calls.push(Call { offset: step.at, callee });
         }
     }
@@ -69,9 +58,9 @@ fn draw_block(
             own.successors.push(Successor { block: to.0, counted: false });
         }
         Target::Block(_) => {}
-        Target::Code(address) => {
+        _ => {
             own.leaves = true;
-            own.exit = names.of(address);
+            own.exit = (context.address_of)(target).and_then(|address| names.of(address));
         }
     };
     match block.terminator {
@@ -85,7 +74,7 @@ fn draw_block(
             go(Target::Block(next));
             own.last = block.body;
         }
-        Terminator::Indirect { .. } | Terminator::Stop | Terminator::LastCall(_) => own.leaves = true,
+        Terminator::Indirect { .. } | Terminator::Stop(_) | Terminator::LastCall(_) => own.leaves = true,
     }
     own
 }
@@ -109,44 +98,4 @@ fn target_set(
     let set = network.target_sets.len() as u32 - 1;
     sets.push((table, set));
     set
-}
-
-/// Places inside functions that control may come to from outside of them.
-#[derive(Default)]
-pub(crate) struct Entered {
-    /// Ascending.
-    addresses: Vec<InputAddr>,
-}
-
-impl Entered {
-    /// Everything that any pointer or instruction names and that does not start a function.
-    pub fn find(program: &Program) -> Self {
-        let mut addresses: Vec<InputAddr> = program.pointers.iter().map(|p| p.target).collect();
-        for (_, function) in program.functions.iter() {
-            let inside = |address: InputAddr| function.ranges.iter().any(|r| r.contains(address));
-            addresses.extend(function.references.iter().map(|r| r.target));
-            // A function's jumps inside itself are edges of its network, unless it has none.
-            let jumps = function.terminator_references.iter().map(|r| r.target);
-            addresses.extend(jumps.filter(|&target| function.refusal.is_some() || !inside(target)));
-            for (_, block) in function.blocks.iter() {
-                if let Terminator::Jump(Target::Code(target))
-                | Terminator::Branch { taken: Target::Code(target), .. }
-                | Terminator::ShortBranch { taken: Target::Code(target), .. } = block.terminator
-                {
-                    addresses.push(target);
-                }
-            }
-        }
-        let starts_inside = |&address: &InputAddr| {
-            program.function_at(address).is_some_and(|id| program.functions[id].entry() != address)
-        };
-        addresses.retain(starts_inside);
-        addresses.sort_unstable();
-        addresses.dedup();
-        Self { addresses }
-    }
-
-    fn contains(&self, address: InputAddr) -> bool {
-        self.addresses.binary_search(&address).is_ok()
-    }
 }

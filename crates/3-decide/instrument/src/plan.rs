@@ -1,14 +1,16 @@
 //! Decides for one function which edges of its network are counted, and where each counter stands.
 
-use crate::frequency::{self, Frequencies};
-use crate::liveness::{Convention, Liveness};
-use crate::names::Names;
-use crate::network::{self, Entered};
-use crate::scan::{Scan, StepKind};
+use crate::context::Context;
+use crate::network;
 use crate::sites::{self, BlockSites, Site};
 use crate::tree;
+use afterlink_analyze::flow::FlowGraph;
+use afterlink_analyze::frequency::{self, Frequencies};
+use afterlink_analyze::liveness::{Convention, Liveness};
+use afterlink_analyze::scan::Scan;
 use afterlink_core::counter_description::{Edge, EdgeKind, Function as Network};
-use afterlink_program::{BlockId, CounterForm, Function, Target, Terminator};
+use afterlink_isa::{Arch, CounterForm, StepKind};
+use afterlink_program::{BlockId, Function, Target, Terminator};
 
 /// What is to be done to a function.
 pub(crate) struct FunctionPlan {
@@ -39,14 +41,6 @@ impl CounterPlace {
     }
 }
 
-/// What planning needs to know of the whole program.
-pub(crate) struct Context<'c> {
-    pub names: &'c Names,
-    pub entered: &'c Entered,
-    /// Which calls may not come back.
-    pub stops: &'c (dyn Fn(StepKind) -> bool + Sync),
-}
-
 /// Plans the counters of a function. `None` if a counter would have to use the stack of code that is not known to have
 /// one.
 pub(crate) fn plan(
@@ -55,12 +49,13 @@ pub(crate) fn plan(
     convention: Convention,
     context: &Context,
 ) -> Option<FunctionPlan> {
-    let mut network = network::draw(function, scan, context.names, context.entered, context.stops);
+    let mut network = network::draw(function, scan, context);
     let liveness = Liveness::new(function, scan, convention);
     let sites: Vec<BlockSites> =
         function.blocks.ids().map(|b| sites::of_block(function, scan, &liveness, b, context.stops)).collect();
-    let frequencies = frequency::estimate(&network, &unlikely(function, scan));
+    let frequencies = frequency::estimate(&graph(&network), &unlikely(function, scan));
     let places = Places {
+        arch: scan.arch(),
         function,
         network: &network,
         liveness: &liveness,
@@ -109,13 +104,21 @@ fn frequency(edge: &Edge, frequencies: &Frequencies) -> f64 {
     }
 }
 
+/// The direct edges. Where an indirect jump leads, control has "entered" for the network, too.
+fn graph(network: &Network) -> FlowGraph {
+    FlowGraph {
+        successors: network.blocks.iter().map(|b| b.successors.iter().map(|s| s.block).collect()).collect(),
+        entered: network.blocks.iter().map(|b| b.entered).collect(),
+    }
+}
+
 /// Blocks that the compiler has put aside, and those that end the program.
 fn unlikely(function: &Function, scan: &Scan) -> Vec<bool> {
     let of = |(id, block): (BlockId, &afterlink_program::Block)| {
         let aside = !function.ranges[0].contains(block.input);
         let last = scan.steps(id).last().map(|s| s.kind);
         let ends = match block.terminator {
-            Terminator::Stop => matches!(last, Some(StepKind::System | StepKind::Fault)),
+            Terminator::Stop(_) => matches!(last, Some(StepKind::System | StepKind::Fault)),
             Terminator::LastCall(_) => true,
             _ => last == Some(StepKind::Fault),
         };
@@ -134,6 +137,7 @@ fn entries(network: &Network) -> Vec<usize> {
 }
 
 struct Places<'p, 'a> {
+    arch: Arch,
     function: &'p Function<'a>,
     network: &'p Network,
     liveness: &'p Liveness,
@@ -160,7 +164,7 @@ impl Places<'_, '_> {
                 let only_way = from.successors.len() == 1 && !from.leaves;
                 let at_source = only_way.then(|| if from.may_stop { end(block) } else { start(block) });
                 let at_target = (self.entries[to as usize] == 1).then(|| start(to));
-                let form = sites::form(self.liveness.at_start(BlockId(to)));
+                let form = sites::form(self.arch, self.liveness.at_start(BlockId(to)));
                 let between = CounterPlace::Between { from: BlockId(block), to: BlockId(to), form };
                 let choices = [at_source, at_target, Some(between)].into_iter().flatten();
                 choices.min_by(|a, b| self.cost(a).total_cmp(&self.cost(b)))
@@ -189,7 +193,7 @@ pub(crate) fn falls_into(function: &Function, from: BlockId, to: BlockId) -> boo
         Terminator::Branch { taken, next, .. } | Terminator::ShortBranch { taken, next, .. } => {
             next == to && taken != Target::Block(to)
         }
-        Terminator::Jump(_) | Terminator::Indirect { .. } | Terminator::Stop | Terminator::LastCall(_) => {
+        Terminator::Jump(_) | Terminator::Indirect { .. } | Terminator::Stop(_) | Terminator::LastCall(_) => {
             false
         }
     }

@@ -1,8 +1,9 @@
 //! Where in a block a counter may stand, and in which form it is cheapest there.
 
-use crate::liveness::Liveness;
-use crate::scan::{FLAGS, Places, Scan, StepKind};
-use afterlink_program::{BlockId, CounterForm, Function, Terminator};
+use afterlink_analyze::liveness::Liveness;
+use afterlink_analyze::scan::{Scan, Step};
+use afterlink_isa::{Arch, CounterForm, Places, StepKind};
+use afterlink_program::{BlockId, Function, Terminator};
 
 /// A place for a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,15 +28,16 @@ pub(crate) fn of_block(
     scan: &Scan,
     liveness: &Liveness,
     block: BlockId,
-    stops: impl Fn(StepKind) -> bool,
+    stops: impl Fn(&Step) -> bool,
 ) -> BlockSites {
     let steps = scan.steps(block);
     let own = &function.blocks[block];
-    let mut needed = vec![0; steps.len() + 1];
+    let arch = scan.arch();
+    let mut needed = vec![Places::NONE; steps.len() + 1];
     liveness.before_steps(function, scan, block, |i, places| needed[i] = places);
     let fault = steps.iter().position(|s| s.kind == StepKind::Fault).unwrap_or(steps.len());
     let ends_in_body =
-        matches!(own.terminator, Terminator::Indirect { .. } | Terminator::Stop | Terminator::LastCall(_));
+        matches!(own.terminator, Terminator::Indirect { .. } | Terminator::Stop(_) | Terminator::LastCall(_));
     // A handler of faults may know the instruction at a label by its address, which is to name that and no counter.
     let is_known = function.labels.binary_search(&block).is_ok()
         && steps.first().is_some_and(|s| s.kind == StepKind::Plain)
@@ -53,18 +55,18 @@ pub(crate) fn of_block(
     let offset = |i: usize| steps.get(i).map_or(own.body, |s| s.at);
     let best = |range: std::ops::Range<usize>| {
         let points = || range.clone().filter(|&i| allowed(i));
-        let free = points().find(|&i| needed[i] & FLAGS == 0);
+        let free = points().find(|&i| !needed[i].meets(arch.flags()));
         if let Some(i) = free {
             return Some(Site { offset: offset(i), form: CounterForm::Increment });
         }
-        let with_register = points().find_map(|i| Some((i, unneeded_register(needed[i])?)));
+        let with_register = points().find_map(|i| Some((i, unneeded_register(arch, needed[i])?)));
         if let Some((i, register)) = with_register {
             return Some(Site { offset: offset(i), form: CounterForm::Register(register) });
         }
         points().next().map(|i| Site { offset: offset(i), form: CounterForm::Spill })
     };
-    let first_stop = steps.iter().position(|s| stops(s.kind));
-    let last_stop = steps.iter().rposition(|s| stops(s.kind));
+    let first_stop = steps.iter().position(&stops);
+    let last_stop = steps.iter().rposition(stops);
     // Invariant: before the first call there is always a place, as a landing mark is not a call.
     let start =
         best(0..first_stop.map_or(steps.len(), |i| i) + 1).expect("a block has a place for a counter");
@@ -73,18 +75,15 @@ pub(crate) fn of_block(
 }
 
 /// The cheapest form where `needed` must be kept.
-pub(crate) fn form(needed: Places) -> CounterForm {
-    if needed & FLAGS == 0 {
+pub(crate) fn form(arch: Arch, needed: Places) -> CounterForm {
+    if !needed.meets(arch.flags()) {
         return CounterForm::Increment;
     }
-    unneeded_register(needed).map_or(CounterForm::Spill, CounterForm::Register)
+    unneeded_register(arch, needed).map_or(CounterForm::Spill, CounterForm::Register)
 }
 
-fn unneeded_register(needed: Places) -> Option<u8> {
-    /// The stack pointer, the register by which frames are found in a signal, and r12, which cannot be a base without a
-    /// further byte.
-    const UNUSABLE: [u8; 3] = [4, 5, 12];
-    (0..16).find(|&r| needed & 1 << r == 0 && !UNUSABLE.contains(&r))
+fn unneeded_register(arch: Arch, needed: Places) -> Option<u8> {
+    arch.counter_registers().without(needed).first_register()
 }
 
 /// What a form costs, in increments.

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use afterlink_layout::cdsplit::{CdSplitParams, HotCall, HotFunction, split_points};
 use afterlink_layout::{
     CdSortParams, ExtTspParams, FlowEdge, FlowGraph, hfsort, order_blocks, order_functions,
 };
@@ -36,11 +35,6 @@ fn main() {
         let cluster = time(|| hfsort::order_functions(&graph, &Default::default()));
         println!("{functions} functions, {calls} calls: cdsort {sort:?}, hfsort {cluster:?}");
     }
-
-    let hot = hot_functions(&program);
-    let blocks: usize = hot.iter().map(|function| function.sizes.len()).sum();
-    let split = time(|| split_points(&hot, &CdSplitParams::default()));
-    println!("cdsplit of {} functions, {blocks} hot blocks: {split:?}", hot.len());
 }
 
 /// The shortest of three runs: the least disturbed one.
@@ -91,34 +85,4 @@ fn interpreter(operations: u32, seen: u32) -> FlowGraph {
 fn line(blocks: u32) -> FlowGraph {
     let edges = (1..blocks).map(|to| FlowEdge { from: to - 1, to, count: 5 }).collect();
     FlowGraph { sizes: vec![9; blocks as usize], counts: vec![5; blocks as usize], edges }
-}
-
-/// The executed blocks of each function, with five calls a function.
-fn hot_functions(program: &[FlowGraph]) -> Vec<HotFunction> {
-    let mut numbers = Numbers(5);
-    let functions = program.len() as u64;
-    program
-        .iter()
-        .map(|graph| {
-            let mut position = vec![None; graph.len()];
-            let hot = (0..graph.len()).filter(|&block| graph.counts[block] > 0);
-            let sizes: Vec<u32> = hot
-                .zip(0..)
-                .map(|(block, at)| {
-                    position[block] = Some(at);
-                    graph.sizes[block]
-                })
-                .collect();
-            let jumps = graph.edges.iter().filter_map(|edge| {
-                let (from, to) = (position[edge.from as usize]?, position[edge.to as usize]?);
-                Some(FlowEdge { from, to, count: edge.count })
-            });
-            let calls = (0..5).map(|_| HotCall {
-                block: numbers.below(sizes.len() as u64) as u32,
-                callee: numbers.below(functions) as u32,
-                count: 1 + numbers.below(1000),
-            });
-            HotFunction { calls: calls.collect(), jumps: jumps.collect(), sizes, can_split: true }
-        })
-        .collect()
 }

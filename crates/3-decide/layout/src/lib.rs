@@ -9,17 +9,13 @@
 //! | [`cdsort`] | order of functions | cache-directed sort |
 //! | [`hfsort`] | order of functions | call-chain clustering (C3) |
 //! | [`split`] | which blocks leave the hot part | counts |
-//! | [`cdsplit`] | which hot blocks leave for the warm part | lengths of jumps and calls |
-//! | [`fragments`] | order of parts of functions | cutting by heat, then cdsort over the parts |
 //! | [`random`] | orders for tests and for measuring | seeded shuffles, reverse, input |
 //!
 //! Graphs come from our own code, so a malformed one (an edge to a node that does not exist) is
 //! a fault of ours and panics; no function here has an error to return.
 
 pub mod cdsort;
-pub mod cdsplit;
 pub mod ext_tsp;
-pub mod fragments;
 pub mod graph;
 pub mod hfsort;
 mod links;

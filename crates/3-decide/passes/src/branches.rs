@@ -8,6 +8,7 @@
 //!
 //! Counts follow, so that the sum over all ways into every block stays what it was.
 
+use crate::pass::{Pass, Run};
 use afterlink_core::index::Id;
 use afterlink_program::{Block, BlockId, FuncId, Function, Program, Target, Terminator};
 use afterlink_weigh::{CallWeight, EdgeWeight, FunctionWeights, Weights};
@@ -19,28 +20,41 @@ mod tests;
 /// Bare jumps that lead to one another are followed no further than this.
 const LONGEST_CHAIN: usize = 8;
 
-/// Improves the branches of the functions that move and have counts.
-pub fn improve(program: &mut Program, weights: &mut Weights, moved: &[FuncId]) {
+pub(crate) const PASS: Pass = Pass {
+    name: "branches",
+    what: "leads jumps to jumps around them, and names the likelier way of a branch first",
+    by_default: true,
+    off: None,
+    has_work: |_| true,
+    run: Run::Code(|job| improve(job.program, job.weights, job.moved)),
+};
+
+/// Improves the branches of the functions that move and have counts; gives the number of blocks that end otherwise.
+fn improve(program: &mut Program, weights: &mut Weights, moved: &[FuncId]) -> usize {
+    let mut changes = 0;
     let counted = moved.iter().filter(|id| id.index() < weights.functions.len());
     for &id in counted.collect::<Vec<_>>() {
         let (function, weights) = (&mut program.functions[id], &mut weights.functions[id]);
         if weights.is_hot() {
-            thread_jumps(function, weights);
-            put_likelier_first(function, weights);
+            changes += thread_jumps(function, weights) + put_likelier_first(function, weights);
         }
     }
+    changes
 }
 
-fn thread_jumps(function: &mut Function, weights: &mut FunctionWeights) {
+fn thread_jumps(function: &mut Function, weights: &mut FunctionWeights) -> usize {
+    let mut changes = 0;
     let mut counts = Counts::new(weights);
     for id in function.blocks.ids() {
         let (threaded, moves) = threaded(function, id);
+        changes += usize::from(function.blocks[id].terminator != threaded);
         function.blocks[id].terminator = threaded;
         for Moved { over, to } in moves.into_iter().flatten() {
             counts.lead_around(function, id, &over, to);
         }
     }
     counts.write_back();
+    changes
 }
 
 /// A way out of a block that no longer leads over these bare jumps.
@@ -54,7 +68,7 @@ fn threaded(function: &Function, id: BlockId) -> (Terminator, [Option<Moved>; 2]
     let block = &function.blocks[id];
     let end_of = |target: Target| match target {
         Target::Block(first) => destination(function, first),
-        Target::Code(_) => None,
+        _ => None,
     };
     let same = (block.terminator, [None, None]);
     match block.terminator {
@@ -109,7 +123,7 @@ fn destination(function: &Function, first: BlockId) -> Option<Moved> {
 /// The target of a block that does nothing else.
 fn bare_jump(block: &Block) -> Option<Target> {
     match block.terminator {
-        Terminator::Jump(target) if block.body == 0 => Some(target),
+        Terminator::Jump(target) if block.body == 0 && block.chunks.is_empty() => Some(target),
         _ => None,
     }
 }
@@ -138,7 +152,7 @@ impl<'w> Counts<'w> {
                     let passed = self.edges.entry((block, next)).or_default();
                     *passed = passed.saturating_sub(count);
                 }
-                Target::Code(_) => self.move_call(function, block, from, count),
+                _ => self.move_call(function, block, from, count),
             }
         }
         if let Target::Block(to) = to {
@@ -162,7 +176,8 @@ impl<'w> Counts<'w> {
     }
 }
 
-fn put_likelier_first(function: &mut Function, weights: &FunctionWeights) {
+fn put_likelier_first(function: &mut Function, weights: &FunctionWeights) -> usize {
+    let mut changes = 0;
     let count = |from: BlockId, to: BlockId| {
         let found = weights.edges.binary_search_by_key(&(from, to), |e| (e.from, e.to));
         found.map_or(0, |i| weights.edges[i].count)
@@ -178,6 +193,8 @@ fn put_likelier_first(function: &mut Function, weights: &FunctionWeights) {
                 taken: Target::Block(next),
                 next: taken,
             };
+            changes += 1;
         }
     }
+    changes
 }

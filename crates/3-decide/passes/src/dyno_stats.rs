@@ -69,7 +69,7 @@ fn add(
     let goes_on = |to: Target| behind.is_some_and(|b| to == Target::Block(b));
     match program.functions[id].blocks[block].terminator {
         // A tail call, as other tools count it.
-        Terminator::Jump(Target::Code(_)) => stats.calls += count,
+        Terminator::Jump(Target::Code(..) | Target::Input(_)) => stats.calls += count,
         Terminator::FallThrough(next) if !goes_on(Target::Block(next)) => stats.unconditional += count,
         Terminator::Jump(to) if !goes_on(to) => stats.unconditional += count,
         Terminator::Branch { taken, next, .. } | Terminator::ShortBranch { taken, next, .. } => {
@@ -77,7 +77,7 @@ fn add(
             let jumps = match taken {
                 Target::Block(to) if to == next => 0,
                 Target::Block(to) => edge(to),
-                Target::Code(_) => {
+                _ => {
                     stats.calls += count.saturating_sub(on);
                     0
                 }

@@ -1,12 +1,12 @@
 //! The order of the functions, and so of all fragments.
 
-use crate::LayoutOptions;
+use crate::Parts;
 use crate::block_order::flow_graph;
-use crate::splitting::Parts;
+use crate::pass::{OrderJob, Pass, Run};
 use afterlink_core::index::Id;
 use afterlink_layout::hfsort::HfSortParams;
 use afterlink_layout::{CallArc, CallGraph, CdSortParams, cdsort, hfsort, random};
-use afterlink_program::{BlockId, Fragment, Part, Placement, Program};
+use afterlink_program::{BlockId, Program};
 use afterlink_weigh::{FunctionWeights, Weights};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,20 +20,25 @@ pub enum FunctionOrder {
     Random,
 }
 
-/// Puts the parts in order.
-pub(crate) fn arrange(
-    program: &Program,
-    weights: &Weights,
-    parts: Vec<Parts>,
-    options: &LayoutOptions,
-) -> Placement {
+pub(crate) const PASS: Pass = Pass {
+    name: "function-order",
+    what: "puts functions in an order (--order-functions)",
+    by_default: true,
+    off: Some("--order-functions input"),
+    has_work: |options| options.order_functions != FunctionOrder::Input,
+    run: Run::Order(arrange),
+};
+
+/// Puts the functions in order.
+fn arrange(job: &OrderJob, parts: &mut Vec<Parts>) {
+    let OrderJob { program, weights, options } = job;
     let order = match options.order_functions {
         FunctionOrder::Cdsort => {
-            let graph = call_graph(program, weights, &parts);
+            let graph = call_graph(program, weights, parts);
             by_heat(&graph, cdsort::order_functions(&graph, &CdSortParams::default()))
         }
         FunctionOrder::Hfsort => {
-            let graph = call_graph(program, weights, &parts);
+            let graph = call_graph(program, weights, parts);
             by_heat(&graph, hfsort::order_functions(&graph, &HfSortParams::default()))
         }
         FunctionOrder::Input => random::input_order(parts.len()),
@@ -43,17 +48,9 @@ pub(crate) fn arrange(
             random::keyed_order(&names, options.seed)
         }
     };
-    let fragment = |function, part: Part, blocks: &[BlockId]| {
-        // Cold code is packed: nobody waits for it.
-        let alignment = if part == Part::Hot { options.function_alignment } else { 1 };
-        let fragment = Fragment { function, part, blocks: blocks.to_vec(), alignment, padding: 0 };
-        (!blocks.is_empty()).then_some(fragment)
-    };
-    let ordered = || order.iter().map(|&i| &parts[i as usize]);
-    let hot = ordered().filter_map(|p| fragment(p.function, Part::Hot, &p.hot));
-    let warm = ordered().filter_map(|p| fragment(p.function, Part::Hot, &p.warm));
-    let cold = ordered().filter_map(|p| fragment(p.function, Part::Cold, &p.cold));
-    Placement { fragments: hot.chain(warm).chain(cold).collect(), counters: Vec::new() }
+    let mut unordered: Vec<Option<Parts>> = std::mem::take(parts).into_iter().map(Some).collect();
+    // Invariant: an order names each function once.
+    parts.extend(order.into_iter().map(|i| unordered[i as usize].take().expect("an order is a permutation")));
 }
 
 /// Functions that ran first, the others behind them in input order.

@@ -1,24 +1,40 @@
 //! Program and weights in, [`Placement`] out: decides what moves and in which order. No address is given out
-//! here, and no block is changed but in how it branches ([`branches`]).
+//! here.
 //!
-//! The passes are that one and those of [`place`], in that order; each has a file of its own.
+//! The passes stand in one ordered table ([`PASSES`]); each has a file of its own, with its row in it. Those that change code
+//! come first, those that decide its order behind them. A checker ([`check`]) may look at the result of each.
 
 mod block_order;
-pub mod branches;
+mod branches;
+pub mod check;
 pub mod dyno_stats;
+mod entries;
 mod function_order;
+mod identical_functions;
+mod inlining;
+pub mod jitter;
+mod parts;
+mod pass;
+mod plt_calls;
 mod scope;
+pub mod shuffle;
 mod splitting;
+mod table;
 
 use afterlink_core::InputAddr;
+use afterlink_core::limits::SECTION_ALIGNMENT;
 use afterlink_program::{FuncId, Placement, Program};
 use afterlink_weigh::Weights;
 use std::collections::BTreeSet;
 
 pub use block_order::BlockOrder;
 pub use function_order::FunctionOrder;
+pub use pass::{Pass, Switches};
 pub use scope::Scope;
 pub use splitting::Split;
+pub use table::{PASSES, PassRun, named, run};
+
+use parts::Parts;
 
 /// What the passes are asked to do.
 #[derive(Clone, Debug)]
@@ -34,9 +50,15 @@ pub struct LayoutOptions {
     /// Alignment of hot functions in bytes, a power of two. Packing them costs the fetch unit a little at each entry
     /// and saves more in the instruction cache (`docs/decisions/`).
     pub function_alignment: u32,
+    /// Alignment of the hot section in bytes, a power of two: that of a huge page lets the system map the section as one.
+    pub hot_alignment: u64,
     /// Share of all executed bytes, 0 to 1, that the hot part is to cover; what runs more seldom is warm and stands
     /// behind it.
     pub hot_share: f64,
+    /// Passes that were turned on or off.
+    pub switches: Switches,
+    /// Hold the program and its order against [`check`] after every pass. Always so in builds with debug assertions.
+    pub check_passes: bool,
 }
 
 impl Default for LayoutOptions {
@@ -49,7 +71,10 @@ impl Default for LayoutOptions {
             split: Split::HotCold,
             seed: 0,
             function_alignment: 1,
+            hot_alignment: SECTION_ALIGNMENT,
             hot_share: 0.999,
+            switches: Switches::default(),
+            check_passes: cfg!(debug_assertions),
         }
     }
 }
@@ -72,9 +97,7 @@ pub fn moved(program: &Program, weights: &Weights, options: &LayoutOptions) -> V
     scope::select(program, weights, options)
 }
 
-/// Decides the order of the functions that move, which [`moved`] has named.
-pub fn place(program: &Program, weights: &Weights, moved: &[FuncId], options: &LayoutOptions) -> Placement {
-    let orders = block_order::order(program, weights, moved, options);
-    let parts = splitting::split(program, weights, moved, orders, options);
-    function_order::arrange(program, weights, parts, options)
+/// The functions that move, which [`moved`] has named, as they stand in the input.
+pub fn input_order(program: &Program, moved: &[FuncId]) -> Placement {
+    Parts::place(&Parts::of_input(program, moved), &LayoutOptions::default())
 }

@@ -2,7 +2,8 @@
 
 use crate::LayoutOptions;
 use afterlink_core::index::Id;
-use afterlink_program::{Field, FuncId, Program};
+use afterlink_isa::Encoding;
+use afterlink_program::{BlockId, FuncId, Program, Target};
 use afterlink_weigh::Weights;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +32,13 @@ pub(crate) fn select(program: &Program, weights: &Weights, options: &LayoutOptio
             .functions
             .iter()
             .filter(|(id, _)| !moves[id.index()])
-            .flat_map(|(_, f)| &f.terminator_references)
-            .filter(|r| r.form == Field::Relative8)
-            .filter_map(|r| {
-                let to = program.function_at(r.target)?;
-                (moves[to.index()] && program.functions[to].entry() != r.target).then_some(to)
+            .flat_map(|(_, f)| &f.placed_operands)
+            .filter(|p| p.encoding == Encoding::Relative8)
+            .filter_map(|p| match p.target {
+                Target::Code(to, block) if block != BlockId(0) => Some(to),
+                _ => None,
             })
+            .filter(|to| moves[to.index()])
             .collect();
         if held.is_empty() {
             break;

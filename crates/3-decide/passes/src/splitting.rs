@@ -1,6 +1,7 @@
 //! Which blocks leave the hot part of their function.
 
-use crate::LayoutOptions;
+use crate::Parts;
+use crate::pass::{OrderJob, Pass, Run};
 use afterlink_layout::random;
 use afterlink_layout::split::count_covering;
 use afterlink_program::{BlockId, FuncId, Function, Program};
@@ -15,26 +16,23 @@ pub enum Split {
     Random,
 }
 
-/// A function in its parts, each in order. The entry starts `hot`, or `warm` if nothing is hot.
-pub(crate) struct Parts {
-    pub function: FuncId,
-    pub hot: Vec<BlockId>,
-    /// Ran, but so seldom that it would only take room from what is hot.
-    pub warm: Vec<BlockId>,
-    pub cold: Vec<BlockId>,
-}
+pub(crate) const PASS: Pass = Pass {
+    name: "splitting",
+    what: "takes blocks out of the hot part of their function (--split)",
+    by_default: true,
+    off: Some("--split none"),
+    has_work: |options| options.split != Split::None,
+    run: Run::Order(split),
+};
 
-pub(crate) fn split(
-    program: &Program,
-    weights: &Weights,
-    moved: &[FuncId],
-    orders: Vec<Vec<BlockId>>,
-    options: &LayoutOptions,
-) -> Vec<Parts> {
-    let warm_limit = warm_limit(program, weights, moved, options.hot_share);
-    let parts = moved.iter().zip(orders).map(|(&function, order)| {
+fn split(job: &OrderJob, parts: &mut Vec<Parts>) {
+    let OrderJob { program, weights, options } = job;
+    let moved: Vec<FuncId> = parts.iter().map(|p| p.function).collect();
+    let warm_limit = warm_limit(program, weights, &moved, options.hot_share);
+    for parts in parts {
+        let (function, order) = (parts.function, std::mem::take(&mut parts.hot));
         let weights = weights.functions.get(function).filter(|w| w.is_hot());
-        match (options.split, weights) {
+        *parts = match (options.split, weights) {
             (Split::Random, _) => random_halves(program, function, order, options.seed),
             (Split::HotCold, Some(weights)) if weights.inside_unknown => {
                 as_compiled(function, &program.functions[function], order, weights, warm_limit)
@@ -42,9 +40,8 @@ pub(crate) fn split(
             (Split::HotCold, Some(weights)) => by_heat(function, order, weights, warm_limit),
             // Without a profile nothing tells the parts apart.
             _ => Parts { function, hot: order, warm: Vec::new(), cold: Vec::new() },
-        }
-    });
-    parts.collect()
+        };
+    }
 }
 
 /// The count up to which executed blocks are warm: those above make up nearly all of what runs.

@@ -2,6 +2,18 @@
 
 use crate::OutputPlan;
 use afterlink_image::Image;
+use std::borrow::Cow;
+
+/// The bytes from the input's file offset `start` on, with the new build-id, if there is one and it stands among them.
+pub(crate) fn patched<'b>(bytes: &'b [u8], plan: &OutputPlan<'_>, start: usize) -> Cow<'b, [u8]> {
+    let here = start..start + bytes.len();
+    if plan.build_id.is_none() || offset(plan.image).is_none_or(|at| !here.contains(&at)) {
+        return Cow::Borrowed(bytes);
+    }
+    let mut bytes = bytes.to_vec();
+    patch(&mut bytes, plan, start);
+    Cow::Owned(bytes)
+}
 
 /// Writes the new build-id, if there is one, into bytes that were copied from the input's file offset `start` on.
 pub(crate) fn patch(bytes: &mut [u8], plan: &OutputPlan<'_>, start: usize) {

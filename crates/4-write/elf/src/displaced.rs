@@ -5,13 +5,14 @@
 //! too small, the tables that the dynamic section points to. They move as one piece, so that every segment that
 //! covers some of them (`PT_INTERP`, `PT_NOTE`, `PT_GNU_PROPERTY`) moves by the same distance.
 
-use crate::LE;
+use crate::{LE, bound};
 use afterlink_core::{Error, FileOffset, InputAddr, OutputAddr, Result};
 use afterlink_image::{Image, Section, Segment, elf};
 use object::LittleEndian;
 use std::ops::Range;
 
 pub(crate) type ProgramHeader = elf::ProgramHeader64<LittleEndian>;
+const NO_ROOM: &str = "there is no room for one more program header";
 pub(crate) const HEADER_SIZE: u64 = size_of::<ProgramHeader>() as u64;
 
 /// The sections that had to give way, as one piece.
@@ -34,6 +35,12 @@ impl Displaced {
     /// The new place of an input address; `None` outside the piece.
     pub fn output_of(&self, address: InputAddr) -> Option<OutputAddr> {
         self.input.contains(&address).then(|| self.output + address.since(self.input.start))
+    }
+
+    /// The piece of a file in which it stands at its old place.
+    pub(crate) fn bytes<'f>(&self, file: &'f [u8]) -> &'f [u8] {
+        let start = self.offset.get() as usize;
+        &file[start..start + self.size() as usize]
     }
 
     /// Whether a loaded section is part of the piece.
@@ -60,14 +67,14 @@ pub fn displaced(
     with_frame_header: bool,
     sections_end: OutputAddr,
 ) -> Result<Option<Displaced>> {
-    let room = make_room(image, Needs { segment: true, counters: false, frame_header: with_frame_header })?;
+    let room = make_room(image, Needs { segments: 1, counters: false, frame_header: with_frame_header })?;
     Ok(room.vacated.map(|v| v.place(sections_end)))
 }
 
 /// Program headers that a plan asks for.
 #[derive(Clone, Copy)]
 pub(crate) struct Needs {
-    pub segment: bool,
+    pub segments: u64,
     /// A segment for counters alone.
     pub counters: bool,
     pub frame_header: bool,
@@ -106,7 +113,7 @@ pub(crate) fn make_room(image: &Image<'_>, needs: Needs) -> Result<Room> {
     let mut headers = program_headers(image);
     let has_frame_header = headers.iter().any(|h| h.p_type.get(LE) == elf::PT_GNU_EH_FRAME);
     let frame_header = needs.frame_header && !has_frame_header;
-    let added = [needs.segment, needs.counters, frame_header].map(u64::from).iter().sum::<u64>();
+    let added = needs.segments + u64::from(needs.counters) + u64::from(frame_header);
     let table_end = |headers: &[ProgramHeader]| {
         image.program_headers.get().saturating_add((headers.len() as u64 + added) * HEADER_SIZE)
     };
@@ -167,9 +174,14 @@ fn vacate(image: &Image<'_>, table_end: u64) -> Result<Option<Vacated>> {
     let in_the_way = sections.iter().map(|s| extent(s)).filter(|extent| overlaps(extent, &table));
     let Some(mut piece) = in_the_way.reduce(|a, b| join(a, &b)) else { return Ok(None) };
     widen(image, &sections, &mut piece);
-    let inside: Vec<_> = sections.iter().filter(|s| overlaps(&extent(s), &piece)).collect();
+    let inside: Vec<_> = sections.iter().copied().filter(|s| overlaps(&extent(s), &piece)).collect();
     if let Some(fixed) = inside.iter().find(|s| !is_movable(image, s)) {
         return Err(blocked("this section follows the program headers and cannot move").at(fixed.name));
+    }
+    if let Some(bound) = bound::find(image, &inside, |s| overlaps(&extent(s), &table)) {
+        return Err(Error::new(format!("{NO_ROOM}: the program names what follows them by its address"))
+            .next("look the note up through the program headers (dl_iterate_phdr) instead")
+            .at(bound.name));
     }
     // Invariant: the piece is not empty, so at least one section is inside.
     let first = inside[0];
@@ -291,6 +303,6 @@ fn join(a: Range<u64>, b: &Range<u64>) -> Range<u64> {
 }
 
 fn blocked(what: &str) -> Error {
-    Error::new(format!("there is no room for one more program header: {what}"))
+    Error::new(format!("{NO_ROOM}: {what}"))
         .next("link with -Wl,--build-id, which leaves a note there that can move")
 }

@@ -9,6 +9,8 @@ use afterlink_core::{Error, Result};
 use afterlink_image::{Image, elf};
 use object::LittleEndian;
 
+type FileHeader = elf::FileHeader64<LittleEndian>;
+
 /// Patches everything that can lie in a piece that is about to be copied elsewhere.
 pub(crate) fn patch(
     file: &mut [u8],
@@ -55,26 +57,20 @@ pub(crate) fn write_program_headers(file: &mut [u8], image: &Image<'_>, headers:
     }
 }
 
-/// Fills in what the file header says about entry, program headers and section headers.
-pub(crate) fn write_file_header(
-    file: &mut [u8],
+/// The file header, with what it says about entry, program headers and section headers.
+pub(crate) fn file_header(
     plan: &OutputPlan<'_>,
     headers: &[ProgramHeader],
     (section_headers, count): (u64, u16),
-) {
-    // A damaged file may have had its dynamic section here.
-    let size = size_of::<elf::FileHeader64<LittleEndian>>();
-    if let (Some(place), Some(old)) = (file.get_mut(..size), plan.image.bytes.get(..size)) {
-        place.copy_from_slice(old);
-    }
+) -> FileHeader {
     // Invariant: `Image::parse` has read a whole file header.
-    let Ok((header, _)) = object::pod::from_bytes_mut::<elf::FileHeader64<LittleEndian>>(file) else {
-        return;
-    };
+    let (header, _) = object::pod::from_bytes::<FileHeader>(plan.image.bytes).expect("a file has its header");
+    let mut header = *header;
     header.e_entry.set(LE, plan.entry.get());
     header.e_phnum.set(LE, headers.len() as u16);
     header.e_shoff.set(LE, section_headers);
     header.e_shnum.set(LE, count);
     header.e_shentsize.set(LE, size_of::<elf::SectionHeader64<LittleEndian>>() as u16);
     header.e_shstrndx.set(LE, elf::SymbolSection(count - 1));
+    header
 }

@@ -2,8 +2,8 @@
 
 use crate::displaced::{Displaced, Room};
 use crate::dynamic_tables::{GrownTable, Growth};
-use crate::{OutputPlan, PAGE};
-use afterlink_core::{Error, OutputAddr, Result};
+use crate::{NewSection, OutputPlan, PAGE};
+use afterlink_core::{Error, Output, OutputAddr, Result};
 use afterlink_image::{Image, Section, SectionId, elf};
 
 /// First address at which new loaded sections may stand: page-aligned, behind everything loaded and behind
@@ -44,13 +44,36 @@ pub(crate) struct NewSegment {
     pub offset: u64,
     pub address: u64,
     pub size: u64,
+    pub writable: bool,
+    /// What its address and its file offset are congruent by.
+    pub alignment: u64,
+}
+
+/// The segments of new sections, in the file behind `kept_end`; the last one ends at `end` in memory.
+fn segments(sections: &[NewSection], kept_end: u64, end: OutputAddr) -> Result<Vec<NewSegment>> {
+    let mut segments: Vec<NewSegment> = Vec::new();
+    let groups: Vec<&[NewSection]> = sections.chunk_by(|a, b| a.is_writable() == b.is_writable()).collect();
+    for (i, group) in groups.iter().enumerate() {
+        let (first, last) = (&group[0], &group[group.len() - 1]);
+        let end = if i + 1 == groups.len() { end } else { last.address + last.bytes.len() as u64 };
+        let alignment = group.iter().map(|s| s.alignment).max().unwrap_or(PAGE).max(PAGE);
+        let (address, size) = (first.address.get(), end.since(first.address));
+        if size == 0 {
+            return Err(Error::new("the new sections are empty").at(&first.name));
+        }
+        let free = segments.last().map_or(kept_end, |s| s.offset + s.size).next_multiple_of(PAGE);
+        let offset = free + address.wrapping_sub(free) % alignment;
+        segments.push(NewSegment { offset, address, size, writable: first.is_writable(), alignment });
+    }
+    Ok(segments)
 }
 
 /// Places that are fixed before anything is written.
 pub(crate) struct FileLayout {
     /// End of what is kept at its input offset.
     pub kept_end: u64,
-    pub segment: Option<NewSegment>,
+    /// Ascending: writable data, then everything else.
+    pub segments: Vec<NewSegment>,
     pub displaced: Option<Displaced>,
     /// Rows to be added to the dynamic symbol table, and the tables that grow by them, by address.
     pub growth: Option<Growth>,
@@ -61,11 +84,11 @@ impl FileLayout {
     pub fn new(plan: &OutputPlan<'_>, room: &Room) -> Result<Self> {
         let kept_end = loaded_file_end(plan.image).max(room.table_end);
         let growth = Growth::new(plan.image, plan.added_dynamic_symbols.iter().map(|s| s.of).collect())?;
-        let (Some(first), Some(last)) = (plan.sections.first(), plan.sections.last()) else {
+        let Some(last) = plan.sections.last() else {
             if room.vacated.is_some() || growth.is_some() {
                 return Err(Error::new("a frame header or symbol is to be added, but no section to hold it"));
             }
-            return Ok(Self { kept_end, segment: None, displaced: None, growth, grown: Vec::new() });
+            return Ok(Self { kept_end, segments: Vec::new(), displaced: None, growth, grown: Vec::new() });
         };
         let mut end = last.address + last.bytes.len() as u64;
         let displaced = room.vacated.as_ref().map(|vacated| vacated.place(end));
@@ -76,16 +99,8 @@ impl FileLayout {
         if let Some(growth) = &growth {
             (grown, end) = growth.place(plan.image, end);
         }
-        let address = first.address.get();
-        let segment = NewSegment {
-            offset: kept_end.next_multiple_of(PAGE) + address % PAGE,
-            address,
-            size: end.since(first.address),
-        };
-        if segment.size == 0 {
-            return Err(Error::new("the new sections are empty").at(&first.name));
-        }
-        Ok(Self { kept_end, segment: Some(segment), displaced, growth, grown })
+        let segments = segments(&plan.sections, kept_end, end)?;
+        Ok(Self { kept_end, segments, displaced, growth, grown })
     }
 
     /// The file offset of a segment of counters; it has no bytes there.
@@ -93,10 +108,10 @@ impl FileLayout {
         self.kept_end.next_multiple_of(PAGE)
     }
 
-    /// The file offset of an address in the new segment.
+    /// The file offset of an address in a new segment, or at its end.
     pub fn segment_offset(&self, address: OutputAddr) -> Option<u64> {
-        let segment = self.segment?;
-        let distance = address.get().checked_sub(segment.address)?;
+        let segment = self.segments.iter().rfind(|s| s.address <= address.get())?;
+        let distance = address.get() - segment.address;
         (distance <= segment.size).then(|| segment.offset + distance)
     }
 
@@ -114,23 +129,43 @@ impl FileLayout {
         !gave_way && self.grown.iter().any(|table| table.section == id)
     }
 
-    /// Cuts `file` behind the kept bytes and appends the new segment; `grown` are the bytes of the tables that grow.
-    pub fn append_segment(&self, file: &mut Vec<u8>, plan: &OutputPlan<'_>, grown: &[Vec<u8>]) {
-        file.resize(self.kept_end as usize, 0);
-        let Some(segment) = self.segment else { return };
-        for section in &plan.sections {
-            // Invariant: sections ascend, so each one starts at or behind the end of the file so far.
-            file.resize((segment.offset + (section.address.get() - segment.address)) as usize, 0);
-            file.extend_from_slice(&section.bytes);
+    /// What gave way, as it stands at its old place in `kept`.
+    pub fn displaced_bytes(&self, image: &Image<'_>, kept: &[u8]) -> Option<Vec<u8>> {
+        let displaced = self.displaced.as_ref()?;
+        let mut bytes = displaced.bytes(kept).to_vec();
+        let grown = self.grown.iter().map(|table| &image.sections[table.section]);
+        // Tables that grow stand elsewhere; nothing leads to this copy of them.
+        for section in grown.filter(|section| displaced.holds(section)) {
+            let at = section.address.since(displaced.input.start) as usize;
+            bytes[at..at + section.size as usize].fill(0);
         }
-        if let Some(d) = &self.displaced {
-            file.resize((segment.offset + (d.output.get() - segment.address)) as usize, 0);
-            let start = d.offset.get() as usize;
-            file.extend_from_within(start..start + d.size() as usize);
+        Some(bytes)
+    }
+
+    /// Appends the new segments to the kept bytes; `displaced` is what gave way, `grown` are the bytes of the tables that
+    /// grow. The sections' bytes are given up as they are appended.
+    pub fn append_segments(
+        &self,
+        out: &mut dyn Output,
+        plan: &mut OutputPlan<'_>,
+        displaced: Option<&[u8]>,
+        grown: &[Vec<u8>],
+    ) -> Result<()> {
+        // Invariant: everything new lies in a new segment, and sections ascend, so each one starts at or behind the end of
+        // the file so far.
+        let append = |out: &mut dyn Output, address: OutputAddr, bytes: &[u8]| {
+            out.fill_up_to(self.segment_offset(address).expect("it lies in a new segment"))?;
+            out.append(bytes)
+        };
+        for section in &mut plan.sections {
+            append(out, section.address, &std::mem::take(&mut section.bytes))?;
+        }
+        if let Some((place, bytes)) = self.displaced.as_ref().zip(displaced) {
+            append(out, place.output, bytes)?;
         }
         for (table, bytes) in self.grown.iter().zip(grown) {
-            file.resize((segment.offset + (table.output.get() - segment.address)) as usize, 0);
-            file.extend_from_slice(bytes);
+            append(out, table.output, bytes)?;
         }
+        Ok(())
     }
 }

@@ -1,13 +1,13 @@
-//! Puts an output ELF file together: takes an [`OutputPlan`] (the input's image, its loaded bytes already
-//! patched in place, new sections, symbol changes) and gives the bytes of the whole file. No instruction is
-//! decoded here and no code gets its address here.
+//! Puts an output ELF file together: takes an [`OutputPlan`] (the input's image, the changes to its loaded bytes, new
+//! sections, symbol changes) and writes the whole file. No instruction is decoded here and no code gets its address
+//! here.
 //!
 //! The file it writes:
 //!
 //! ```text
 //! ELF header, program headers (grown in place)  ┐
 //! the input's loaded bytes, at the same offsets ┘ file offsets and addresses as in the input
-//! page-aligned: the new segment, R+X            new sections, the sections that gave way, dynamic tables that grew
+//! page-aligned: the new segments, R+W and R+X   new sections, the sections that gave way, dynamic tables that grew
 //! sections that are not loaded                  the input's, then new ones
 //! .symtab, .strtab, .shstrtab, section headers
 //! ```
@@ -17,12 +17,14 @@
 //! crashes. Room for a longer table is won from the small sections that follow it (`.interp`, notes), which
 //! move into the new segment.
 
+mod bound;
 mod build_id;
 mod displaced;
 mod dynamic_tables;
 mod in_place;
 mod index_map;
 mod layout;
+mod patches;
 mod plan;
 mod sections;
 mod segments;
@@ -31,12 +33,13 @@ mod symbols;
 pub use displaced::{Displaced, displaced};
 pub use dynamic_tables::dynamic_symbols_can_grow;
 pub use layout::{counter_address, free_address};
+pub use patches::Patches;
 pub use plan::{
     FrameHeader, LooseSection, NewDynamicSymbol, NewSection, NewSymbol, OutputPlan, SectionRef, SymbolChange,
     SymbolMove,
 };
 
-use afterlink_core::Result;
+use afterlink_core::{Output, Result};
 use layout::FileLayout;
 use sections::SectionTable;
 
@@ -44,33 +47,48 @@ use sections::SectionTable;
 pub const COUNTERS_SECTION: &str = ".afterlink.counters";
 
 /// Bytes of a page; loaded segments start at multiples of it.
-pub const PAGE: u64 = 0x1000;
+pub use afterlink_core::limits::{HUGE_PAGE, PAGE};
 
 pub(crate) const LE: object::LittleEndian = object::LittleEndian;
 
-/// Writes the whole output file.
+/// Writes the whole output file into memory.
+///
+/// # Errors
+/// As [`write_to`].
+pub fn write(plan: OutputPlan<'_>) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    write_to(plan, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes the whole output file, from its start to its end.
 ///
 /// # Errors
 /// If the plan contradicts itself or the image (overlapping or misplaced sections, unknown rows, a build-id of
-/// another length), or the program header table or the dynamic symbol table cannot grow.
-pub fn write(mut plan: OutputPlan<'_>) -> Result<Vec<u8>> {
+/// another length), the program header table or the dynamic symbol table cannot grow, or there is no room for the file.
+pub fn write_to(mut plan: OutputPlan<'_>, out: &mut dyn Output) -> Result<()> {
     plan.check()?;
     let room = displaced::make_room(plan.image, plan.needs())?;
     let layout = FileLayout::new(&plan, &room)?;
     let headers = segments::program_headers(&plan, &layout, &room)?;
     let mut sections = SectionTable::new(&plan, &layout)?;
     let symbols = symbols::symbol_table(&plan, &layout, sections.index_map())?;
-    let mut file = std::mem::take(&mut plan.contents);
-    in_place::patch(&mut file, &plan, &layout, sections.index_map())?;
+    let mut kept = plan.contents()?;
+    in_place::patch(&mut kept, &plan, &layout, sections.index_map())?;
     let grown = symbols::grown_tables(&plan, &layout, sections.index_map())?;
-    layout.append_segment(&mut file, &plan, &grown);
+    kept.resize(layout.kept_end as usize, 0);
+    let displaced = layout.displaced_bytes(plan.image, &kept);
     // Only now: what stood in the way of the longer table has been copied.
-    in_place::write_program_headers(&mut file, plan.image, &headers);
-    sections.append_loose(&mut file, &plan);
+    in_place::write_program_headers(&mut kept, plan.image, &headers);
+    out.clear()?;
+    out.append(&kept)?;
+    drop(kept);
+    layout.append_segments(out, &mut plan, displaced.as_deref(), &grown)?;
+    sections.append_loose(out, &plan)?;
     if let Some(symbols) = &symbols {
-        sections.append_symbols(&mut file, symbols);
+        sections.append_symbols(out, symbols)?;
     }
-    let place = sections.append_headers(&mut file);
-    in_place::write_file_header(&mut file, &plan, &headers, place);
-    Ok(file)
+    let place = sections.append_headers(out)?;
+    let header = in_place::file_header(&plan, &headers, place);
+    out.replace(0, object::pod::bytes_of(&header))
 }

@@ -2,22 +2,28 @@
 
 use crate::displaced::Needs;
 use crate::layout::{counters_stand_apart, free_address, loaded_file_end};
-use crate::{COUNTERS_SECTION, PAGE};
+use crate::{COUNTERS_SECTION, HUGE_PAGE, PAGE, Patches};
 use afterlink_core::{Error, OutputAddr, Result};
 use afterlink_image::{Image, SectionId, elf};
 
-/// A loaded section of the new read-and-execute segment.
+/// A new loaded section. Those that are not writable share a segment that can be read and executed.
 #[derive(Clone, Debug)]
 pub struct NewSection {
     pub name: String,
     /// `SHT_*`, not `SHT_NOBITS`.
     pub kind: u32,
-    /// `SHF_*`; `SHF_ALLOC` is implied, `SHF_WRITE` is refused.
+    /// `SHF_*`; `SHF_ALLOC` is implied.
     pub flags: u64,
-    /// A power of two, at most a page.
+    /// A power of two, at most [`HUGE_PAGE`].
     pub alignment: u64,
     pub address: OutputAddr,
     pub bytes: Vec<u8>,
+}
+
+impl NewSection {
+    pub fn is_writable(&self) -> bool {
+        self.flags & elf::SHF_WRITE.0 != 0
+    }
 }
 
 /// A section that is not loaded.
@@ -86,11 +92,11 @@ pub struct FrameHeader {
 /// Everything that decides the output file.
 pub struct OutputPlan<'a> {
     pub image: &'a Image<'a>,
-    /// The input's bytes at least up to the end of its last loaded byte, patched in place. What stands behind is
-    /// ignored: sections that are not loaded are taken from the image.
-    pub contents: Vec<u8>,
+    /// Changes to the bytes up to the end of the input's last loaded byte.
+    pub patches: Patches,
     pub entry: OutputAddr,
-    /// Ascending by address, the first at [`free_address`] or above.
+    /// Ascending by address, the first at [`free_address`] or above; writable ones first, and the others from a page of their
+    /// own on.
     pub sections: Vec<NewSection>,
     pub loose: Vec<LooseSection>,
     /// Bytes of zero memory at [`counter_address`](crate::counter_address), in whole pages; 0 for none.
@@ -116,15 +122,11 @@ pub struct OutputPlan<'a> {
 }
 
 impl<'a> OutputPlan<'a> {
-    /// The plan that changes nothing, with a copy of the loaded bytes to patch.
+    /// The plan that changes nothing.
     pub fn new(image: &'a Image<'a>) -> Self {
-        let loaded = loaded_file_end(image) as usize;
-        // The rest of the file will follow again; growing once more at the end would copy everything.
-        let mut contents = Vec::with_capacity(image.bytes.len() + image.bytes.len() / 8);
-        contents.extend_from_slice(image.bytes.get(..loaded).unwrap_or(image.bytes));
         Self {
             image,
-            contents,
+            patches: Patches::default(),
             entry: OutputAddr(image.entry.get()),
             sections: Vec::new(),
             loose: Vec::new(),
@@ -141,22 +143,36 @@ impl<'a> OutputPlan<'a> {
         }
     }
 
+    /// The input's bytes up to the end of its last loaded byte, with the changes.
+    pub(crate) fn contents(&self) -> Result<Vec<u8>> {
+        let bytes = self.image.bytes;
+        let mut contents = bytes.get(..loaded_file_end(self.image) as usize).unwrap_or(bytes).to_vec();
+        self.patches.apply(self.image, &mut contents)?;
+        Ok(contents)
+    }
+
     /// The program headers that this plan adds.
     pub(crate) fn needs(&self) -> Needs {
         Needs {
-            segment: !self.sections.is_empty(),
+            segments: self.sections.chunk_by(|a, b| a.is_writable() == b.is_writable()).count() as u64,
             counters: self.counter_bytes > 0 && counters_stand_apart(self.image),
             frame_header: self.frame_header.is_some(),
         }
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        if (self.contents.len() as u64) < loaded_file_end(self.image) {
-            return Err(Error::new("the patched contents end before the last loaded byte"));
-        }
         let mut free = free_address(self.image, self.counter_bytes)?;
-        for section in &self.sections {
+        for (i, section) in self.sections.iter().enumerate() {
+            if i > 0 && !section.is_writable() && self.sections[i - 1].is_writable() {
+                free = free.align_up(PAGE);
+            }
             free = check_section(section, free)?;
+        }
+        let writable = |s: &NewSection| s.is_writable();
+        if self.sections.last().is_some_and(writable)
+            || !self.sections.iter().is_sorted_by_key(|s| !writable(s))
+        {
+            return Err(Error::new("new writable sections do not come first, or nothing comes behind them"));
         }
         if let Some(id) = &self.build_id
             && id.len() != self.image.build_id.len()
@@ -180,8 +196,8 @@ impl<'a> OutputPlan<'a> {
 fn check_section(section: &NewSection, free: OutputAddr) -> Result<OutputAddr> {
     let name = section.name.as_str();
     let refuse = |what: &str| Err(Error::new(what).at(name));
-    if !section.alignment.is_power_of_two() || section.alignment > PAGE {
-        return refuse("a new section's alignment is no power of two up to a page");
+    if !section.alignment.is_power_of_two() || section.alignment > HUGE_PAGE {
+        return refuse("a new section's alignment is no power of two up to a huge page");
     }
     if !section.address.get().is_multiple_of(section.alignment) {
         return refuse("a new section's address is not aligned");
@@ -189,8 +205,8 @@ fn check_section(section: &NewSection, free: OutputAddr) -> Result<OutputAddr> {
     if section.address < free {
         return refuse("a new section stands on top of others");
     }
-    if section.kind == elf::SHT_NOBITS.0 || section.flags & elf::SHF_WRITE.0 != 0 {
-        return refuse("a new section cannot be writable or without bytes");
+    if section.kind == elf::SHT_NOBITS.0 {
+        return refuse("a new section cannot be without bytes");
     }
     let end = section.address.get().saturating_add(section.bytes.len() as u64);
     if end >= 1 << 47 {

@@ -10,7 +10,7 @@ use crate::index_map::IndexMap;
 use crate::layout::{FileLayout, counters_stand_apart};
 use crate::symbols::SymbolBytes;
 use crate::{COUNTERS_SECTION, LE, OutputPlan, PAGE};
-use afterlink_core::{Error, OutputAddr, Result};
+use afterlink_core::{Error, Output, OutputAddr, Result};
 use afterlink_image::{Image, Section, SectionId, elf};
 use object::{LittleEndian, U32, U64};
 
@@ -197,68 +197,68 @@ impl SectionTable {
     }
 
     /// Appends the sections that are not loaded: those kept from the input, then the new ones.
-    pub fn append_loose(&mut self, file: &mut Vec<u8>, plan: &OutputPlan<'_>) {
+    pub fn append_loose(&mut self, out: &mut dyn Output, plan: &OutputPlan<'_>) -> Result<()> {
         let image = plan.image;
         for (i, &id) in self.kept.iter().enumerate() {
             let header = &mut self.rows[self.first_kept + i].1;
-            align(file, header.sh_addralign.get(LE));
-            header.sh_offset.set(LE, file.len() as u64);
+            align(out, header.sh_addralign.get(LE))?;
+            header.sh_offset.set(LE, out.size());
             match plan.replacements.iter().rfind(|(of, _)| *of == id) {
-                Some((_, bytes)) => file.extend_from_slice(bytes),
+                Some((_, bytes)) => out.append(bytes)?,
                 None => {
-                    let start = file.len();
-                    file.extend_from_slice(image.section_bytes(id));
-                    build_id::patch(&mut file[start..], plan, image.sections[id].offset.get() as usize);
+                    let start = image.sections[id].offset.get() as usize;
+                    out.append(&build_id::patched(image.section_bytes(id), plan, start))?;
                 }
             }
         }
         let first = self.first_kept + self.kept.len();
         for (i, loose) in plan.loose.iter().enumerate() {
             let header = &mut self.rows[first + i].1;
-            align(file, header.sh_addralign.get(LE));
-            header.sh_offset.set(LE, file.len() as u64);
-            file.extend_from_slice(&loose.bytes);
+            align(out, header.sh_addralign.get(LE))?;
+            header.sh_offset.set(LE, out.size());
+            out.append(&loose.bytes)?;
         }
+        Ok(())
     }
 
     /// Appends `.symtab` and `.strtab`.
-    pub fn append_symbols(&mut self, file: &mut Vec<u8>, symbols: &SymbolBytes) {
-        let Some(row) = self.symbols else { return };
-        align(file, 8);
+    pub fn append_symbols(&mut self, out: &mut dyn Output, symbols: &SymbolBytes) -> Result<()> {
+        let Some(row) = self.symbols else { return Ok(()) };
+        align(out, 8)?;
         let rows = object::pod::bytes_of_slice(&symbols.rows);
         let table = &mut self.rows[row].1;
-        table.sh_offset.set(LE, file.len() as u64);
+        table.sh_offset.set(LE, out.size());
         table.sh_size.set(LE, rows.len() as u64);
         table.sh_info.set(LE, symbols.locals);
-        file.extend_from_slice(rows);
+        out.append(rows)?;
         let names = &mut self.rows[row + 1].1;
-        names.sh_offset.set(LE, file.len() as u64);
+        names.sh_offset.set(LE, out.size());
         names.sh_size.set(LE, (symbols.names.len() + symbols.added_names.len()) as u64);
-        file.extend_from_slice(symbols.names);
-        file.extend_from_slice(&symbols.added_names);
+        out.append(symbols.names)?;
+        out.append(&symbols.added_names)
     }
 
     /// Appends the section names and all headers; returns where the headers stand and how many there are.
-    pub fn append_headers(mut self, file: &mut Vec<u8>) -> (u64, u16) {
-        let start = file.len();
+    pub fn append_headers(mut self, out: &mut dyn Output) -> Result<(u64, u16)> {
+        let (start, mut text) = (out.size(), Vec::new());
         let last = self.rows.len() - 1;
         for (name, header) in &mut self.rows {
-            let at = if name.is_empty() { 0 } else { file.len() - start };
+            let at = if name.is_empty() { 0 } else { text.len() };
             header.sh_name.set(LE, at as u32);
-            if at > 0 || file.len() == start {
-                file.extend_from_slice(name.as_bytes());
-                file.push(0);
+            if at > 0 || text.is_empty() {
+                text.extend_from_slice(name.as_bytes());
+                text.push(0);
             }
         }
         let names = &mut self.rows[last].1;
-        names.sh_offset.set(LE, start as u64);
-        names.sh_size.set(LE, (file.len() - start) as u64);
-        align(file, 8);
-        let place = file.len() as u64;
-        for (_, header) in &self.rows {
-            file.extend_from_slice(object::pod::bytes_of(header));
-        }
-        (place, self.rows.len() as u16)
+        names.sh_offset.set(LE, start);
+        names.sh_size.set(LE, text.len() as u64);
+        out.append(&text)?;
+        align(out, 8)?;
+        let place = out.size();
+        let headers: Vec<SectionHeader> = self.rows.iter().map(|(_, header)| *header).collect();
+        out.append(object::pod::bytes_of_slice(&headers))?;
+        Ok((place, self.rows.len() as u16))
     }
 }
 
@@ -286,10 +286,11 @@ fn is_dropped(section: &Section<'_>) -> bool {
 }
 
 /// Pads to an alignment; one that is no power of two up to a page comes from a damaged header and is not honoured.
-fn align(file: &mut Vec<u8>, alignment: u64) {
+fn align(out: &mut dyn Output, alignment: u64) -> Result<()> {
     if alignment.is_power_of_two() && alignment <= PAGE {
-        file.resize(file.len().next_multiple_of(alignment as usize), 0);
+        out.fill_up_to(out.size().next_multiple_of(alignment))?;
     }
+    Ok(())
 }
 
 fn input_header(section: &Section<'_>) -> SectionHeader {

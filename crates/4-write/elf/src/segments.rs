@@ -34,10 +34,11 @@ pub(crate) fn program_headers(
             header.p_memsz.set(LE, end - header.p_vaddr.get(LE));
         }
     }
-    if let Some(segment) = layout.segment {
-        let flags = elf::PF_R | elf::PF_X;
-        let load = header(elf::PT_LOAD, flags, segment.offset, segment.address, segment.size, PAGE);
-        headers.insert(last_load + 1, load);
+    for segment in &layout.segments {
+        let flags = elf::PF_R | if segment.writable { elf::PF_W } else { elf::PF_X };
+        let (offset, address, size) = (segment.offset, segment.address, segment.size);
+        last_load += 1;
+        headers.insert(last_load, header(elf::PT_LOAD, flags, offset, address, size, segment.alignment));
     }
     point_to_frame_header(&mut headers, plan, layout)?;
     let size = headers.len() as u64 * HEADER_SIZE;

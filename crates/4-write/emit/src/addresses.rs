@@ -1,24 +1,22 @@
 //! Final addresses: where each fragment and block stands, and what any input address has become.
 
 use crate::shape::Shape;
-use afterlink_core::{AddressMap, BlockMap, FragmentMap, FunctionMap, InputAddr, OutputAddr};
-use afterlink_program::{BlockId, Field, FuncId, Part, Placement, Program, Reference};
-
-/// Code sections start at a multiple of this many bytes: a cache line.
-pub(crate) const SECTION_ALIGNMENT: u64 = 64;
-
-/// Functions start at a multiple of this many bytes: in a pointer to a member function of C++, the lowest bit of a
-/// function's address says that it is none (Itanium C++ ABI, 2.3).
-const ENTRY_ALIGNMENT: u64 = 2;
+use afterlink_core::index::Id;
+use afterlink_core::limits::{ENTRY_ALIGNMENT, PAGE};
+use afterlink_core::{IdVec, InputAddr, OutputAddr};
+use afterlink_program::{BlockId, DataId, FuncId, JumpTable, Placement, Program, SectionId, Target};
 
 /// Where everything stands.
 pub(crate) struct Addresses<'p, 'a> {
     program: &'p Program<'a>,
-    placement: &'p Placement,
     /// One a fragment.
     pub fragments: Vec<OutputAddr>,
-    /// The hot section, then the cold one: start and bytes.
-    pub sections: [(OutputAddr, u64); 2],
+    /// New data: start.
+    pub data: IdVec<DataId, OutputAddr>,
+    /// The sections of code: start and bytes.
+    pub sections: IdVec<SectionId, (OutputAddr, u64)>,
+    /// Where all of these end.
+    pub end: OutputAddr,
     /// For each function, where its blocks begin in `blocks`; `u32::MAX` if it does not move.
     first_block: Vec<u32>,
     blocks: Vec<OutputAddr>,
@@ -28,55 +26,81 @@ impl<'p, 'a> Addresses<'p, 'a> {
     /// Places the fragments, in order, from `start` on.
     pub fn assign(
         program: &'p Program<'a>,
-        placement: &'p Placement,
+        placement: &Placement,
         shapes: &[Shape],
         start: OutputAddr,
     ) -> Self {
         let mut first_block = vec![u32::MAX; program.functions.len()];
         let mut count = 0u32;
         for fragment in &placement.fragments {
-            let first = &mut first_block[fragment.function.0 as usize];
+            let first = &mut first_block[fragment.function.index()];
             if *first == u32::MAX {
                 *first = count;
                 count += program.functions[fragment.function].blocks.len() as u32;
             }
         }
+        // A folded function is where the one that does the same is, which has the same blocks.
+        for (id, function) in program.functions.iter() {
+            if let Some(into) = function.folded_into {
+                first_block[id.index()] = first_block[into.index()];
+            }
+        }
         let mut addresses = Self {
             program,
-            placement,
             fragments: Vec::with_capacity(shapes.len()),
-            sections: [(start, 0); 2],
+            data: IdVec::filled(OutputAddr(0), placement.data.len()),
+            sections: IdVec::new(),
+            end: start,
             first_block,
             blocks: vec![OutputAddr(0); count as usize],
         };
-        let mut at = start;
-        for part in [Part::Hot, Part::Cold] {
-            let section = at.align_up(SECTION_ALIGNMENT);
-            at = section;
-            let here = placement.fragments.iter().zip(shapes).filter(|(f, _)| f.part == part);
+        // What can be written to has pages of its own, in front of the rest.
+        let at = addresses.place_data(placement, start, true).align_up(PAGE);
+        let at = addresses.place_code(placement, shapes, at);
+        addresses.end = addresses.place_data(placement, at, false);
+        addresses
+    }
+
+    /// Places the new data that can be written to, or cannot, from `at` on; gives where they end.
+    fn place_data(&mut self, placement: &Placement, mut at: OutputAddr, writable: bool) -> OutputAddr {
+        for (id, data) in placement.data.iter().filter(|(_, data)| data.writable == writable) {
+            let start = at.align_up(data.alignment);
+            self.data[id] = start;
+            at = start + data.bytes.len() as u64;
+        }
+        at
+    }
+
+    /// Places the sections of code from `at` on; gives where they end.
+    fn place_code(&mut self, placement: &Placement, shapes: &[Shape], mut at: OutputAddr) -> OutputAddr {
+        let program = self.program;
+        for (id, section) in placement.sections.iter() {
+            let first_byte = at.align_up(section.alignment);
+            at = first_byte;
+            let here = placement.fragments.iter().zip(shapes).filter(|(f, _)| f.section == id);
             for (fragment, shape) in here {
                 let own = program.functions[fragment.function].alignment.max(ENTRY_ALIGNMENT);
                 let least = if fragment.starts_function() { own } else { 1 };
                 at = (at + u64::from(fragment.padding)).align_up(u64::from(fragment.alignment).max(least));
-                addresses.fragments.push(at);
-                let first = addresses.first_block[fragment.function.0 as usize] as usize;
+                self.fragments.push(at);
+                let first = self.first_block[fragment.function.index()] as usize;
                 for (block, offset) in fragment.blocks.iter().zip(&shape.offsets) {
-                    addresses.blocks[first + block.0 as usize] = at + u64::from(*offset);
+                    self.blocks[first + block.0 as usize] = at + u64::from(*offset);
                 }
                 at = at + shape.size();
             }
-            addresses.sections[part as usize] = (section, at.since(section));
+            self.sections.push((first_byte, at.since(first_byte)));
         }
-        addresses
+        at
     }
 
     pub fn is_moved(&self, function: FuncId) -> bool {
-        self.first_block[function.0 as usize] != u32::MAX
+        self.first_block[function.index()] != u32::MAX
     }
 
     /// Where a block of a moved function stands.
     pub fn block(&self, function: FuncId, block: BlockId) -> OutputAddr {
-        self.blocks[self.first_block[function.0 as usize] as usize + block.0 as usize]
+        self.blocks[self.first_block[function.index()] as usize + block.0 as usize]
     }
 
     /// What an input address has become. `None`: it lies inside a moved block and has no counterpart.
@@ -99,38 +123,29 @@ impl<'p, 'a> Addresses<'p, 'a> {
             .unwrap_or_else(|| panic!("the reference to {address} leads to a block's start"))
     }
 
-    /// What a field of an instruction is to name.
-    pub fn referred(&self, reference: &Reference) -> OutputAddr {
-        match reference.form {
-            Field::Data32 { .. } => OutputAddr(reference.target.get()),
-            _ => self.target(reference.target),
+    /// Where a target of `function` stands.
+    pub fn of(&self, target: Target, function: FuncId) -> OutputAddr {
+        match target {
+            Target::Block(block) => self.block_anywhere(function, block),
+            Target::Code(id, block) => self.block_anywhere(id, block),
+            Target::Table(table) => self.table(&self.program.functions[function].jump_tables[table as usize]),
+            Target::Input(address) => OutputAddr(address.get()),
+            Target::Data(data, offset) => self.data[data] + u64::from(offset),
         }
     }
 
-    /// The map that goes into the output.
-    pub fn map(&self, shapes: &[Shape]) -> AddressMap {
-        let mut of_function: Vec<Vec<usize>> = vec![Vec::new(); self.program.functions.len()];
-        for (i, fragment) in self.placement.fragments.iter().enumerate() {
-            let list = &mut of_function[fragment.function.0 as usize];
-            // The entry comes first in the map, though a cold part may stand before it in the file.
-            list.insert(if fragment.starts_function() { 0 } else { list.len() }, i);
-        }
-        let moved = self.program.functions.iter().filter(|(id, _)| self.is_moved(*id));
-        let functions = moved.map(|(id, function)| FunctionMap {
-            entry: function.entry(),
-            fragments: of_function[id.0 as usize].iter().map(|&i| self.fragment_map(i, &shapes[i])).collect(),
-        });
-        AddressMap { functions: functions.collect() }
+    /// Where a jump table stands.
+    pub fn table(&self, table: &JumpTable) -> OutputAddr {
+        let elsewhere = table.place.map(|(data, offset)| self.data[data] + u64::from(offset));
+        elsewhere.unwrap_or(OutputAddr(table.base.get()))
     }
 
-    fn fragment_map(&self, index: usize, shape: &Shape) -> FragmentMap {
-        let fragment = &self.placement.fragments[index];
-        let function = &self.program.functions[fragment.function];
-        let blocks = fragment.blocks.iter().zip(&shape.offsets).map(|(&id, &output_offset)| {
-            let block = &function.blocks[id];
-            let input = (id.0 < function.input_blocks).then_some(block.input);
-            BlockMap { output_offset, input, input_size: block.size }
-        });
-        FragmentMap { output: self.fragments[index], size: shape.size(), blocks: blocks.collect() }
+    /// Where a block stands, moved or not.
+    fn block_anywhere(&self, function: FuncId, block: BlockId) -> OutputAddr {
+        if self.is_moved(function) {
+            self.block(function, block)
+        } else {
+            OutputAddr(self.program.functions[function].blocks[block].input.get())
+        }
     }
 }

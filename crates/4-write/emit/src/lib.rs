@@ -5,9 +5,10 @@
 //! code, fields of code that stays, pointers in data, unwind entries, symbols, the dynamic section.
 
 mod addresses;
-mod counters;
+mod data;
 mod encode;
 mod exported;
+mod map;
 mod note;
 mod patch;
 mod shape;
@@ -15,12 +16,16 @@ mod symbols;
 mod unwind;
 
 use addresses::Addresses;
-use afterlink_core::{AddressMap, Error, InputAddr, OutputAddr, Result, address_map};
+use afterlink_core::counter_file::{HEADER_SIZE, MAGIC};
+use afterlink_core::limits::{MOST_MOVED, REACH};
+use afterlink_core::{Error, IdVec, InputAddr, Output, OutputAddr, Result, address_map};
 use afterlink_elf::{FrameHeader, LooseSection, NewSection, OutputPlan};
-use afterlink_image::{Image, NOTE_SECTION, elf};
-use afterlink_instrument::{Runtime, StartupPlaces};
-use afterlink_program::{Field, Fragment, Part, Placement, PointerForm, Program};
-use encode::{Encoder, counters_of_function};
+use afterlink_image::{Image, LinkKind, NOTE_SECTION, elf};
+use afterlink_isa::{Encoding, StartupCode};
+use afterlink_program::{
+    CodeSection, Fragment, FuncId, Placement, PointerForm, Program, Runtime, SectionId, Target,
+};
+use encode::Encoder;
 use rayon::prelude::*;
 use shape::Shape;
 
@@ -35,13 +40,29 @@ pub struct EmitOptions {
     pub runtime: Option<Runtime>,
 }
 
-/// An output file, with what a report wants to know of it.
+/// An output file that is planned to its last byte.
+pub struct Planned<'a> {
+    plan: OutputPlan<'a>,
+    pub emitted: Emitted,
+}
+
+/// What a report wants to know of an output.
+#[derive(Clone, Debug)]
 pub struct Emitted {
-    pub bytes: Vec<u8>,
-    pub map: AddressMap,
-    /// Bytes of moved code, hot and cold.
-    pub hot_bytes: u64,
-    pub cold_bytes: u64,
+    /// Functions that were written anew, or folded into one that was.
+    pub moved_functions: usize,
+    /// Bytes of moved code, by section.
+    pub section_bytes: IdVec<SectionId, u64>,
+}
+
+impl Planned<'_> {
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// If it has no room for what must be added, or cannot be written.
+    pub fn write(self, out: &mut dyn Output) -> Result<()> {
+        afterlink_elf::write_to(self.plan, out)
+    }
 }
 
 /// Bytes that each fragment of `placement` will take. They do not depend on where anything stands.
@@ -50,14 +71,12 @@ pub fn fragment_sizes(program: &Program, placement: &Placement) -> Vec<u64> {
 }
 
 fn settle_all(program: &Program, placement: &Placement) -> Vec<Shape> {
-    let settle = |fragment: &Fragment| {
-        let counters = counters_of_function(&placement.counters, fragment.function);
-        shape::settle(&program.functions[fragment.function], fragment, counters)
-    };
+    let settle =
+        |fragment: &Fragment| shape::settle(program.arch, &program.functions[fragment.function], fragment);
     placement.fragments.par_iter().map(settle).collect()
 }
 
-/// Writes the program in the order that `placement` gives.
+/// Writes the program in the order that `placement` gives into memory.
 ///
 /// # Errors
 /// If the file has no room for what must be added, or the new code would be out of reach of the old.
@@ -66,7 +85,22 @@ pub fn emit(
     program: &Program,
     placement: &Placement,
     options: &EmitOptions,
-) -> Result<Emitted> {
+) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    plan(image, program, placement, options)?.write(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Plans the file that has the program in the order that `placement` gives. The program is not needed to write it.
+///
+/// # Errors
+/// If the new code would be out of reach of the old.
+pub fn plan<'i>(
+    image: &'i Image<'i>,
+    program: &Program,
+    placement: &Placement,
+    options: &EmitOptions,
+) -> Result<Planned<'i>> {
     let shapes = settle_all(program, placement);
     let memory = options.runtime.as_ref().map_or(0, |r| r.memory);
     let start = afterlink_elf::free_address(image, memory)?;
@@ -76,43 +110,42 @@ pub fn emit(
     let memory_at = if memory > 0 { afterlink_elf::counter_address(image) } else { OutputAddr(0) };
     let offset = options.runtime.as_ref().map_or(0, |r| r.counters_offset);
     let encoder = Encoder { image, program, addresses: &addresses, counters_at: memory_at + offset };
-    let mut sections: Vec<NewSection> = [(Part::Hot, ".text.hot"), (Part::Cold, ".text.cold")]
-        .map(|(part, name)| code_section(name, &addresses, part, encoder.section(placement, &shapes, part)))
-        .into();
+    let code = placement.sections.iter();
+    let code = code
+        .map(|(id, section)| code_section(section, &addresses, id, encoder.section(placement, &shapes, id)));
+    let data = |writable| data::sections(program, placement, &addresses, writable);
+    let mut sections: Vec<NewSection> = data(true).into_iter().chain(code).chain(data(false)).collect();
     let mut plan = OutputPlan::new(image);
-    patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.contents);
+    patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
     plan.entry = addresses.target(image.entry);
+    plan.dynamic = dynamic_values(image, &addresses);
     if let Some(runtime) = &options.runtime {
         plan.counter_bytes = memory;
-        plan.entry = add_runtime(runtime, memory_at, plan.entry, &mut sections);
+        start_counting(runtime, image, memory_at, &mut plan, &mut sections)?;
     }
     add_frames(image, program, placement, &shapes, &addresses, &mut sections, &mut plan)?;
-    plan.dynamic = dynamic_values(image, &addresses);
     let symbols = symbols::Symbols { image, program, placement, shapes: &shapes, addresses: &addresses };
     plan.symbols = symbols.changes();
     plan.dynamic_symbols = symbols.dynamic_changes();
     plan.added_symbols = symbols.added();
     plan.added_dynamic_symbols = symbols.dynamic_added();
-    let map = addresses.map(&shapes);
+    let (map, moved_functions) = map::map(program, placement, &addresses, &shapes);
     let text = format!("{}input-build-id={}\n", options.note, note::hex(image.build_id));
     let note = note::note(&text);
     plan.build_id = note::build_id(image.build_id, &note, &sections);
     plan.sections = sections;
     plan.loose = vec![
         LooseSection { name: NOTE_SECTION.into(), kind: elf::SHT_NOTE.0, bytes: note },
-        LooseSection { name: address_map::SECTION.into(), kind: elf::SHT_PROGBITS.0, bytes: map.encode() },
+        LooseSection { name: address_map::SECTION.into(), kind: elf::SHT_PROGBITS.0, bytes: map },
     ];
-    let [hot_bytes, cold_bytes] = addresses.sections.map(|(_, size)| size);
-    Ok(Emitted { bytes: afterlink_elf::write(plan)?, map, hot_bytes, cold_bytes })
+    let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
+    Ok(Planned { plan, emitted: Emitted { moved_functions, section_bytes } })
 }
 
 /// Four-byte displacements must reach from one end of the program to the other, and to what little lies beside it.
 fn check_reach(image: &Image, program: &Program, addresses: &Addresses) -> Result<()> {
-    const REACH: u64 = 1 << 31;
-    /// `recover` refuses functions that name something further from the program than displacements reach, less this.
-    const MOST_MOVED: u64 = 1 << 29;
     let lowest = image.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0).map(|s| s.address).min();
-    let end = addresses.sections.iter().map(|(start, size)| *start + *size).max().unwrap_or_default();
+    let end = addresses.end;
     // The unwind tables come behind the code and are smaller than it.
     let size = end.get().saturating_sub(lowest.unwrap_or_default().get());
     let moved = end.get().saturating_sub(image.loaded_end().get());
@@ -131,20 +164,26 @@ fn check_reach(image: &Image, program: &Program, addresses: &Addresses) -> Resul
 
 /// Whether some absolute address of four bytes has to follow code that moves.
 fn has_short_address_of_moved_code(program: &Program, addresses: &Addresses) -> bool {
-    let moves = |target: InputAddr| program.function_at(target).is_some_and(|f| addresses.is_moved(f));
-    let in_code = program.functions.iter().flat_map(|(_, f)| &f.references);
-    let mut in_code = in_code.filter(|r| r.form == Field::Absolute32);
+    let moves = |target: Target| matches!(target, Target::Code(id, _) if addresses.is_moved(id));
+    let own = |id: FuncId, target: Target| match target {
+        Target::Block(_) => addresses.is_moved(id),
+        _ => moves(target),
+    };
+    let mut in_code = program.functions.iter().filter(|(id, function)| {
+        let mut short = function.operands.iter().filter(|o| o.encoding == Encoding::Absolute32);
+        short.any(|o| own(*id, o.target))
+    });
     let mut in_data = program.pointers.iter().filter(|p| p.form == PointerForm::Word32);
-    in_code.any(|r| moves(r.target)) || in_data.any(|p| moves(p.target))
+    in_code.next().is_some() || in_data.any(|p| moves(p.target))
 }
 
-fn code_section(name: &str, addresses: &Addresses, part: Part, bytes: Vec<u8>) -> NewSection {
+fn code_section(section: &CodeSection, addresses: &Addresses, id: SectionId, bytes: Vec<u8>) -> NewSection {
     NewSection {
-        name: name.into(),
+        name: section.name.clone(),
         kind: elf::SHT_PROGBITS.0,
         flags: elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0,
-        alignment: addresses::SECTION_ALIGNMENT,
-        address: addresses.sections[part as usize].0,
+        alignment: section.alignment,
+        address: addresses.sections[id].0,
         bytes,
     }
 }
@@ -154,13 +193,36 @@ fn end_of(sections: &[NewSection]) -> OutputAddr {
     sections.last().map(|s| s.address + s.bytes.len() as u64).unwrap_or_default()
 }
 
-/// Adds start-up code and description; returns the new entry.
+/// Leads the kernel, or of a shared object the dynamic linker, through the start-up code.
+fn start_counting(
+    runtime: &Runtime,
+    image: &Image,
+    memory: OutputAddr,
+    plan: &mut OutputPlan,
+    sections: &mut Vec<NewSection>,
+) -> Result<()> {
+    if image.link_kind != LinkKind::SharedObject {
+        plan.entry = add_runtime(runtime, image, memory, plan.entry, sections)?;
+        return Ok(());
+    }
+    let Some(init) = plan.dynamic.iter_mut().find(|(tag, _)| *tag == elf::DT_INIT.0) else {
+        return Err(Error::new(
+            "the shared object has no function that is called when it is loaded (DT_INIT)",
+        )
+        .next("link it with the compiler's start files (without -nostartfiles)"));
+    };
+    init.1 = add_runtime(runtime, image, memory, OutputAddr(init.1), sections)?.get();
+    Ok(())
+}
+
+/// Adds start-up code, which goes on to `entry`, and description; returns where the code stands.
 fn add_runtime(
     runtime: &Runtime,
+    image: &Image,
     memory: OutputAddr,
     entry: OutputAddr,
     sections: &mut Vec<NewSection>,
-) -> OutputAddr {
+) -> Result<OutputAddr> {
     let description_at = end_of(sections).align_up(16);
     sections.push(NewSection {
         name: ".afterlink.description".into(),
@@ -171,16 +233,32 @@ fn add_runtime(
         bytes: runtime.description.clone(),
     });
     let code = end_of(sections).align_up(16);
-    let places = StartupPlaces { code, entry, memory, description: description_at };
+    let startup = StartupCode {
+        code: code.get(),
+        entry: entry.get(),
+        in_object: image.link_kind == LinkKind::SharedObject,
+        memory: memory.get(),
+        memory_size: runtime.memory,
+        counters_offset: runtime.counters_offset,
+        description: description_at.get(),
+        description_size: runtime.description.len() as u64,
+        header_size: HEADER_SIZE as u32,
+        magic_size: MAGIC.len() as u64,
+        counter_file: &runtime.counter_file,
+    };
+    let bytes = startup.assemble(image.arch).ok_or_else(|| {
+        Error::new("counters cannot be added to programs of this machine yet")
+            .next("give `afterlink optimize` a profile from elsewhere (fdata)")
+    })?;
     sections.push(NewSection {
         name: ".text.afterlink".into(),
         kind: elf::SHT_PROGBITS.0,
         flags: elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0,
         alignment: 16,
         address: code,
-        bytes: runtime.startup_code(&places),
+        bytes,
     });
-    code
+    Ok(code)
 }
 
 fn add_frames(
@@ -192,11 +270,23 @@ fn add_frames(
     sections: &mut Vec<NewSection>,
     plan: &mut OutputPlan,
 ) -> Result<()> {
-    if program.frames.fdes.is_empty() {
+    if program.eh_frame.fdes.is_empty() {
         return Ok(());
     }
-    let frames = unwind::write(program, placement, shapes, addresses, image.loaded_end(), end_of(sections))?;
+    let (input_end, first_found) = (image.loaded_end(), image.first_found_frame());
+    let frames =
+        unwind::write(program, placement, shapes, addresses, input_end, first_found, end_of(sections))?;
     plan.frame_header = Some(FrameHeader { address: frames.header_at, size: frames.header.len() as u64 });
+    if !frames.areas.is_empty() {
+        sections.push(NewSection {
+            name: ".gcc_except_table.afterlink".into(),
+            kind: elf::SHT_PROGBITS.0,
+            flags: elf::SHF_ALLOC.0,
+            alignment: 1,
+            address: frames.areas_at,
+            bytes: frames.areas,
+        });
+    }
     let new = [
         (".eh_frame_hdr", frames.header_at, frames.header, 4),
         (".eh_frame", frames.frames_at, frames.frames, 8),

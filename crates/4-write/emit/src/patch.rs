@@ -2,75 +2,105 @@
 //! jumps left at the old entries of code that did.
 
 use crate::addresses::Addresses;
-use crate::encode::{displacement, input_offset, write_field};
-use afterlink_core::{InputAddr, OutputAddr};
+use crate::encode::{displacement, input_offset, write_operand};
+use afterlink_core::OutputAddr;
+use afterlink_elf::Patches;
 use afterlink_image::Image;
-use afterlink_isa::x86_64::{ENDBR64, JUMP_LONG, TRAP, decode, write_jump};
-use afterlink_program::{Field, Function, PointerForm, Program};
+use afterlink_isa::Encoding;
+use afterlink_program::{FuncId, Function, JumpTable, PointerForm, Program, Target};
 
-/// Patches `contents`, a copy of the input file.
+/// Adds the changes to `patches`.
 pub(crate) fn patch(
     image: &Image,
     program: &Program,
     addresses: &Addresses,
     trap_old_code: bool,
-    contents: &mut [u8],
+    patches: &mut Patches,
 ) {
-    pointers(program, addresses, contents);
+    pointers(program, addresses, patches);
     for (id, function) in program.functions.iter() {
         if addresses.is_moved(id) {
-            old_code(image, program, function, addresses, trap_old_code, contents);
+            tables(image, id, function, addresses, patches);
+            old_code(image, function, addresses, trap_old_code, patches);
         } else {
-            fields(image, function, addresses, contents);
+            fields(image, id, function, addresses, patches);
         }
     }
 }
 
-fn pointers(program: &Program, addresses: &Addresses, contents: &mut [u8]) {
+fn pointers(program: &Program, addresses: &Addresses, patches: &mut Patches) {
     for pointer in &program.pointers {
-        let target = addresses.target(pointer.target);
+        // Pointers in data name no block as their own function's.
+        let target = addresses.of(pointer.target, FuncId(0));
         let at = pointer.field.get() as usize;
         match pointer.form {
-            PointerForm::Word64 => contents[at..at + 8].copy_from_slice(&target.get().to_le_bytes()),
+            PointerForm::Word64 => patches.write(at, &target.get().to_le_bytes()),
             PointerForm::Word32 => {
                 let value = u32::try_from(target.get()).expect("fixed addresses are below 2 GiB");
-                contents[at..at + 4].copy_from_slice(&value.to_le_bytes());
+                patches.write(at, &value.to_le_bytes());
             }
             PointerForm::Relative32(base) => {
                 let value = displacement(target, OutputAddr(base.get()));
-                contents[at..at + 4].copy_from_slice(&value.to_le_bytes());
+                patches.write(at, &value.to_le_bytes());
             }
         }
     }
 }
 
-fn fields(image: &Image, function: &Function, addresses: &Addresses, contents: &mut [u8]) {
-    for reference in function.references.iter().chain(&function.terminator_references) {
-        let target = addresses.referred(reference);
+/// Writes the jump tables of a function that moved and that stay where they are.
+fn tables(image: &Image, id: FuncId, function: &Function, addresses: &Addresses, patches: &mut Patches) {
+    for table in function.jump_tables.iter().filter(|table| table.place.is_none()) {
+        if let (Some(at), Some(size)) = (input_offset(image, table.base), table.size()) {
+            let mut bytes = image.bytes[at..at + size as usize].to_vec();
+            write_table(id, table, addresses, &mut bytes);
+            patches.write(at, &bytes);
+        }
+    }
+}
+
+/// Writes a jump table of a function that moved to the start of `bytes`. What counted from the table counts from where it
+/// stands now.
+pub(crate) fn write_table(id: FuncId, table: &JumpTable, addresses: &Addresses, bytes: &mut [u8]) {
+    let Some(format) = table.format else { return };
+    let base = match format.base {
+        Some(base) if base == table.base => addresses.table(table),
+        Some(base) => OutputAddr(base.get()),
+        None => OutputAddr(0),
+    };
+    let entries = bytes.chunks_exact_mut(usize::from(format.entry));
+    for (entry, &block) in entries.zip(&table.targets) {
+        let distance = addresses.block(id, block).since(base) as i64;
+        // Invariant: `check_reach` has found everything in reach of everything.
+        let value = format.entry_value(distance).expect("an entry reaches its target");
+        entry.copy_from_slice(&value.to_le_bytes()[..entry.len()]);
+    }
+}
+
+fn fields(image: &Image, id: FuncId, function: &Function, addresses: &Addresses, patches: &mut Patches) {
+    for (field, operand) in function.input_operands() {
         // A one-byte branch to code that moved leads to the jump that stands there now.
-        if target.get() == reference.target.get() || reference.form == Field::Relative8 {
+        if operand.encoding == Encoding::Relative8 {
             continue;
         }
-        if let Some(at) = input_offset(image, reference.field) {
-            write_field(contents, at, reference, OutputAddr(reference.field.get()), target);
+        let moved_to = match operand.target {
+            Target::Code(to, _) if addresses.is_moved(to) => addresses.of(operand.target, id),
+            _ => continue,
+        };
+        if let Some(at) = input_offset(image, field) {
+            let mut bytes = image.bytes[at..at + usize::from(operand.encoding.size())].to_vec();
+            write_operand(&mut bytes, operand, OutputAddr(field.get()), moved_to);
+            patches.write(at, &bytes);
         }
     }
 }
 
 /// Leaves a jump to the new place at each old entry. Bytes in between stay, so that even a jump into them that
 /// nobody knew of still runs the code as it was; or they trap, to bring such a jump to light.
-fn old_code(
-    image: &Image,
-    program: &Program,
-    function: &Function,
-    addresses: &Addresses,
-    trap: bool,
-    contents: &mut [u8],
-) {
+fn old_code(image: &Image, function: &Function, addresses: &Addresses, trap: bool, patches: &mut Patches) {
     if trap {
         for range in &function.ranges {
             if let Some(at) = input_offset(image, range.start) {
-                contents[at..at + range.size as usize].fill(TRAP);
+                patches.trap(at..at + range.size as usize);
             }
         }
     }
@@ -79,36 +109,16 @@ fn old_code(
     let Some(at) = input_offset(image, entry) else { return };
     let target = addresses.target(entry);
     let mut stub = Vec::new();
-    // An indirect call that finds no mark where one stood would fault: the mark stays in any case.
-    if image.bytes_at(entry, ENDBR64.len()) == Some(&ENDBR64[..]) {
-        stub.extend_from_slice(&ENDBR64);
+    let code = image.bytes_at(entry, function.ranges[0].size as usize).unwrap_or(&[]);
+    let place = OutputAddr(entry.get());
+    image.arch.write_entry_stub(&mut stub, code, |end| displacement(target, place + end));
+    if function.has_stub_room {
+        patches.write(at, &stub);
+        return;
     }
-    let room = room_at(image, program, entry, stub.len() as u64 + JUMP_LONG);
-    let end = OutputAddr(entry.get()) + stub.len() as u64 + JUMP_LONG;
-    write_jump(&mut stub, false, displacement(target, end));
-    if stub.len() as u64 <= room {
-        contents[at..at + stub.len()].copy_from_slice(&stub);
-    } else if let Some(range) = function.ranges.first() {
-        // Too short for a jump; such code holds no position-dependent field, so it may run where it is.
-        let bytes = image.bytes_at(range.start, range.size as usize).expect("the function lies in the image");
-        contents[at..at + bytes.len()].copy_from_slice(bytes);
+    // What somebody finds there is the old code, which goes on in old code.
+    for range in &function.ranges {
+        let at = input_offset(image, range.start).expect("the function lies in the file");
+        patches.restore(at..at + range.size as usize);
     }
-}
-
-/// Bytes from `entry` on that a stub may overwrite: the function's own and, as far as it is `wanted`, the padding
-/// behind it.
-fn room_at(image: &Image, program: &Program, entry: InputAddr, wanted: u64) -> u64 {
-    let next = program.extents.partition_point(|(range, _)| range.start <= entry);
-    let own = program.extents[next - 1].0;
-    let limit = program.extents.get(next).map_or(own.end() + wanted, |(range, _)| range.start);
-    let mut end = own.end();
-    while end < limit && end.since(entry) < wanted {
-        let Some(bytes) = image.bytes_at(end, 1) else { break };
-        let rest = image.bytes_at(end, limit.since(end).min(15) as usize).unwrap_or(bytes);
-        match decode(rest).filter(|inst| inst.nop || rest[0] == TRAP) {
-            Some(inst) => end = end + u64::from(inst.len),
-            None => break,
-        }
-    }
-    end.since(entry)
 }

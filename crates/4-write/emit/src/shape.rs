@@ -5,10 +5,8 @@
 //! Branch lengths depend on distances and distances on lengths. As in a linker's relaxation, all branches start
 //! short and grow until none is too short; a branch never shrinks, so this ends.
 
-use crate::counters::counter_size;
-use afterlink_isa::Condition;
-use afterlink_isa::x86_64::{BRANCH_LONG, BRANCH_SHORT, JUMP_LONG, JUMP_SHORT, SHORT_BRANCH};
-use afterlink_program::{Block, BlockId, Counter, Fragment, Function, Target, Terminator};
+use afterlink_isa::{self as isa, Arch};
+use afterlink_program::{Block, BlockId, Fragment, Function, Target, Terminator};
 
 /// How a block ends in the output: at most one conditional and one plain jump.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,31 +18,41 @@ pub(crate) struct Ending {
 /// One jump that is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exit {
-    pub kind: ExitKind,
-    pub target: Target,
-    /// Index of the target among the fragment's blocks, if it is there.
-    inside: Option<u32>,
+    pub kind: isa::Exit,
+    way: Way,
     pub short: bool,
+    /// Index of the target among the fragment's blocks; [`ELSEWHERE`] if it is not there.
+    inside: u32,
 }
 
+const ELSEWHERE: u32 = u32::MAX;
+
+/// Which of a terminator's two ways a jump leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ExitKind {
-    Jump,
-    Branch(Condition),
-    /// With that many bytes of opcode, taken from the input.
-    ShortBranch(u8),
+enum Way {
+    Taken,
+    Next,
 }
 
 impl Exit {
-    /// Bytes.
-    pub fn size(&self) -> u64 {
-        match (self.kind, self.short) {
-            (ExitKind::Jump, true) => JUMP_SHORT,
-            (ExitKind::Jump, false) => JUMP_LONG,
-            (ExitKind::Branch(_), true) => BRANCH_SHORT,
-            (ExitKind::Branch(_), false) => BRANCH_LONG,
-            (ExitKind::ShortBranch(opcode), _) => u64::from(opcode) + 1 + SHORT_BRANCH,
+    /// Where it leads from `block`.
+    pub fn target(&self, block: &Block) -> Target {
+        match (block.terminator, self.way) {
+            (Terminator::Jump(target) | Terminator::LastCall(target), _) => target,
+            (Terminator::FallThrough(next), _) => Target::Block(next),
+            (Terminator::Branch { taken, .. } | Terminator::ShortBranch { taken, .. }, Way::Taken) => taken,
+            (Terminator::Branch { next, .. } | Terminator::ShortBranch { next, .. }, Way::Next) => {
+                Target::Block(next)
+            }
+            (Terminator::Indirect { .. } | Terminator::Stop(_), _) => {
+                unreachable!("nothing is written for it")
+            }
         }
+    }
+
+    /// Bytes.
+    pub fn size(&self, arch: Arch) -> u64 {
+        arch.exit_size(self.kind, self.short)
     }
 }
 
@@ -52,97 +60,105 @@ impl Exit {
 pub(crate) struct Shape {
     /// Where each block starts, from the fragment's start; one more for the end.
     pub offsets: Vec<u32>,
-    pub endings: Vec<Ending>,
+    /// For each block, which of its jumps are short: [`BRANCH`], [`JUMP`]. All else about them is worked out anew when they
+    /// are written: a large program has millions.
+    short: Vec<u8>,
 }
+
+const BRANCH: u8 = 1;
+const JUMP: u8 = 2;
 
 impl Shape {
     pub fn size(&self) -> u64 {
         u64::from(*self.offsets.last().expect("one more offset than blocks"))
     }
+
+    /// How the blocks of `fragment`, whose shape this is, end.
+    pub fn endings(&self, function: &Function, fragment: &Fragment) -> Vec<Ending> {
+        let mut endings = endings(function, fragment);
+        for (ending, short) in endings.iter_mut().zip(&self.short) {
+            ending.branch.iter_mut().for_each(|exit| exit.short = short & BRANCH != 0);
+            ending.jump.iter_mut().for_each(|exit| exit.short = short & JUMP != 0);
+        }
+        endings
+    }
 }
 
-/// Settles the shape of `fragment`. `counters` are those of its function, by block and offset.
-pub(crate) fn settle(function: &Function, fragment: &Fragment, counters: &[Counter]) -> Shape {
+/// Settles the shape of `fragment`.
+pub(crate) fn settle(arch: Arch, function: &Function, fragment: &Fragment) -> Shape {
     let mut endings = endings(function, fragment);
-    let bodies: Vec<u32> = fragment
-        .blocks
-        .iter()
-        .map(|&b| {
-            function.blocks[b].body
-                + counters_of(counters, b).iter().map(|c| counter_size(c.form)).sum::<u32>()
-        })
-        .collect();
+    let bodies: Vec<u32> = fragment.blocks.iter().map(|&b| function.code_size(&function.blocks[b])).collect();
     let mut offsets = vec![0u32; bodies.len() + 1];
     loop {
         for (i, (body, ending)) in bodies.iter().zip(&endings).enumerate() {
-            let exits = ending.branch.iter().chain(&ending.jump).map(|e| e.size() as u32).sum::<u32>();
+            let exits = ending.branch.iter().chain(&ending.jump).map(|e| e.size(arch) as u32).sum::<u32>();
             offsets[i + 1] = offsets[i] + body + exits;
         }
         let mut grown = false;
         for (i, ending) in endings.iter_mut().enumerate() {
             let mut end = offsets[i] + bodies[i];
             for exit in ending.branch.iter_mut().chain(&mut ending.jump) {
-                end += exit.size() as u32;
-                let Some(target) = exit.inside.filter(|_| exit.short) else { continue };
-                let displacement = i64::from(offsets[target as usize]) - i64::from(end);
-                if i8::try_from(displacement).is_err() {
+                end += exit.size(arch) as u32;
+                if !exit.short {
+                    continue;
+                }
+                // Invariant: only what is inside the fragment is short.
+                let displacement = i64::from(offsets[exit.inside as usize]) - i64::from(end);
+                if !arch.is_near(displacement) {
                     exit.short = false;
                     grown = true;
                 }
             }
         }
         if !grown {
-            return Shape { offsets, endings };
+            let flag = |exit: Option<Exit>, flag: u8| if exit.is_some_and(|e| e.short) { flag } else { 0 };
+            let short = endings.iter().map(|e| flag(e.branch, BRANCH) | flag(e.jump, JUMP)).collect();
+            return Shape { offsets, short };
         }
     }
 }
 
-/// The counters that stand in `block`.
-pub(crate) fn counters_of(counters: &[Counter], block: BlockId) -> &[Counter] {
-    let from = counters.partition_point(|c| c.block < block);
-    let to = counters.partition_point(|c| c.block <= block);
-    &counters[from..to]
-}
-
 fn endings(function: &Function, fragment: &Fragment) -> Vec<Ending> {
     // Position of each block in this fragment.
-    let mut inside = vec![u32::MAX; function.blocks.len()];
+    let mut inside = vec![ELSEWHERE; function.blocks.len()];
     for (i, block) in fragment.blocks.iter().enumerate() {
         inside[block.0 as usize] = i as u32;
     }
-    let position = |target: Target| match target {
-        Target::Block(b) => Some(inside[b.0 as usize]).filter(|&i| i != u32::MAX),
-        Target::Code(_) => None,
-    };
-    let exit = |kind, target| {
-        let inside = position(target);
-        Exit { kind, target, inside, short: inside.is_some() }
+    let exit = |kind, way, target: Target| {
+        let inside = match target {
+            Target::Block(block) => inside[block.0 as usize],
+            _ => ELSEWHERE,
+        };
+        Exit { kind, way, inside, short: inside != ELSEWHERE }
     };
     let behind = fragment.blocks[1..].iter().copied().map(Some).chain([None]);
     let blocks = fragment.blocks.iter().map(|&b| &function.blocks[b]);
     blocks.zip(behind).map(|(block, behind)| ending(block, behind, &exit)).collect()
 }
 
-fn ending(block: &Block, behind: Option<BlockId>, exit: &dyn Fn(ExitKind, Target) -> Exit) -> Ending {
+fn ending(block: &Block, behind: Option<BlockId>, exit: &dyn Fn(isa::Exit, Way, Target) -> Exit) -> Ending {
     let is_behind = |target: Target| behind.is_some_and(|b| target == Target::Block(b));
-    let jump = |target| (!is_behind(target)).then(|| exit(ExitKind::Jump, target));
+    let jump = |way, target| (!is_behind(target)).then(|| exit(isa::Exit::Jump, way, target));
     match block.terminator {
-        Terminator::FallThrough(next) => Ending { branch: None, jump: jump(Target::Block(next)) },
-        Terminator::Jump(target) => Ending { branch: None, jump: jump(target) },
-        Terminator::LastCall(behind) => Ending { branch: None, jump: jump(Target::Code(behind)) },
+        Terminator::FallThrough(next) => Ending { branch: None, jump: jump(Way::Next, Target::Block(next)) },
+        Terminator::Jump(target) | Terminator::LastCall(target) => {
+            Ending { branch: None, jump: jump(Way::Taken, target) }
+        }
         Terminator::Branch { condition, taken, next } => {
             let next = Target::Block(next);
             if is_behind(taken) && !is_behind(next) {
-                Ending { branch: Some(exit(ExitKind::Branch(condition.inverse()), next)), jump: None }
+                let branch = exit(isa::Exit::Branch(condition.inverse()), Way::Next, next);
+                Ending { branch: Some(branch), jump: None }
             } else {
-                Ending { branch: Some(exit(ExitKind::Branch(condition), taken)), jump: jump(next) }
+                let branch = exit(isa::Exit::Branch(condition), Way::Taken, taken);
+                Ending { branch: Some(branch), jump: jump(Way::Next, next) }
             }
         }
         Terminator::ShortBranch { opcode, taken, next } => {
-            let mut branch = exit(ExitKind::ShortBranch(opcode), taken);
+            let mut branch = exit(isa::Exit::ShortBranch(opcode), Way::Taken, taken);
             branch.short = false;
-            Ending { branch: Some(branch), jump: jump(Target::Block(next)) }
+            Ending { branch: Some(branch), jump: jump(Way::Next, Target::Block(next)) }
         }
-        Terminator::Indirect { .. } | Terminator::Stop => Ending::default(),
+        Terminator::Indirect { .. } | Terminator::Stop(_) => Ending::default(),
     }
 }

@@ -1,16 +1,18 @@
 //! What becomes of the symbols.
 
 use crate::addresses::Addresses;
+use crate::data;
 use crate::exported::Exported;
 use crate::shape::Shape;
+use afterlink_core::index::Id;
 use afterlink_core::{InputAddr, OutputAddr};
 use afterlink_elf::{NewDynamicSymbol, NewSymbol, SectionRef, SymbolChange, SymbolMove};
 use afterlink_image::{Image, Symbol, elf};
-use afterlink_program::{BlockId, Fragment, FuncId, Part, Placement, Program};
+use afterlink_program::{BlockId, Fragment, FuncId, Placement, Program, SectionId};
 
-/// Index of the hot and the cold section among the new ones.
-pub(crate) fn section_of(part: Part) -> SectionRef {
-    SectionRef::New(part as usize)
+/// Behind data that can be written to, sections of code are the first of the new ones.
+fn section_of(placement: &Placement, section: SectionId) -> SectionRef {
+    SectionRef::New(data::in_front(placement) + section.index())
 }
 
 pub(crate) struct Symbols<'s, 'p, 'a> {
@@ -44,16 +46,17 @@ impl Symbols<'_, '_, '_> {
     /// the second of a kind on.
     pub fn added(&self) -> Vec<NewSymbol> {
         let rows = self.first_rows();
-        let mut seen = vec![[0u32; 2]; self.program.functions.len()];
+        let sections = self.placement.sections.len();
+        let mut seen = vec![0u32; self.program.functions.len() * sections];
         let mut added = Vec::new();
         for (i, fragment) in self.placement.fragments.iter().enumerate() {
             let function = &self.program.functions[fragment.function];
             if fragment.starts_function() || function.name.is_empty() {
                 continue;
             }
-            let count = &mut seen[fragment.function.0 as usize][fragment.part as usize];
+            let count = &mut seen[fragment.function.index() * sections + fragment.section.index()];
             *count += 1;
-            let kind = if fragment.part == Part::Hot { "warm" } else { "cold" };
+            let kind = &self.placement.sections[fragment.section].suffix;
             let number = if *count > 1 { format!(".{}", *count - 1) } else { String::new() };
             added.push(NewSymbol {
                 name: format!("{}.{kind}{number}", function.name),
@@ -88,6 +91,11 @@ impl Symbols<'_, '_, '_> {
         for (i, fragment) in self.placement.fragments.iter().enumerate().filter(|(_, f)| f.starts_function())
         {
             primary[fragment.function.0 as usize] = i as u32;
+        }
+        for (id, function) in self.program.functions.iter() {
+            if let Some(into) = function.folded_into {
+                primary[id.index()] = primary[into.index()];
+            }
         }
         primary
     }
@@ -136,7 +144,11 @@ impl Symbols<'_, '_, '_> {
         let at = self.addresses.block(id, block);
         let (i, fragment) = self.fragment_of(id, block)?;
         let end = self.addresses.fragments[i] + self.shapes[i].size();
-        Some(SymbolMove { address: at, size: end.since(at), section: section_of(fragment.part) })
+        Some(SymbolMove {
+            address: at,
+            size: end.since(at),
+            section: section_of(self.placement, fragment.section),
+        })
     }
 
     fn fragment_of(&self, id: FuncId, block: BlockId) -> Option<(usize, &Fragment)> {
@@ -146,7 +158,7 @@ impl Symbols<'_, '_, '_> {
 
     fn place(&self, fragment: usize) -> SymbolMove {
         let address: OutputAddr = self.addresses.fragments[fragment];
-        let section = section_of(self.placement.fragments[fragment].part);
+        let section = section_of(self.placement, self.placement.fragments[fragment].section);
         SymbolMove { address, size: self.shapes[fragment].size(), section }
     }
 }

@@ -1,23 +1,25 @@
 //! The new `.eh_frame` and its search table: all functions, moved or not.
 
 use crate::addresses::Addresses;
-use crate::counters::{counter_size, lowered_stack};
-use crate::encode::counters_of_function;
-use crate::shape::{Shape, counters_of};
-use afterlink_core::{IdVec, InputAddr, OutputAddr, Result};
-use afterlink_frames::{
-    CfaRule, CieId, FdeBody, FdeId, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size, write_eh_frame,
-    write_eh_frame_hdr,
+use crate::shape::Shape;
+use afterlink_core::{Error, IdVec, InputAddr, OutputAddr, Result};
+use afterlink_program::{
+    Block, Chunk, Fragment, FuncId, Function, Landing, Placement, Program, Target, Terminator,
 };
-use afterlink_program::{Block, Counter, Fragment, Function, Placement, Program, Target, Terminator};
+use afterlink_unwind::{
+    CfaRule, CieId, FdeBody, FdeId, OutputCallSite, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size,
+    write_eh_frame, write_eh_frame_hdr, write_lsda,
+};
 use rayon::prelude::*;
-use std::borrow::Cow;
+use rustc_hash::FxHashMap;
 
 /// The number that DWARF gives the stack pointer of x86-64.
 const STACK_POINTER: u16 = 7;
 
-/// The two sections.
+/// The two sections, and in front of them the language-specific data areas of moved code.
 pub(crate) struct Frames {
+    pub areas_at: OutputAddr,
+    pub areas: Vec<u8>,
     pub header_at: OutputAddr,
     pub header: Vec<u8>,
     pub frames_at: OutputAddr,
@@ -26,82 +28,157 @@ pub(crate) struct Frames {
 
 /// A run of output code under one input entry.
 struct Run {
+    function: FuncId,
     fde: FdeId,
     start: OutputAddr,
     size: u64,
     /// `(bytes from start, row)`.
-    rows: Vec<(u32, Lowered)>,
+    rows: Vec<(u32, State)>,
 }
 
-/// A row while counter code has lowered the stack pointer by so many bytes.
+/// A row while counter code has lowered the stack pointer by so many bytes, and what becomes of exceptions.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Lowered {
+struct State {
     row: RowId,
     by: u32,
+    landing: Landing,
 }
 
-/// Writes both sections from `start` on. `input_end` is where the input ends in memory.
+impl State {
+    fn of(row: RowId, landing: Landing) -> Self {
+        Self { row, by: 0, landing }
+    }
+}
+
+/// Writes both sections from `start` on. `input_end` is where the input ends in memory. Entries in front of `first_found`
+/// (bytes from the input's section) are no unwinder's: they stay out of the search table.
 pub(crate) fn write(
     program: &Program,
     placement: &Placement,
     shapes: &[Shape],
     addresses: &Addresses,
     input_end: InputAddr,
+    first_found: u64,
     start: OutputAddr,
 ) -> Result<Frames> {
-    let frames = &program.frames;
-    let cies: IdVec<CieId, OutputCie> = frames
-        .cies
-        .iter()
-        .map(|(_, cie)| OutputCie::new(cie, |personality| personality_target(&personality, addresses)))
-        .collect();
+    let frames = &program.eh_frame;
+    let is_found = |id: FdeId| u64::from(frames.fdes[id].offset) >= first_found;
+    let routine = |personality| personality_target(&personality, addresses);
+    let cies: IdVec<CieId, OutputCie> =
+        frames.cies.iter().map(|(_, cie)| OutputCie::new(cie, routine)).collect();
     let runs = all_runs(program, placement, shapes, addresses);
-    let rows: Vec<Vec<(u32, Cow<Row>)>> = runs
-        .iter()
-        .map(|r| r.rows.iter().map(|&(at, row)| (at, lowered(&program.rows[row.row], row.by))).collect())
-        .collect();
+    let lowered = lowered_rows(program, &runs);
+    let row = |of: &State| lowered.get(&(of.row, of.by)).unwrap_or(&program.rows[of.row]);
     let rows: Vec<Vec<(u32, &Row)>> =
-        rows.iter().map(|rows| rows.iter().map(|(at, row)| (*at, row.as_ref())).collect()).collect();
-    let moved = runs.iter().zip(&rows).map(|(run, rows)| OutputFde {
-        cie: frames.fdes[run.fde].cie,
-        start: run.start,
-        size: run.size,
-        lsda: None,
-        body: FdeBody::Rows(rows),
+        runs.iter().map(|run| run.rows.iter().map(|(at, of)| (*at, row(of))).collect()).collect();
+    let areas_at = start;
+    let (areas, places) = language_data(program, addresses, &runs, areas_at)?;
+    let moved = runs.iter().zip(&rows).zip(places).map(|((run, rows), lsda)| {
+        let fde = OutputFde {
+            cie: frames.fdes[run.fde].cie,
+            start: run.start,
+            size: run.size,
+            lsda,
+            body: FdeBody::Rows(rows),
+        };
+        (is_found(run.fde), fde)
     });
     let copied = stayed(program, addresses, input_end)?;
     let copied_rows: Vec<Vec<(u32, &Row)>> =
         copied.iter().map(|(_, rows)| rows.iter().map(|(at, row)| (*at, row)).collect()).collect();
     let stayed = copied.iter().zip(&copied_rows).map(|((id, _), rows)| {
         let fde = &frames.fdes[*id];
-        OutputFde {
+        let copy = OutputFde {
             cie: fde.cie,
             start: OutputAddr(fde.start.get()),
             size: fde.size,
             lsda: fde.lsda.map(|l| OutputAddr(l.get())),
             body: frames.copyable_instructions(fde).map_or(FdeBody::Rows(rows), FdeBody::Copy),
-        }
+        };
+        (is_found(*id), copy)
     });
-    let mut fdes: Vec<OutputFde> = stayed.chain(moved).collect();
-    fdes.sort_by_key(|f| f.start);
-    let header_at = start.align_up(4);
-    let frames_at = (header_at + eh_frame_hdr_size(fdes.len())).align_up(8);
+    let mut fdes: Vec<(bool, OutputFde)> = stayed.chain(moved).collect();
+    fdes.sort_by_key(|(_, fde)| fde.start);
+    let (found, fdes): (Vec<bool>, Vec<OutputFde>) = fdes.into_iter().unzip();
+    let header_at = (areas_at + areas.len() as u64).align_up(4);
+    let rows_of_header = found.iter().filter(|&&found| found).count();
+    let frames_at = (header_at + eh_frame_hdr_size(rows_of_header)).align_up(8);
     let written = write_eh_frame(&cies, &fdes, frames_at)?;
-    let table: Vec<_> = fdes.iter().map(|f| f.start).zip(written.fdes).collect();
+    let starts = fdes.iter().map(|f| f.start).zip(written.fdes).zip(found);
+    let table: Vec<_> = starts.filter(|(_, found)| *found).map(|(row, _)| row).collect();
     let header = write_eh_frame_hdr(header_at, frames_at, &table)?;
-    Ok(Frames { header_at, header, frames_at, frames: written.bytes })
+    Ok(Frames { areas_at, areas, header_at, header, frames_at, frames: written.bytes })
 }
 
-/// The row for a stack pointer that is lower than the input's.
-fn lowered(row: &Row, by: u32) -> Cow<'_, Row> {
-    match row.cfa {
-        CfaRule::Offset(STACK_POINTER, offset) if by > 0 => {
-            let mut row = row.clone();
-            row.cfa = CfaRule::Offset(STACK_POINTER, offset + i64::from(by));
-            Cow::Owned(row)
+/// The language-specific data areas of all runs one behind the other, and where that of each run stands.
+///
+/// # Errors
+/// If something lies further away than an area can say.
+fn language_data(
+    program: &Program,
+    addresses: &Addresses,
+    runs: &[Run],
+    start: OutputAddr,
+) -> Result<(Vec<u8>, Vec<Option<OutputAddr>>)> {
+    let (mut out, mut places) = (Vec::new(), Vec::with_capacity(runs.len()));
+    for run in runs {
+        // Without an area exceptions go on to the caller.
+        if run.rows.iter().all(|(_, state)| state.landing == Landing::Caller) {
+            places.push(None);
+            continue;
         }
-        _ => Cow::Borrowed(row),
+        let place = start + out.len() as u64;
+        let table = &program.functions[run.function].exceptions;
+        let area = write_lsda(&call_sites(run, addresses), table, run.start, place);
+        out.extend_from_slice(&area.ok_or_else(|| {
+            Error::new("a landing pad or a type is out of reach of its function")
+                .at(program.functions[run.function].name)
+                .next("leave the function out with --skip-functions")
+        })?);
+        places.push(Some(place));
     }
+    Ok((out, places))
+}
+
+/// What becomes of exceptions along a run.
+fn call_sites(run: &Run, addresses: &Addresses) -> Vec<OutputCallSite> {
+    let ends = run.rows.iter().skip(1).map(|(at, _)| *at).chain([run.size as u32]);
+    let mut sites: Vec<(Landing, OutputCallSite)> = Vec::new();
+    for ((start, state), end) in run.rows.iter().zip(ends) {
+        let (landing_pad, action) = match state.landing {
+            Landing::Nowhere => continue,
+            Landing::Caller => (None, None),
+            Landing::Pad { block, action } => (Some(addresses.block(run.function, block)), action),
+        };
+        match sites.last_mut() {
+            Some((landing, last)) if *landing == state.landing && last.start + last.size == *start => {
+                last.size = end - last.start;
+            }
+            _ => {
+                let site = OutputCallSite { start: *start, size: end - start, landing_pad, action };
+                sites.push((state.landing, site));
+            }
+        }
+    }
+    sites.into_iter().map(|(_, site)| site).collect()
+}
+
+/// The rows for a stack pointer that is lower than the input's.
+fn lowered_rows(program: &Program, runs: &[Run]) -> FxHashMap<(RowId, u32), Row> {
+    let mut rows = FxHashMap::default();
+    let all = runs.iter().flat_map(|run| &run.rows).map(|(_, row)| *row);
+    for lowered in all.filter(|row| row.by > 0) {
+        let row = &program.rows[lowered.row];
+        if let CfaRule::Offset(STACK_POINTER, offset) = row.cfa {
+            let cfa = CfaRule::Offset(STACK_POINTER, offset + i64::from(lowered.by));
+            rows.entry((lowered.row, lowered.by)).or_insert_with(|| {
+                let mut row = row.clone();
+                row.cfa = cfa;
+                row
+            });
+        }
+    }
+    rows
 }
 
 /// The code that moved, by fragment.
@@ -110,10 +187,33 @@ fn all_runs(program: &Program, placement: &Placement, shapes: &[Shape], addresse
         .into_par_iter()
         .flat_map_iter(|i| {
             let fragment = &placement.fragments[i];
-            let counters = counters_of_function(&placement.counters, fragment.function);
-            runs(program, fragment, &shapes[i], addresses.fragments[i], counters)
+            let runs = runs(program, fragment, &shapes[i], addresses.fragments[i]);
+            runs.into_iter().flat_map(|run| cut_behind_pad(run, addresses))
         })
         .collect()
+}
+
+/// Cuts a run that starts with a landing pad of its own in front of the first code that has it: the pad's offset would be 0,
+/// which means none. An area could have a base elsewhere, but not every routine heeds it.
+fn cut_behind_pad(run: Run, addresses: &Addresses) -> impl Iterator<Item = Run> {
+    let lands_at = |start: OutputAddr, state: &State| {
+        state.landing.pad().is_some_and(|pad| addresses.block(run.function, pad) == start)
+    };
+    let mut cuts = vec![0];
+    for (at, state) in &run.rows {
+        let start = *cuts.last().expect("there is one");
+        if *at > start && lands_at(run.start + u64::from(start), state) {
+            cuts.push(*at);
+        }
+    }
+    let ends = cuts.iter().skip(1).copied().chain([run.size as u32]).collect::<Vec<_>>();
+    cuts.into_iter().zip(ends).map(move |(start, end)| {
+        let first = run.rows.partition_point(|(at, _)| *at <= start).saturating_sub(1);
+        let rows = run.rows[first..].iter().take_while(|(at, _)| *at < end);
+        let rows = rows.map(|(at, state)| (at.max(&start) - start, *state)).collect();
+        let size = u64::from(end - start);
+        Run { function: run.function, fde: run.fde, start: run.start + u64::from(start), size, rows }
+    })
 }
 
 /// An entry of code that stays, and its rows if its instructions cannot be copied.
@@ -124,7 +224,7 @@ type Stayed = (FdeId, Vec<(u32, Row)>);
 /// # Errors
 /// When an entry can be neither copied nor followed.
 fn stayed(program: &Program, addresses: &Addresses, input_end: InputAddr) -> Result<Vec<Stayed>> {
-    let frames = &program.frames;
+    let frames = &program.eh_frame;
     let stays = |id: &FdeId| {
         let fde = &frames.fdes[*id];
         let covers = fde.size > 0 && fde.start > InputAddr(0) && fde.start < input_end;
@@ -142,7 +242,7 @@ fn stayed(program: &Program, addresses: &Addresses, input_end: InputAddr) -> Res
 }
 
 /// The routine's new place; of an indirect one, the word that holds it, which is data and stays.
-fn personality_target(personality: &afterlink_frames::Personality, addresses: &Addresses) -> OutputAddr {
+fn personality_target(personality: &afterlink_unwind::Personality, addresses: &Addresses) -> OutputAddr {
     let address = personality.address;
     if personality.encoding.is_indirect() {
         return OutputAddr(address.get());
@@ -151,145 +251,145 @@ fn personality_target(personality: &afterlink_frames::Personality, addresses: &A
 }
 
 /// The runs of a fragment: consecutive code under entries of the same kind becomes one.
-fn runs(
-    program: &Program,
-    fragment: &Fragment,
-    shape: &Shape,
-    address: OutputAddr,
-    counters: &[Counter],
-) -> Vec<Run> {
+fn runs(program: &Program, fragment: &Fragment, shape: &Shape, address: OutputAddr) -> Vec<Run> {
     let function = &program.functions[fragment.function];
-    let mut runs = Runs { program, address, runs: Vec::new(), open: None };
+    let mut runs = Runs { program, function: fragment.function, address, runs: Vec::new(), open: None };
     for (i, &id) in fragment.blocks.iter().enumerate() {
         let block = &function.blocks[id];
         let (start, end) = (shape.offsets[i], shape.offsets[i + 1]);
         if start == end {
             continue;
         }
-        let here = counters_of(counters, id);
-        let size_of = |counters: &[Counter]| counters.iter().map(|c| counter_size(c.form)).sum::<u32>();
-        let (inner, last) = here.split_at(here.partition_point(|c| c.offset < block.body));
-        let mut counted = 0;
-        for (at, found) in rows_of_body(function, block) {
-            let before = inner.partition_point(|c| c.offset < at);
-            runs.count(start + size_of(&inner[..counted]), &inner[counted..before]);
-            counted = before;
-            runs.change(start + at + size_of(&inner[..before]), found);
-        }
-        runs.count(start + size_of(&inner[..counted]), &inner[counted..]);
-        // Counters behind the body have the row of what followed it, the jumps behind them that of where they lead.
-        let behind_body = start + block.body + size_of(inner);
-        let jumps = behind_body + size_of(last);
-        if !last.is_empty()
-            && let Some(row) = row_at(program, function, block, u64::from(block.body))
+        runs.block(function, block, start);
+        if let Some(row) = row_of_ending(program, function, block)
+            && end > start + function.code_size(block)
         {
-            runs.change(behind_body, row);
-        }
-        runs.count(behind_body - block.body, last);
-        if end > jumps
-            && let Some(row) = row_of_ending(program, function, block)
-        {
-            runs.change(jumps, row);
+            runs.set(start + function.code_size(block), row);
         }
         runs.extend_to(end);
     }
     runs.runs
 }
 
-/// The rows of a block's body by bytes from its start. `None`: no entry covers the code, as the assembler's author
-/// wanted (where a child process runs on another stack).
-fn rows_of_body(function: &Function, block: &Block) -> Vec<(u32, Option<(FdeId, RowId)>)> {
-    let limit = block.body;
+/// What an entry says of a place; `None`: no entry covers it, as the assembler's author wanted (where a child process runs on
+/// another stack).
+type Found = Option<(FdeId, State)>;
+
+/// What entries say of input code by bytes from `start`.
+fn rows_of(function: &Function, start: InputAddr, size: u32) -> Vec<(u32, Found)> {
     let mut rows = Vec::new();
     let mut at = 0;
-    while at < limit {
-        let here = block.input + u64::from(at);
-        let rest = limit - at;
+    while at < size {
+        let here = start + u64::from(at);
+        let rest = size - at;
         let Some((span, first)) = function.unwind_row_at(here) else {
             rows.push((at, None));
             let next = function.unwind.iter().map(|s| s.range.start).filter(|&s| s > here).min();
             at += next.map_or(rest, |next| next.since(here).min(u64::from(rest)) as u32);
             continue;
         };
-        rows.push((at, Some((span.fde, first))));
         let from = here.since(span.range.start) as u32;
         let end = (span.range.size as u32).min(from + rest);
-        let later = span.rows.iter().filter(|(offset, _)| *offset > from && *offset < end);
-        rows.extend(later.map(|&(offset, row)| (at + (offset - from), Some((span.fde, row)))));
+        let landing = |offset: u32| span.landings.at(offset).unwrap_or(Landing::Caller);
+        rows.push((at, Some((span.fde, State::of(first, landing(from))))));
+        let mut changes: Vec<u32> = span.rows.between(from, end).iter().map(|change| change.0).collect();
+        changes.extend(span.landings.between(from, end).iter().map(|change| change.0));
+        changes.sort_unstable();
+        changes.dedup();
+        for offset in changes {
+            let row = span.rows.at(offset).unwrap_or(first);
+            rows.push((at + (offset - from), Some((span.fde, State::of(row, landing(offset))))));
+        }
         at += end - from;
     }
     rows
 }
 
 /// Whether control simply goes on behind the block in the input, without a jump: one may also lead to what follows it.
-fn goes_on(block: &Block) -> bool {
+fn goes_on(program: &Program, block: &Block) -> bool {
     match block.terminator {
         Terminator::FallThrough(_) | Terminator::LastCall(_) => true,
-        Terminator::Jump(Target::Code(to)) => {
-            block.body == block.size && to == block.input + u64::from(block.size)
+        Terminator::Jump(to @ (Target::Code(..) | Target::Input(_))) => {
+            // Such a target is not the function's own.
+            let to = program.input_of(to, FuncId(0));
+            block.body == block.size && to == Some(block.input_end())
         }
         _ => false,
     }
 }
 
 /// A branch has its own row; a jump that is added to where code simply went on has the row of what follows.
-fn row_of_ending(program: &Program, function: &Function, block: &Block) -> Option<Option<(FdeId, RowId)>> {
-    let ending = if goes_on(block) { block.size } else { block.body };
+fn row_of_ending(program: &Program, function: &Function, block: &Block) -> Option<Found> {
+    let ending = if goes_on(program, block) { block.size } else { block.body };
     row_at(program, function, block, u64::from(ending))
 }
 
 /// The row `offset` bytes behind the start of `block`, at its end or in front of its terminator. Behind a
 /// function's last byte, where nothing follows, the last row goes on: `None`.
-fn row_at(
-    program: &Program,
-    function: &Function,
-    block: &Block,
-    offset: u64,
-) -> Option<Option<(FdeId, RowId)>> {
+fn row_at(program: &Program, function: &Function, block: &Block, offset: u64) -> Option<Found> {
     let address = block.input + offset;
-    let row = |f: &Function| f.unwind_row_at(address).map(|(span, row)| (span.fde, row));
+    let row = |f: &Function| {
+        f.unwind_row_at(address).map(|(span, row)| (span.fde, State::of(row, f.landing_at(address))))
+    };
     if function.ranges.iter().any(|r| r.contains(address)) {
         return Some(row(function));
     }
-    let next = program.function_at(address).filter(|_| goes_on(block))?;
-    row(&program.functions[next]).map(Some)
+    let next = program.function_at(address).filter(|_| goes_on(program, block))?;
+    // Another function's landing pads are none of this one's; the jump that is added raises nothing.
+    let landing = |(fde, state): (FdeId, State)| match state.landing {
+        Landing::Pad { .. } => (fde, State { landing: Landing::Caller, ..state }),
+        _ => (fde, state),
+    };
+    row(&program.functions[next]).map(landing).map(Some)
 }
 
 /// Runs as they grow. Offsets count from the fragment's start.
 struct Runs<'p, 'a> {
     program: &'p Program<'a>,
+    function: FuncId,
     address: OutputAddr,
     runs: Vec<Run>,
-    /// Entry and row that hold at the last run's end, if it may still grow.
-    open: Option<(FdeId, Lowered)>,
+    /// What holds at the last run's end, if it may still grow.
+    open: Found,
 }
 
 impl Runs<'_, '_> {
-    /// From `at` on, another row holds.
-    fn change(&mut self, at: u32, found: Option<(FdeId, RowId)>) {
-        self.set(at, found.map(|(fde, row)| (fde, Lowered { row, by: 0 })));
-    }
-
-    /// Counters of a block that starts at `at`, or would if nothing but these had been added to it.
-    fn count(&mut self, mut at: u32, counters: &[Counter]) {
-        let mut behind = 0;
-        for counter in counters {
-            at += counter.offset - behind;
-            behind = counter.offset;
-            for &(offset, by) in lowered_stack(counter.form) {
-                self.set(at + offset, self.open.map(|(fde, open)| (fde, Lowered { by, ..open })));
+    /// The code of a block that starts at `start`, without what ends it.
+    fn block(&mut self, function: &Function, block: &Block, start: u32) {
+        let mut at = start;
+        // Where the input would be, from the block's start: what is added has the row that holds there.
+        let mut reached = 0;
+        for chunk in function.chunks_of(block) {
+            if let Chunk::Input(own) = chunk {
+                for (offset, found) in rows_of(function, block.input + u64::from(own.from), own.size) {
+                    self.set(at + offset, found);
+                }
+                reached = own.end();
+            } else if let Some(row) = row_at(self.program, function, block, u64::from(reached)) {
+                self.set(at, row);
             }
-            at += counter_size(counter.form);
+            match chunk {
+                Chunk::Counter { form, .. } => {
+                    for &(offset, by) in form.lowered_stack() {
+                        self.set(at + offset, self.open.map(|(fde, open)| (fde, State { by, ..open })));
+                    }
+                }
+                Chunk::Inlined(row) => reached += function.inlined[row as usize].call_size,
+                Chunk::New(row) => reached += function.new_code[row as usize].replaced_size,
+                Chunk::Input(_) => {}
+            }
+            at += function.chunk_size(chunk);
         }
     }
 
-    fn set(&mut self, at: u32, found: Option<(FdeId, Lowered)>) {
+    /// From `at` on, something else holds.
+    fn set(&mut self, at: u32, found: Found) {
         self.extend_to(at);
         if let Some((fde, row)) = found {
-            let cie = |id: FdeId| self.program.frames.fdes[id].cie;
+            let cie = |id: FdeId| self.program.eh_frame.fdes[id].cie;
             if self.open.is_none_or(|(open, _)| cie(open) != cie(fde)) {
                 let start = self.address + u64::from(at);
-                self.runs.push(Run { fde, start, size: 0, rows: vec![(0, row)] });
+                self.runs.push(Run { function: self.function, fde, start, size: 0, rows: vec![(0, row)] });
             } else if self.open.is_none_or(|(_, open)| open != row) {
                 let run = self.runs.last_mut().expect("one is open");
                 let offset = at - run.start.since(self.address) as u32;

@@ -1,14 +1,15 @@
 //! What every check sees: both files, the input's facts, and where code went.
 
-use crate::code::{Code, Inst};
-use crate::functions::Functions;
-use crate::places::{Place, Places};
-use crate::references::References;
-use crate::verdict::{Finding, FindingKind};
+use crate::Forget;
+use crate::address_map::places::{Place, Places};
+use crate::input::code::{Code, Inst};
+use crate::input::functions::Functions;
+use crate::input::references::References;
+use crate::input::slots::Slots;
+use crate::unwind::landing_pads::LandingPads;
+use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::{Image, SectionId};
-
-/// The longest x86-64 instruction, in bytes.
-pub(crate) const INST_MAX: usize = 15;
+use afterlink_isa::judgement::LONGEST;
 
 /// Both files and what is known about them.
 pub(crate) struct Check<'c, 'a> {
@@ -19,13 +20,25 @@ pub(crate) struct Check<'c, 'a> {
     pub code: Code<'a>,
     pub functions: Functions,
     pub references: References,
+    pub slots: Slots,
     pub places: Places<'a>,
+    /// For whoever looks at a whole file once.
+    pub forget: Forget<'c>,
+    pub pads: LandingPads,
 }
 
 impl Check<'_, '_> {
     /// Where an address of the input is to lead in the output.
     pub fn place(&self, address: u64) -> Place {
         self.places.of(&self.code, address)
+    }
+
+    /// Where the address `target` is to lead that the field or word at `field` holds.
+    pub fn place_named(&self, field: u64, target: u64) -> Place {
+        if self.references.is_sum_beyond_code(field) && !self.code.holds(target) {
+            return Place::Same;
+        }
+        self.place(target)
     }
 
     /// The bytes that an instruction of the input, at `address`, must have at `output`.
@@ -37,14 +50,14 @@ impl Check<'_, '_> {
         inst: &Inst,
         address: u64,
         output: u64,
-    ) -> Result<[u8; INST_MAX], Box<Finding>> {
+    ) -> Result<[u8; LONGEST], Box<Finding>> {
         let len = usize::from(inst.len);
         let bytes = self.code.bytes(address, len).unwrap_or(&[]);
-        let mut expected = [0; INST_MAX];
+        let mut expected = [0; LONGEST];
         expected[..bytes.len()].copy_from_slice(bytes);
         let finding = |kind, what: String| Box::new(Finding::new(kind, what).input(address).output(output));
         if let Some((field, size)) = inst.field() {
-            let target = inst.target(address);
+            let target = inst.target(&self.code, address);
             let place = if self.references.means_data(address + field as u64) {
                 target
             } else {
@@ -64,13 +77,9 @@ impl Check<'_, '_> {
         }
         for field in self.references.fields_in(address, inst.len) {
             let (at, size) = ((field.address - address) as usize, usize::from(field.size));
-            // A relocation for an operand that the linker left relative.
-            if inst.field().is_some_and(|(start, len)| at < start + len && start < at + size) {
-                continue;
-            }
             let mut word = [0; 8];
             word[..size].copy_from_slice(self.code.bytes(field.address, size).unwrap_or(&[0; 8][..size]));
-            match self.place(u64::from_le_bytes(word)) {
+            match self.place_named(field.address, u64::from_le_bytes(word)) {
                 Place::Same => {}
                 Place::Moved(place) => match expected[..len].get_mut(at..at + size) {
                     Some(slot) => slot.copy_from_slice(&place.to_le_bytes()[..size]),
@@ -97,7 +106,8 @@ impl Check<'_, '_> {
         target: u64,
     ) -> Result<u64, Box<Finding>> {
         let kind = if inst.has_rip() { FindingKind::Operand } else { FindingKind::Target };
-        let fault = match self.place(target) {
+        let field = inst.field().map_or(address, |(at, _)| address + at as u64);
+        let fault = match self.place_named(field, target) {
             Place::Same => return Ok(target),
             Place::Moved(_) if inst.has_rip() && !inst.is_address_only() && self.code.holds(target) => {
                 "reads the bytes of moved code"

@@ -7,62 +7,41 @@
 //!
 //! Every check is linear in the files' sizes, apart from sorting.
 
-mod behind_faults;
-mod blame;
-mod blocks;
+mod address_map;
+mod addresses;
 mod check;
-mod code;
-mod counters;
-mod disassembly;
-mod dynamic;
-mod dynamic_tables;
-mod expected;
-mod flow;
-mod functions;
-mod gaps;
-mod jump_tables;
-mod jumps;
-mod kept_code;
-mod libgcc_reading;
-mod liveness;
-mod loaded;
-mod note;
-mod old_code;
-mod patched_code;
-mod places;
-mod pointers;
-mod references;
-mod return_address;
-mod runtime_tables;
-mod sections;
-mod segments;
-mod sorted_tables;
-mod start_up;
-mod sums;
-mod symbols;
-mod taken;
-mod text_relocations;
+mod file;
+mod input;
+mod kept_bytes;
+mod moved_code;
 mod unwind;
-mod unwind_remainder;
-mod unwind_rows;
-mod uses;
 mod verdict;
 
-pub use verdict::{Finding, FindingKind, UnprovenFunction, Verdict};
+pub use verdict::finding::{Finding, FindingKind, UnprovenFunction, Verdict};
 
+use address_map::places::{Place, Places};
+use addresses::jumps::Jumps;
+use addresses::relative_words::Named;
+use addresses::{
+    function_types, indirect_targets, jump_tables, jumps, patched_code, pointers, runtime_tables,
+    sorted_tables, sums, taken, text_relocations, uses,
+};
 use afterlink_core::InputAddr;
-use afterlink_image::Image;
-use blame::Blame;
+use afterlink_core::limits::ENTRY_ALIGNMENT;
+use afterlink_image::{Image, elf};
 use check::Check;
-use code::Code;
-use expected::{Expected, Layout};
-use functions::Functions;
-use jump_tables::Named;
-use jumps::Jumps;
-use places::{Place, Places};
-use references::References;
-use unwind::Unwinding;
-use unwind_rows::UnwindRows;
+use file::{dynamic, dynamic_tables, note, sections, segments, symbols};
+use input::code::Code;
+use input::functions::Functions;
+use input::references::References;
+use input::slots::Slots;
+use kept_bytes::expected::{Expected, Layout};
+use kept_bytes::{expected, gaps, given_way, kept_code, loaded, old_code};
+use moved_code::{behind_faults, blocks, counter_sections, folded, start_up};
+use unwind::landing_pads::LandingPads;
+use unwind::rows::{UnwindRows, Unwinding};
+use verdict::blame::Blame;
+use verdict::disassembly;
 
 /// How to check.
 #[derive(Clone, Copy, Debug)]
@@ -79,58 +58,96 @@ impl Default for Options {
 
 /// Checks that `output` is `input` rearranged. Never fails: what cannot be read is a finding.
 pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
-    let ((old_rows, new_rows), ((mut findings, matching), references)) = rayon::join(
-        || rayon::join(|| read_unwinding(input), || read_unwinding(output)),
-        || (sections::check(input, output), References::read(input)),
-    );
-    findings.extend(segments::check(input, output, &matching.displaced));
-    findings.extend(note::check(input, output));
-    let mut rows = Unwinding {
-        input: old_rows.unwrap_or_default(),
-        output: new_rows.unwrap_or_else(|fault| {
-            findings.push(Finding::new(FindingKind::Unwind, fault));
-            UnwindRows::default()
-        }),
-    };
-    let frames: Vec<(u64, u64)> = rows.input.entries.iter().map(|e| (e.start, e.end)).collect();
-    let functions = Functions::read(input, &frames);
-    let code = Code::decode(input, &functions);
-    let places = Places::read(input, output, &code, &functions, matching.displaced, &mut findings);
-    let sections = matching.to_output;
-    let check = Check { input, output, sections, code, functions, references, places };
-    let layout = Layout::of(input);
-    rows.input.lead_personalities(|address| match check.place(address) {
-        Place::Moved(place) => place,
-        _ => address,
+    Reading::of(input, output, &|| ()).judge(options)
+}
+
+/// Says that most of what was looked at is not needed soon.
+pub type Forget<'c> = &'c (dyn Fn() + Sync);
+
+/// Both files, read. Relocations, symbols, debugging information and unwind tables, most of a file, are looked at here and
+/// not again.
+pub struct Reading<'c, 'a> {
+    check: Check<'c, 'a>,
+    rows: Unwinding,
+    findings: Vec<Finding>,
+}
+
+impl<'c, 'a> Reading<'c, 'a> {
+    /// `forget` is called, by any thread, when most of what was looked at so far is not needed soon: for files that need not
+    /// stay in memory.
+    pub fn of(input: &'c Image<'a>, output: &'c Image<'a>, forget: Forget<'c>) -> Self {
+        let ((old_rows, new_rows), ((mut findings, matching), mut references)) = rayon::join(
+            || rayon::join(|| read_unwinding(input), || read_unwinding(output)),
+            || (sections::check(input, output), References::read(input)),
+        );
+        findings.extend(segments::check(input, output, &matching.displaced));
+        findings.extend(note::check(input, output));
+        let mut rows = Unwinding {
+            input: old_rows.unwrap_or_default(),
+            output: new_rows.unwrap_or_else(|fault| {
+                findings.push(Finding::new(FindingKind::Unwind, fault));
+                UnwindRows::default()
+            }),
+        };
+        forget();
+        let frames: Vec<(u64, u64)> = rows.input.entries.iter().map(|e| (e.start, e.end)).collect();
+        let functions = Functions::read(input, &frames);
+        let code = Code::decode(input, &functions);
+        references.forget_distances(&code);
+        references.forget_language_data(&rows.input.known_areas());
+        let places = Places::read(input, output, &code, &functions, matching.displaced, &mut findings);
+        let sections = matching.to_output;
+        let slots = Slots::read(input);
+        let pads = LandingPads::of(std::mem::take(&mut rows.input.landings));
+        let check =
+            Check { input, output, sections, code, functions, references, slots, places, pads, forget };
+        Self { check, rows, findings }
+    }
+
+    /// Compares what was read.
+    pub fn judge(self, options: &Options) -> Verdict {
+        let Self { check, rows, findings } = self;
+        compare(&check, rows, findings, options)
+    }
+}
+
+fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, options: &Options) -> Verdict {
+    let layout = Layout::of(check.input);
+    rows.input.lead(|address| match check.place(address) {
+        Place::Moved(place) => Some(place),
+        Place::Same => Some(address),
+        Place::Nowhere => None,
     });
-    let named = Named::read(&check);
-    let mut jumps = jumps::judge(&check, &layout, &named);
+    let named = Named::read(check);
+    let mut jumps = jumps::judge(check, &layout, &named);
     findings.append(&mut jumps.findings);
     let (moved, rest) = rayon::join(
         || {
             let counts = check.places.counters.is_some();
-            let taken = if counts { taken::addresses(&check, &layout, &named, &jumps) } else { Vec::new() };
-            blocks::check(&check, &taken)
+            let taken =
+                if counts { indirect_targets::all(check, &layout, &named, &jumps) } else { Vec::new() };
+            blocks::check(check, &taken)
         },
         || {
-            let mut findings = unwind::check(&check, &rows);
-            findings.extend(behind_faults::check(&check, &layout, &named, &jumps));
-            findings.extend(check_kept(&check, &layout, &named, &jumps));
-            let (found, text_end) = sums::check(&check);
+            let mut findings = unwind::comparison::check(check, &rows);
+            findings.extend(behind_faults::check(check, &layout, &named, &jumps));
+            findings.extend(check_kept(check, &layout, &named, &jumps));
+            let (found, text_end) = sums::check(check);
             findings.extend(found);
-            findings.extend(taken::check(&check, &layout, text_end));
-            findings.extend(uses::check(&check));
-            findings.extend(sorted_tables::check(&check, &layout));
+            findings.extend(taken::check(check, &layout, text_end));
+            findings.extend(folded::check(check, &layout));
+            findings.extend(uses::check(check));
+            findings.extend(sorted_tables::check(check, &layout));
             findings
         },
     );
     findings.extend(moved);
     findings.extend(rest);
-    judge(&check, findings, options)
+    judge(check, findings, options)
 }
 
 fn read_unwinding(image: &Image) -> Result<UnwindRows, String> {
-    unwind::table_address(image).map_or_else(|| Ok(UnwindRows::default()), |at| UnwindRows::read(image, at))
+    unwind::table::address(image).map_or_else(|| Ok(UnwindRows::default()), |at| UnwindRows::read(image, at))
 }
 
 /// Everything that stays where it was, and the tables that are not loaded.
@@ -159,6 +176,7 @@ fn check_kept(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps) -> V
 
     findings.extend(loaded::check(check, layout, &expected, &apart));
     findings.extend(gaps::check(check));
+    findings.extend(given_way::check(check));
     findings.extend(old_code);
     findings.extend(faults);
     findings.extend(dynamic_tables::check(check, &repeats));
@@ -168,14 +186,15 @@ fn check_kept(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps) -> V
     findings.extend(text_relocations::check(check));
     findings.extend(runtime_tables::check(check));
     findings.extend(patched_code::check(check));
+    findings.extend(function_types::check(check));
     findings
 }
 
 /// Function entries stay even: pointers to member functions of C++ keep something else in that bit.
 fn check_alignment(check: &Check) -> impl Iterator<Item = Finding> {
-    let entries = check.places.functions.iter().map(|f| f.entry).filter(|entry| entry % 2 == 0);
+    let entries = check.places.functions.iter().map(|f| f.entry).filter(|entry| entry % ENTRY_ALIGNMENT == 0);
     entries.filter_map(|entry| match check.place(entry) {
-        Place::Moved(place) if place % 2 == 1 => {
+        Place::Moved(place) if place % ENTRY_ALIGNMENT != 0 => {
             let what =
                 "the function starts at an odd address, which a pointer to a member function cannot hold";
             Some(Finding::new(FindingKind::Alignment, what).input(entry).output(place))
@@ -192,8 +211,14 @@ fn check_entry(check: &Check) -> Option<Finding> {
         _ => entry,
     };
     let found = check.output.entry.get();
-    if start_up::is_instrumented(check.output) {
-        return start_up::check(check, wanted);
+    if counter_sections::is_instrumented(check.output) {
+        if !start_up::is_in_object(check) {
+            return start_up::check(check, found, wanted);
+        }
+        if check.input.dynamic.value(elf::DT_INIT.0).is_none() {
+            let what = "nothing calls the start-up code of the shared object: it has no DT_INIT";
+            return Some(Finding::new(FindingKind::EntryPoint, what));
+        }
     }
     let what = format!("the program starts at {found:#x}, not at {wanted:#x}");
     (found != wanted).then(|| Finding::new(FindingKind::EntryPoint, what).input(entry).output(found))

@@ -97,7 +97,11 @@ fn damage_ends_in_a_verdict() {
     for pair in programs::build() {
         let input = Image::parse(&pair.input).unwrap();
         let mut parsed = 0;
-        for _ in 0..300 {
+        // Of a program with many tables hardly any can be read.
+        for attempt in 0..3000 {
+            if attempt >= 300 && parsed > 0 {
+                break;
+            }
             let mut bytes = pair.output.clone();
             for _ in 0..rng.random_range(20..200) {
                 let at = rng.random_range(0..bytes.len());
@@ -115,7 +119,7 @@ fn damage_ends_in_a_verdict() {
             parsed += 1;
             assert!(!verify(&input, &output, &Options { max_findings: 5 }).is_proven());
         }
-        assert!(parsed > 0, "no damaged output could be read at all");
+        assert!(parsed > 0, "{}: no damaged output could be read at all", pair.name);
     }
 }
 

@@ -1,25 +1,68 @@
 //! Reading inputs and putting outputs under their names, safely: an output is written to a file without a name
-//! in the target's directory, then linked and renamed into place, so that it is there whole or not at all,
-//! whatever ends the process.
+//! in the target's directory ([`OutputFile`]), then linked and renamed into place, so that it is there whole or not at
+//! all, whatever ends the process.
 
-use crate::interrupt;
-use afterlink_core::{Error, Result};
+mod output;
+
+pub use output::OutputFile;
+
+use afterlink_core::{Error, Output, Pages, Result, Viewed};
 use afterlink_pipeline::require_branches;
 use afterlink_profile::Profile;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use memmap2::{Mmap, UncheckedAdvice};
 use std::fs::File;
 use std::io::Write;
+use std::ops::Deref;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// All bytes of a file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
+    check_kind(path)?;
+    std::fs::read(path).map_err(|e| unreadable(path, &e))
+}
+
+/// The same without a copy in memory, for a file that is only looked at: of a large program most bytes are symbols and
+/// debugging information that nobody asks for.
+pub fn map(path: &Path) -> Result<Mapped> {
+    check_kind(path)?;
+    let file = File::open(path).map_err(|e| unreadable(path, &e))?;
+    // SAFETY: whoever changes the file meanwhile gets a verdict on neither version, and whoever cuts it off ends this process
+    // by a signal; nothing is written in either case.
+    unsafe { Mmap::map(&file) }.map(Mapped).map_err(|e| unreadable(path, &e))
+}
+
+/// A file as memory that the system fills when it is looked at.
+pub struct Mapped(Mmap);
+
+impl Mapped {
+    pub fn viewed(&self) -> Viewed<'_> {
+        Viewed::mapped(&self.0, self)
+    }
+}
+
+impl Deref for Mapped {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Pages for Mapped {
+    fn give_back(&self) {
+        // SAFETY: the mapping is shared and never written to, so the same bytes come back from the file.
+        let _ = unsafe { self.0.unchecked_advise(UncheckedAdvice::DontNeed) };
+    }
+}
+
+fn check_kind(path: &Path) -> Result<()> {
     let kind = std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
     if !kind.is_file() {
         let what = if kind.is_dir() { "is a directory" } else { "is no regular file" };
         return Err(Error::new(what).in_file(path.display()).next("give a file"));
     }
-    std::fs::read(path).map_err(|e| unreadable(path, &e))
+    Ok(())
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Error {
@@ -130,10 +173,18 @@ impl Target {
         Ok(self)
     }
 
-    /// Writes a program, with the input's permissions but for those that the process's umask withholds, as a linker does.
-    /// Raised rights are not passed on: whoever writes a program need not be the one who may give them.
+    /// A file for a program that is to appear here, with the input's permissions but for those that the process's umask
+    /// withholds, as a linker does. Raised rights are not passed on: whoever writes a program need not be the one who may
+    /// give them.
+    pub fn open_program(&self) -> Result<OutputFile> {
+        OutputFile::new(&self.path, self.mode & RIGHTS | 0o500)
+    }
+
+    /// Writes a program.
     pub fn write_program(&self, bytes: &[u8]) -> Result<()> {
-        self.put(bytes, self.mode & RIGHTS | 0o500)
+        let mut file = self.open_program()?;
+        file.append(bytes)?;
+        file.publish()
     }
 
     /// Says so if the program's input had rights that the output has not.
@@ -150,59 +201,10 @@ impl Target {
 
     /// Writes any other file.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
-        self.put(bytes, 0o666)
+        let mut file = OutputFile::new(&self.path, 0o666)?;
+        file.append(bytes)?;
+        file.publish()
     }
-
-    fn put(&self, bytes: &[u8], mode: u32) -> Result<()> {
-        let failed = |e: std::io::Error| {
-            let next = match e.raw_os_error() {
-                Some(28) => "free some space",
-                Some(27) => "raise the limit on file sizes (ulimit -f)",
-                Some(13 | 30 | 1) => "choose a directory that you may write to",
-                _ => "check the file system",
-            };
-            Error::new(format!("cannot be written: {}", reason(&e))).in_file(self.path.display()).next(next)
-        };
-        let directory = directory_of(&self.path);
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = directory.join(format!(".{name}.{}.afterlink", std::process::id()));
-        // The kernel takes the umask from the mode, or what the directory's own rules say.
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        let nameless = rustix::fs::openat(CWD, directory, flags, Mode::from_raw_mode(mode));
-        let result = match nameless {
-            Ok(fd) => write_nameless(File::from(fd), bytes, &temporary, &self.path),
-            // Some file systems have no nameless files.
-            Err(_) => write_named(bytes, mode, &temporary, &self.path),
-        };
-        // Without /proc a nameless file can't be given its name.
-        let result = match result {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                write_named(bytes, mode, &temporary, &self.path)
-            }
-            result => result,
-        };
-        result.map_err(|e| {
-            let _ = std::fs::remove_file(&temporary);
-            failed(e)
-        })
-    }
-}
-
-fn write_nameless(mut file: File, bytes: &[u8], temporary: &Path, path: &Path) -> std::io::Result<()> {
-    file.write_all(bytes)?;
-    use std::os::fd::AsRawFd;
-    let handle = format!("/proc/self/fd/{}", file.as_raw_fd());
-    // A file that is there can't be replaced by a nameless one in one step.
-    interrupt::uninterrupted(|| {
-        rustix::fs::linkat(CWD, handle, CWD, temporary, AtFlags::SYMLINK_FOLLOW)?;
-        std::fs::rename(temporary, path)
-    })
-}
-
-fn write_named(bytes: &[u8], mode: u32, temporary: &Path, path: &Path) -> std::io::Result<()> {
-    let mut file = interrupt::create_scratch(temporary, mode)?;
-    file.write_all(bytes)?;
-    std::fs::rename(temporary, path)
 }
 
 fn directory_of(path: &Path) -> &Path {

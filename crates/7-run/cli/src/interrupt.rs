@@ -67,7 +67,7 @@ pub fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
 /// It can't be made, or is there already.
 pub fn create_scratch(path: &Path, mode: u32) -> std::io::Result<File> {
     let mut scratch = SCRATCH.lock().unwrap_or_else(PoisonError::into_inner);
-    let file = File::options().write(true).create_new(true).mode(mode).open(path)?;
+    let file = File::options().read(true).write(true).create_new(true).mode(mode).open(path)?;
     scratch.push(path.to_owned());
     Ok(file)
 }

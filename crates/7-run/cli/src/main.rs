@@ -37,6 +37,7 @@ enum Command {
     Bisect(commands::bisect::Bisect),
     Compare(commands::compare::Compare),
     Doctor(commands::doctor::Doctor),
+    Export(commands::export::Export),
     Shuffle(commands::shuffle::Shuffle),
     Manual(commands::manual::Manual),
 }
@@ -65,6 +66,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Compare(compare) => compare.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::Bisect(bisect) => bisect.run(),
+        Command::Export(export) => export.run(),
         Command::Info(info) => info.run(),
         Command::Instrument(instrument) => instrument.run(),
         Command::Manual(manual) => manual.run(),

@@ -10,7 +10,7 @@ mod search;
 
 pub use search::{Found, minimize};
 
-use crate::{BlockOrder, Check, FunctionOrder, OptimizeOptions, Progress, Silent, Split, optimize};
+use crate::{Check, OptimizeOptions, PASSES, Pass, Progress, Silent, optimize};
 use afterlink_core::{AddressMap, Error, InputAddr, Result, address_map};
 use afterlink_image::Image;
 use afterlink_profile::Profile;
@@ -36,7 +36,8 @@ pub struct Culprits {
     /// The fewest functions, by address: without any one of them the program passes.
     pub functions: Vec<Culprit>,
     /// Passes without which it passes too, each turned off for the culprits alone. Empty: any rewriting makes it fail.
-    pub passes: Vec<Pass>,
+    #[serde(serialize_with = "names")]
+    pub passes: Vec<&'static Pass>,
     /// The option of `optimize` that leaves the culprits alone.
     pub skip_functions: String,
     /// Whether the program passes when all other functions are moved. If not, there are more culprits.
@@ -47,50 +48,16 @@ pub struct Culprits {
     pub moved_functions: usize,
 }
 
+fn names<S: serde::Serializer>(passes: &[&Pass], serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_seq(passes.iter().map(|pass| pass.name))
+}
+
 /// One function that has to be moved for the program to fail.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Culprit {
     /// Empty if it has no symbol.
     pub name: String,
     pub address: InputAddr,
-}
-
-/// A pass that can be turned off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pass {
-    BlockOrder,
-    FunctionOrder,
-    Splitting,
-}
-
-impl Pass {
-    const ALL: [Self; 3] = [Self::Splitting, Self::BlockOrder, Self::FunctionOrder];
-
-    fn turn_off(self, options: &mut OptimizeOptions) {
-        match self {
-            Self::BlockOrder => options.layout.order_blocks = BlockOrder::Input,
-            Self::FunctionOrder => options.layout.order_functions = FunctionOrder::Input,
-            Self::Splitting => options.layout.split = Split::None,
-        }
-    }
-
-    fn is_on(self, options: &OptimizeOptions) -> bool {
-        match self {
-            Self::BlockOrder => options.layout.order_blocks != BlockOrder::Input,
-            Self::FunctionOrder => options.layout.order_functions != FunctionOrder::Input,
-            Self::Splitting => options.layout.split != Split::None,
-        }
-    }
-
-    /// The option that turns it off.
-    pub fn option(self) -> &'static str {
-        match self {
-            Self::BlockOrder => "--order-blocks input",
-            Self::FunctionOrder => "--order-functions input",
-            Self::Splitting => "--split none",
-        }
-    }
 }
 
 /// Finds out which functions make `input` fail once it is optimized with `profiles` and `options`.
@@ -138,10 +105,10 @@ pub fn bisect(
     };
     let found = name_all(input, &culprits)?;
     let mut passes = Vec::new();
-    for pass in Pass::ALL.into_iter().filter(|p| p.is_on(&options)) {
-        progress.step(&format!("without {}", pass.option()));
+    for pass in PASSES.into_iter().filter(|p| p.is_on(&options.layout)) {
+        progress.step(&format!("without {}", pass.option_off()));
         let mut without = only(&options, &culprits);
-        pass.turn_off(&mut without);
+        without.layout.switches.turn(pass, false);
         if !bisection.fails(&without)? {
             passes.push(pass);
         }
@@ -236,7 +203,7 @@ impl fmt::Display for Culprits {
             writeln!(f, "pass         none: it fails however they are laid out")?;
         }
         for pass in &self.passes {
-            writeln!(f, "pass         it does not fail with {}", pass.option())?;
+            writeln!(f, "pass         it does not fail with {}", pass.option_off())?;
         }
         writeln!(f, "leave out    afterlink optimize … {}", self.skip_functions)?;
         if !self.passes_without {

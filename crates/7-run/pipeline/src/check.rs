@@ -1,7 +1,7 @@
 //! Holds an output against its input before anybody gets to see it; what can't be proven is left alone.
 
 use crate::Progress;
-use afterlink_core::{Error, Result};
+use afterlink_core::{Error, Output, Result, Viewed};
 use afterlink_image::Image;
 use afterlink_verify::{Finding, Options, UnprovenFunction, Verdict};
 
@@ -16,15 +16,24 @@ pub enum Check {
 /// Reads both files afresh and compares them.
 ///
 /// # Errors
-/// If one of them is no program.
-pub fn verify(input: &[u8], output: &[u8], options: &Options) -> Result<Verdict> {
-    let (before, after) = rayon::join(|| Image::parse(input), || Image::parse(output));
-    Ok(afterlink_verify::verify(&before?, &after?, options))
+/// If one of them is no program, or the input is for a processor for which programs are only read.
+pub fn verify(input: Viewed, output: Viewed, options: &Options) -> Result<Verdict> {
+    let (input_bytes, output_bytes) = (input.bytes(), output.bytes());
+    let (before, after) = rayon::join(|| Image::parse(input_bytes), || Image::parse(output_bytes));
+    let (before, after) = (before?, after?);
+    before.require_written()?;
+    let forget = || {
+        input.give_back();
+        output.give_back();
+    };
+    let read = afterlink_verify::Reading::of(&before, &after, &forget);
+    forget();
+    crate::memory::return_freed();
+    Ok(read.judge(options))
 }
 
-/// An output with what is known of it.
+/// What is known of an output that was written.
 pub(crate) struct Written<R> {
-    pub bytes: Vec<u8>,
     pub report: R,
     /// Functions that were left alone because an earlier output could not be proven with them.
     pub unproven: Vec<UnprovenFunction>,
@@ -36,28 +45,30 @@ pub(crate) struct Written<R> {
 /// once; that another one hung on it, in the round behind that.
 const ROUNDS: usize = 5;
 
-/// Has `write` write an output, and proves it, unless the check is skipped. Where that fails, the functions that the
-/// findings speak against are left alone, and it is written again: `write` is handed all that were found so far.
+/// Has `write` write to `out`, and proves what stands there, unless the check is skipped. Where that fails, the functions
+/// that the findings speak against are left alone, and it is written again: `write` is handed all that were found so far.
 ///
 /// # Errors
 /// If `write` fails, or the proof fails and names no function that moved: the output must not be used.
 pub(crate) fn write_proven<R>(
-    input: &[u8],
+    input: Viewed,
+    out: &mut dyn Output,
     check: Check,
     progress: &dyn Progress,
-    mut write: impl FnMut(&[UnprovenFunction]) -> Result<(Vec<u8>, R)>,
+    mut write: impl FnMut(&[UnprovenFunction], &mut dyn Output) -> Result<R>,
 ) -> Result<Written<R>> {
     let mut unproven: Vec<UnprovenFunction> = Vec::new();
     let mut round = 1;
     loop {
-        let (bytes, report) = write(&unproven)?;
+        let report = write(&unproven, out)?;
+        input.give_back();
         if check == Check::Skip {
-            return Ok(Written { bytes, report, unproven, proven_functions: None });
+            return Ok(Written { report, unproven, proven_functions: None });
         }
-        let verdict = prove(input, &bytes, progress)?;
+        let verdict = prove(input, out.bytes()?, progress)?;
         if verdict.is_proven() {
             let proven_functions = Some(verdict.functions_proven);
-            return Ok(Written { bytes, report, unproven, proven_functions });
+            return Ok(Written { report, unproven, proven_functions });
         }
         let known = unproven.len();
         let is_new = |f: &&UnprovenFunction| unproven.iter().all(|known| known.address != f.address);
@@ -75,17 +86,17 @@ pub(crate) fn write_proven<R>(
 /// # Errors
 /// If the proof fails: the output must not be used.
 pub fn check_pair(input: &[u8], output: &[u8], progress: &dyn Progress) -> Result<usize> {
-    let verdict = prove(input, output, progress)?;
-    if verdict.is_proven() { Ok(verdict.functions_proven) } else { Err(not_proven(input, &verdict)) }
+    let verdict = prove(input.into(), output.into(), progress)?;
+    if verdict.is_proven() { Ok(verdict.functions_proven) } else { Err(not_proven(input.into(), &verdict)) }
 }
 
-fn prove(input: &[u8], output: &[u8], progress: &dyn Progress) -> Result<Verdict> {
+fn prove(input: Viewed, output: Viewed, progress: &dyn Progress) -> Result<Verdict> {
     progress.step("proving the output");
     crate::memory::return_freed();
     verify(input, output, &Options::default())
 }
 
-fn not_proven(input: &[u8], verdict: &Verdict) -> Error {
+fn not_proven(input: Viewed, verdict: &Verdict) -> Error {
     // What is wrong with the program itself is wrong with every output of it.
     if let Some(own) =
         verify(input, input, &Options::default()).ok().and_then(|v| v.findings.into_iter().next())

@@ -4,7 +4,7 @@ use crate::Progress;
 use crate::check::{Check, write_proven};
 use crate::optimize::recover;
 use crate::report::{RefusalCount, refusals, write_refusals, write_unproven};
-use afterlink_core::Result;
+use afterlink_core::{Output, Result, Viewed};
 use afterlink_emit::EmitOptions;
 use afterlink_instrument::Summary;
 use afterlink_verify::UnprovenFunction;
@@ -51,50 +51,73 @@ pub struct InstrumentReport {
     pub seconds: f64,
 }
 
-/// Adds counters to `input`.
+/// Adds counters to `input`, in memory.
 ///
 /// # Errors
-/// If the input cannot be rewritten, or the output could not be proven.
+/// As of [`instrument_to`].
 pub fn instrument(
     input: &[u8],
     options: &InstrumentOptions,
     progress: &dyn Progress,
 ) -> Result<Instrumented> {
+    let mut bytes = Vec::new();
+    let report = instrument_to(input.into(), &mut bytes, options, progress)?;
+    Ok(Instrumented { bytes, report })
+}
+
+/// Adds counters to `input` and writes it to `out`.
+///
+/// # Errors
+/// If the input cannot be rewritten, or the output could not be written or proven.
+pub fn instrument_to(
+    input: Viewed,
+    out: &mut dyn Output,
+    options: &InstrumentOptions,
+    progress: &dyn Progress,
+) -> Result<InstrumentReport> {
     let started = Instant::now();
-    // The model is dropped before each proof, which needs as much memory again.
-    let write = |unproven: &[UnprovenFunction]| add_counters(input, unproven, options, progress);
-    let written = write_proven(input, options.check, progress, write)?;
+    let write = |unproven: &[UnprovenFunction], out: &mut dyn Output| {
+        add_counters(input, out, unproven, options, progress)
+    };
+    let written = write_proven(input, out, options.check, progress, write)?;
     let mut report = written.report;
     report.unproven_functions = written.unproven;
     report.proven_functions = written.proven_functions;
     report.seconds = started.elapsed().as_secs_f64();
-    Ok(Instrumented { bytes: written.bytes, report })
+    Ok(report)
 }
 
 fn add_counters(
-    input: &[u8],
+    input: Viewed,
+    out: &mut dyn Output,
     unproven: &[UnprovenFunction],
     options: &InstrumentOptions,
     progress: &dyn Progress,
-) -> Result<(Vec<u8>, InstrumentReport)> {
+) -> Result<InstrumentReport> {
     progress.step("recovering the program");
-    let (image, mut program) = recover(input, options.skip_functions.as_ref(), unproven)?;
+    let (image, mut program) = recover(input.bytes(), options.skip_functions.as_ref(), unproven)?;
+    // Of the relocations and most symbols nothing more is asked, nor of what was found out from them.
+    crate::memory::give_back(input);
     progress.step("placing counters");
     let added = afterlink_instrument::instrument(&image, &mut program, &options.counter_file)?;
     progress.step("writing");
     let emit = EmitOptions { trap_old_code: false, note: options.note.clone(), runtime: Some(added.runtime) };
-    let emitted = afterlink_emit::emit(&image, &program, &added.placement, &emit)?;
-    let report = InstrumentReport {
+    let planned = afterlink_emit::plan(&image, &program, &added.placement, &emit)?;
+    let refused = refusals(&program, &Weights::default());
+    // The model is dropped before the file is put together, which needs memory of its own.
+    drop((program, added.placement, emit));
+    crate::memory::give_back(input);
+    planned.write(out)?;
+    Ok(InstrumentReport {
         counter_file: String::from_utf8_lossy(&options.counter_file).into_owned(),
         summary: added.summary,
-        refused: refusals(&program, &Weights::default()),
-        input_bytes: input.len() as u64,
-        output_bytes: emitted.bytes.len() as u64,
+        refused,
+        input_bytes: image.bytes.len() as u64,
+        output_bytes: out.size(),
         unproven_functions: Vec::new(),
         proven_functions: None,
         seconds: 0.0,
-    };
-    Ok((emitted.bytes, report))
+    })
 }
 
 impl fmt::Display for InstrumentReport {

@@ -2,22 +2,27 @@
 
 pub mod bisect;
 mod check;
+mod export;
 mod instrument;
-mod jitter;
 mod memory;
 mod optimize;
+mod outline;
 mod relayout;
 mod report;
 mod survey;
 
 pub use check::{Check, check_pair, verify};
-pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument};
-pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize, require_branches};
+pub use export::{ExportOptions, Exported, Steps, export};
+pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument, instrument_to};
+pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize, optimize_to, require_branches};
+pub use outline::{BlockOutline, FragmentOutline, FunctionOutline, Outline};
 pub use relayout::Relayout;
 pub use report::{RefusalCount, RefusedFunction, Report};
 pub use survey::{Survey, survey};
 
-pub use afterlink_passes::{BlockOrder, FunctionOrder, LayoutOptions, Scope, Split};
+pub use afterlink_passes::{
+    BlockOrder, FunctionOrder, LayoutOptions, PASSES, Pass, Scope, Split, Switches, named as pass_named,
+};
 pub use afterlink_verify::UnprovenFunction;
 pub use afterlink_weigh::Fit;
 

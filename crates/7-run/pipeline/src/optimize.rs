@@ -1,16 +1,15 @@
 //! Program and profile in, the program in its new order out.
 
 use crate::check::{Check, Written, write_proven};
-use crate::jitter::jitter;
 use crate::report::{BeforeAfter, Report, debug_bytes, refusals};
 use crate::{LayoutOptions, Progress};
-use afterlink_core::{Error, Refusal, Result};
-use afterlink_emit::{EmitOptions, Emitted};
+use afterlink_core::{Error, Output, Refusal, Result, Viewed};
+use afterlink_emit::{EmitOptions, Emitted, Planned};
 use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
-use afterlink_passes::{Scope, dyno_stats};
+use afterlink_passes::{PassRun, Scope, dyno_stats};
 use afterlink_profile::{Kind, Profile};
-use afterlink_program::{FuncId, Placement, Program};
+use afterlink_program::{FuncId, Placement, Program, SectionId};
 use afterlink_verify::UnprovenFunction;
 use afterlink_weigh::{Fit, Weights};
 use regex::Regex;
@@ -39,43 +38,60 @@ pub struct Optimized {
     pub report: Report,
 }
 
-impl Optimized {
-    fn of(written: Written<Report>, started: Instant) -> Self {
-        let mut report = written.report;
-        report.unproven_functions = written.unproven;
-        report.proven_functions = written.proven_functions;
-        report.seconds = started.elapsed().as_secs_f64();
-        Self { bytes: written.bytes, report }
-    }
+/// What is known when it is proven.
+fn finish(written: Written<Report>, started: Instant) -> Report {
+    let mut report = written.report;
+    report.unproven_functions = written.unproven;
+    report.proven_functions = written.proven_functions;
+    report.seconds = started.elapsed().as_secs_f64();
+    report
 }
 
-/// Lays out `input` anew by `profiles`, whose counts are summed.
+/// Lays out `input` anew by `profiles`, whose counts are summed, in memory.
 ///
 /// # Errors
-/// If the input cannot be rewritten, the profiles do not belong to it, or the output could not be proven.
+/// As of [`optimize_to`].
 pub fn optimize(
     input: &[u8],
     profiles: Vec<Profile>,
     options: &OptimizeOptions,
     progress: &dyn Progress,
 ) -> Result<Optimized> {
+    let mut bytes = Vec::new();
+    let report = optimize_to(input.into(), &mut bytes, profiles, options, progress)?;
+    Ok(Optimized { bytes, report })
+}
+
+/// Lays out `input` anew by `profiles`, whose counts are summed, and writes it to `out`.
+///
+/// # Errors
+/// If the input cannot be rewritten, the profiles do not belong to it, or the output could not be written or proven.
+pub fn optimize_to(
+    input: Viewed,
+    out: &mut dyn Output,
+    profiles: Vec<Profile>,
+    options: &OptimizeOptions,
+    progress: &dyn Progress,
+) -> Result<Report> {
     let started = Instant::now();
     let profile = sum(profiles)?;
-    // The model is dropped before each proof, which needs as much memory again.
-    let written = write_proven(input, options.check, progress, |unproven| {
-        LaidOut::new(input, profile.as_ref(), unproven, options, progress)?.write(progress)
+    let written = write_proven(input, out, options.check, progress, |unproven, out| {
+        let laid_out = LaidOut::new(input, profile.as_ref(), unproven, options, progress)?;
+        laid_out.write_last(out, progress)
     })?;
-    Ok(Optimized::of(written, started))
+    Ok(finish(written, started))
 }
 
 /// A program whose new order is decided. It can be written again and again, with other gaps.
 pub struct LaidOut<'a> {
+    input: Viewed<'a>,
     image: Image<'a>,
     program: Program<'a>,
     weights: Weights,
     fit: Option<Fit>,
     before: DynoStats,
     placement: Placement,
+    passes: Vec<PassRun>,
     options: OptimizeOptions,
 }
 
@@ -93,31 +109,34 @@ impl<'a> LaidOut<'a> {
     ) -> Result<(Self, Optimized)> {
         let started = Instant::now();
         let profile = sum(profiles)?;
-        let mut last = None;
-        let written = write_proven(input, options.check, progress, |unproven| {
+        let (mut last, mut bytes) = (None, Vec::new());
+        let input = Viewed::from(input);
+        let written = write_proven(input, &mut bytes, options.check, progress, |unproven, out| {
             let laid_out = LaidOut::new(input, profile.as_ref(), unproven, options, progress)?;
-            last.insert(laid_out).write(progress)
+            last.insert(laid_out).write(out, progress)
         })?;
-        Ok((last.expect("what was proven was laid out"), Optimized::of(written, started)))
+        let report = finish(written, started);
+        Ok((last.expect("what was proven was laid out"), Optimized { bytes, report }))
     }
 
     fn new(
-        input: &'a [u8],
+        input: Viewed<'a>,
         profile: Option<&Profile>,
         unproven: &[UnprovenFunction],
         options: &OptimizeOptions,
         progress: &dyn Progress,
     ) -> Result<Self> {
         progress.step("recovering the program");
-        let (image, mut program) = recover(input, options.skip_functions.as_ref(), unproven)?;
+        let (image, mut program) = recover(input.bytes(), options.skip_functions.as_ref(), unproven)?;
+        // Of the relocations and most symbols nothing more is asked, nor of what was found out from them.
+        crate::memory::give_back(input);
         progress.step("applying the profile");
         let (mut weights, fit) = weigh(&image, &program, profile, options)?;
         progress.step("laying out");
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
-        afterlink_passes::branches::improve(&mut program, &mut weights, &moved);
-        let placement = afterlink_passes::place(&program, &weights, &moved, &options.layout);
-        Ok(Self { image, program, weights, fit, before, placement, options: options.clone() })
+        let (placement, passes) = afterlink_passes::run(&mut program, &mut weights, moved, &options.layout);
+        Ok(Self { input, image, program, weights, fit, before, placement, passes, options: options.clone() })
     }
 
     /// How well the profiles fit; `None` without one.
@@ -131,12 +150,34 @@ impl<'a> LaidOut<'a> {
         moved.len()
     }
 
-    /// The program in this order, not proven yet.
-    fn write(&self, progress: &dyn Progress) -> Result<(Vec<u8>, Report)> {
+    /// Writes the program in this order, not proven yet.
+    fn write(&self, out: &mut dyn Output, progress: &dyn Progress) -> Result<Report> {
         progress.step("writing");
-        let emitted = self.emit(&self.placement, self.options.note.clone())?;
-        let report = self.report(&emitted);
-        Ok((emitted.bytes, report))
+        let planned = self.plan(&self.placement, self.options.note.clone())?;
+        let report = self.report(&planned.emitted);
+        planned.write(out)?;
+        Ok(Report { output_bytes: out.size(), ..report })
+    }
+
+    /// The same for the last time: the model is dropped before the file is put together, which needs memory of its own.
+    fn write_last(mut self, out: &mut dyn Output, progress: &dyn Progress) -> Result<Report> {
+        progress.step("writing");
+        self.forget_old_code();
+        crate::memory::return_freed();
+        let options = emit_options(&self.options, self.options.note.clone());
+        let planned = afterlink_emit::plan(&self.image, &self.program, &self.placement, &options)?;
+        let report = self.report(&planned.emitted);
+        drop((self.program, self.weights, self.placement));
+        crate::memory::give_back(self.input);
+        planned.write(out)?;
+        Ok(Report { output_bytes: out.size(), ..report })
+    }
+
+    /// What only code that stays where it is needs, of the functions that move.
+    fn forget_old_code(&mut self) {
+        for fragment in &self.placement.fragments {
+            self.program.functions[fragment.function].placed_operands = Vec::new();
+        }
     }
 
     /// The program in this order, with other gaps between the functions and another start.
@@ -145,36 +186,44 @@ impl<'a> LaidOut<'a> {
     /// If the output cannot be written.
     pub fn jitter(&self, seed: u64) -> Result<Vec<u8>> {
         let mut placement = self.placement.clone();
-        jitter(&self.program, &mut placement, seed);
+        let sizes = afterlink_emit::fragment_sizes(&self.program, &placement);
+        afterlink_passes::jitter::jitter(&mut placement, &sizes, seed);
         let note = format!("{}jitter={seed:#x}\n", self.options.note);
-        Ok(self.emit(&placement, note)?.bytes)
+        let mut bytes = Vec::new();
+        self.plan(&placement, note)?.write(&mut bytes)?;
+        Ok(bytes)
     }
 
-    fn emit(&self, placement: &Placement, note: String) -> Result<Emitted> {
-        let options = EmitOptions { trap_old_code: self.options.trap_old_code, note, runtime: None };
-        afterlink_emit::emit(&self.image, &self.program, placement, &options)
+    fn plan(&self, placement: &Placement, note: String) -> Result<Planned<'_>> {
+        let options = emit_options(&self.options, note);
+        afterlink_emit::plan(&self.image, &self.program, placement, &options)
     }
 
     fn report(&self, emitted: &Emitted) -> Report {
         Report {
             functions: self.program.functions.len(),
-            moved_functions: emitted.map.functions.len(),
+            moved_functions: emitted.moved_functions,
             refused: refusals(&self.program, &self.weights),
             fit: self.fit,
             dyno_stats: BeforeAfter {
                 before: self.before,
                 after: dyno_stats::after(&self.program, &self.weights, &self.placement),
             },
-            hot_bytes: emitted.hot_bytes,
-            cold_bytes: emitted.cold_bytes,
+            passes: self.passes.clone(),
+            hot_bytes: emitted.section_bytes[SectionId::HOT],
+            cold_bytes: emitted.section_bytes[SectionId::COLD],
             input_bytes: self.image.bytes.len() as u64,
-            output_bytes: emitted.bytes.len() as u64,
+            output_bytes: 0,
             debug_bytes: debug_bytes(&self.image),
             unproven_functions: Vec::new(),
             proven_functions: None,
             seconds: 0.0,
         }
     }
+}
+
+fn emit_options(options: &OptimizeOptions, note: String) -> EmitOptions {
+    EmitOptions { trap_old_code: options.trap_old_code, note, runtime: None }
 }
 
 /// Reads a program that is to be rewritten. Functions whose names match `skip`, and those that could not be proven
@@ -201,7 +250,7 @@ pub(crate) fn leave_alone(program: &mut Program, unproven: &[UnprovenFunction]) 
     }
 }
 
-fn exclude(program: &mut Program, skip: Option<&Regex>) {
+pub(crate) fn exclude(program: &mut Program, skip: Option<&Regex>) {
     let Some(skip) = skip else { return };
     for (_, function) in program.functions.iter_mut() {
         if skip.is_match(function.name) {
@@ -211,11 +260,11 @@ fn exclude(program: &mut Program, skip: Option<&Regex>) {
 }
 
 /// All profiles in one; `None` if there are none.
-fn sum(profiles: Vec<Profile>) -> Result<Option<Profile>> {
+pub(crate) fn sum(profiles: Vec<Profile>) -> Result<Option<Profile>> {
     if profiles.is_empty() { Ok(None) } else { afterlink_profile::merge(profiles).map(Some) }
 }
 
-fn weigh(
+pub(crate) fn weigh(
     image: &Image,
     program: &Program,
     profile: Option<&Profile>,

@@ -2,6 +2,7 @@
 
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::Image;
+use afterlink_passes::PassRun;
 use afterlink_passes::dyno_stats::DynoStats;
 use afterlink_program::Program;
 use afterlink_verify::UnprovenFunction;
@@ -22,6 +23,8 @@ pub struct Report {
     pub fit: Option<Fit>,
     /// Events of the profiled run under the old and the new layout.
     pub dyno_stats: BeforeAfter<DynoStats>,
+    /// The passes that ran, in order.
+    pub passes: Vec<PassRun>,
     /// Bytes of moved code.
     pub hot_bytes: u64,
     pub cold_bytes: u64,
@@ -149,6 +152,7 @@ impl fmt::Display for Report {
             }
             write_dyno(f, &self.dyno_stats)?;
         }
+        write_passes(f, &self.passes)?;
         writeln!(f, "code         {} bytes hot, {} bytes cold", self.hot_bytes, self.cold_bytes)?;
         writeln!(f, "file         {} bytes, was {}", self.output_bytes, self.input_bytes)?;
         write_debug(f, self.debug_bytes)?;
@@ -158,6 +162,17 @@ impl fmt::Display for Report {
         write_unproven(f, &self.unproven_functions)?;
         write!(f, "time         {:.2} s", self.seconds)
     }
+}
+
+fn write_passes(f: &mut fmt::Formatter<'_>, passes: &[PassRun]) -> fmt::Result {
+    let each: Vec<String> = passes
+        .iter()
+        .map(|pass| {
+            let changes = pass.changes.map_or_else(String::new, |n| format!("{n} changes in "));
+            format!("{} {changes}{:.2} s", pass.name, pass.seconds)
+        })
+        .collect();
+    writeln!(f, "passes       {}", if each.is_empty() { "none".into() } else { each.join(", ") })
 }
 
 fn write_dyno(f: &mut fmt::Formatter<'_>, stats: &BeforeAfter<DynoStats>) -> fmt::Result {

@@ -9,6 +9,11 @@ use std::fmt;
 /// The report of `info`.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Survey {
+    /// The instruction set.
+    pub processor: &'static str,
+    /// Whether programs for it are rewritten; others are only read.
+    #[serde(skip)]
+    is_written: bool,
     pub link_kind: LinkKind,
     pub build_id: String,
     /// What keeps the program from being rewritten, with the next step; absent if nothing does.
@@ -26,13 +31,15 @@ pub struct Survey {
 /// Looks over `input`.
 ///
 /// # Errors
-/// If it is no x86-64 program at all.
+/// If it is no program that can be read.
 pub fn survey(input: &[u8]) -> Result<Survey> {
     let image = Image::parse(input)?;
     let program = afterlink_recover::recover(&image)?;
     let functions = || program.functions.iter().map(|(_, f)| f);
     let movable = || functions().filter(|f| f.refusal.is_none());
     Ok(Survey {
+        processor: image.arch.name(),
+        is_written: image.arch.is_written(),
         link_kind: image.link_kind,
         build_id: image.build_id.iter().map(|b| format!("{b:02x}")).collect(),
         obstacle: image.require_rewritable().err().map(|e| e.to_string()),
@@ -44,6 +51,18 @@ pub fn survey(input: &[u8]) -> Result<Survey> {
         jump_tables: functions().map(|f| f.jump_tables.len()).sum(),
         refused: refusals(&program, &Weights::default()),
     })
+}
+
+impl Survey {
+    /// What was recovered of a program that is only read.
+    fn write_recovered(&self, f: &mut fmt::Formatter<'_>, obstacle: &str) -> fmt::Result {
+        writeln!(f, "processor    {}", self.processor)?;
+        writeln!(f, "rewritable   no: {obstacle}")?;
+        let understood = self.movable_functions;
+        writeln!(f, "functions    {understood} of {} are understood", self.functions)?;
+        write_refusals(f, &self.refused)?;
+        write!(f, "blocks       {}, jump tables {}", self.blocks, self.jump_tables)
+    }
 }
 
 impl fmt::Display for Survey {
@@ -60,7 +79,8 @@ impl fmt::Display for Survey {
             writeln!(f, "build-id     {}", self.build_id)?;
         }
         match &self.obstacle {
-            Some(obstacle) => return write!(f, "rewritable   no: {obstacle}"),
+            Some(obstacle) if self.is_written => return write!(f, "rewritable   no: {obstacle}"),
+            Some(obstacle) => return self.write_recovered(f, obstacle),
             None => writeln!(f, "rewritable   yes")?,
         }
         let share = 100.0 * self.movable_bytes as f64 / self.code_bytes.max(1) as f64;

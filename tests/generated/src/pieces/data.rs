@@ -4,14 +4,21 @@ use crate::sheet::Sheet;
 
 fn two(sheet: &mut Sheet, attributes: &str) {
     sheet.c(&format!(
-        "{attributes} KEEP static unsigned a_NN(unsigned x) {{ return PURE; }}\n{attributes} KEEP static unsigned b_NN(unsigned x) {{ return PURE; }}"
+        "{attributes} KEEP unsigned a_NN(unsigned x) {{ return PURE; }}\n{attributes} KEEP unsigned b_NN(unsigned x) {{ return PURE; }}"
     ));
+}
+
+/// How functions are declared to whose addresses `constant` is added. A static function's name is not left in the program: a
+/// constant that may lead to exactly where another starts could not be told from that one's address. No function is
+/// shorter than three bytes.
+fn linkage(constant: i64) -> &'static str {
+    if matches!(constant, -2..=2 | 0x7fff_ffff..) { "static" } else { "" }
 }
 
 /// Numbers in the high bits of initialized pointers.
 pub fn tags(sheet: &mut Sheet) {
     let shift = sheet.between(48, 62);
-    two(sheet, "");
+    two(sheet, "static");
     let linkage = sheet.one_of(&["static", ""]);
     sheet.c(&format!(
         "{linkage} uintptr_t tagged_NN[] = {{(uintptr_t)a_NN + (1ul << {shift}), (uintptr_t)b_NN + (3ul << 48), (uintptr_t)a_NN}};\n\
@@ -23,9 +30,11 @@ pub fn tags(sheet: &mut Sheet) {
 /// Numbers in the low bits, which alignment leaves free.
 pub fn low_tags(sheet: &mut Sheet) {
     let align = 1 << sheet.between(2, 6);
-    two(sheet, &format!("__attribute__((aligned({align})))"));
     let number = sheet.between(1, align - 1);
-    if sheet.chance(2) {
+    let is_initialized = sheet.chance(2);
+    let linkage = if is_initialized { linkage(number as i64) } else { "static" };
+    two(sheet, &format!("__attribute__((aligned({align}))) {linkage}"));
+    if is_initialized {
         sheet.c(&format!(
             "static uintptr_t tagged_NN[] = {{(uintptr_t)a_NN + {number}, (uintptr_t)b_NN + 1}};"
         ));
@@ -41,7 +50,7 @@ pub fn low_tags(sheet: &mut Sheet) {
 
 pub fn aligned(sheet: &mut Sheet) {
     let align = 1 << sheet.between(1, 6);
-    two(sheet, &format!("__attribute__((aligned({align})))"));
+    two(sheet, &format!("__attribute__((aligned({align}))) static"));
     sheet.c(&format!(
         "KEEP unsigned piece_NN(unsigned x) {{\nuintptr_t all = opaque_word((uintptr_t)a_NN) | opaque_word((uintptr_t)b_NN);\n\
          return (x & 1 ? a_NN : b_NN)(EXPR) + (unsigned)(all & {});\n}}",
@@ -49,10 +58,10 @@ pub fn aligned(sheet: &mut Sheet) {
     ));
 }
 
-/// An initializer of a function's address and a constant that leaves the function.
+/// An initializer of a function's address and a constant that leads to other code, or out of it.
 pub fn beyond(sheet: &mut Sheet) {
-    two(sheet, "");
-    let distance = sheet.one_of(&["1", "16", "4096", "0x100000", "-1", "-64", "-4096", "0x7fffffff"]);
+    let distance = *sheet.random.pick(&[1, 16, 4096, 0x10_0000, -1, -64, -4096, 0x7fff_ffff]);
+    two(sheet, linkage(distance));
     sheet.c(&format!(
         "static const uintptr_t far_NN[] = {{(uintptr_t)a_NN + ({distance}l), (uintptr_t)b_NN + ({distance}l)}};\n\
          KEEP unsigned piece_NN(unsigned x) {{ return ((function *)(opaque_word(far_NN[x & 1]) - ({distance}l)))(EXPR); }}"
@@ -61,7 +70,7 @@ pub fn beyond(sheet: &mut Sheet) {
 
 /// Pointers that the linker gathers, between symbols of its own.
 pub fn registered(sheet: &mut Sheet) {
-    two(sheet, "");
+    two(sheet, "static");
     sheet.c("extern function *const __start_set_NN[] __attribute__((visibility(\"hidden\"))), *const __stop_set_NN[] __attribute__((visibility(\"hidden\")));\n\
         __attribute__((section(\"set_NN\"), used, retain)) static function *const first_NN = a_NN;\n__attribute__((section(\"set_NN\"), used, retain)) static function *const second_NN = b_NN;\n\
         KEEP unsigned piece_NN(unsigned x) { for (function *const *p = __start_set_NN; p < __stop_set_NN; p++) x = (*p)(x); return EXPR; }");

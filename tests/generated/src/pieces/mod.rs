@@ -45,7 +45,8 @@ fn dynamic(settings: &Settings) -> bool {
     matches!(settings.link, Link::Pie | Link::NoPie)
 }
 
-/// Code addresses that C compares, or calls with another type, are no business of the sanitizer's.
+/// Code addresses that C compares, or calls with another type, are no business of the sanitizer's, nor is a copy without the
+/// hash that it looks for in front of a function.
 fn plain(settings: &Settings) -> bool {
     !settings.has("sanitize")
 }
@@ -105,7 +106,7 @@ pub const PIECES: &[Piece] = &[
     piece("data-in-code", always, data::in_code),
     piece("data-relative-pointers", always, data::relative_pointers),
     piece("data-constructors", always, data::constructors),
-    piece("data-copied-code", always, data::copied_code),
+    piece("data-copied-code", plain, data::copied_code),
     piece("frame-jump", always, frames::jump),
     piece("frame-jump-signal", always, frames::jump_signal),
     piece("frame-alloca", always, frames::alloca),

@@ -1,29 +1,60 @@
 //! Bytes to [`Inst`].
 
-use crate::{Condition, Flow, Inst, RipOperand};
+use crate::{Access, Condition, Encoding, Field, Flow, Inst, Operand};
 use iced_x86::{Code, ConditionCode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 
 /// Decodes the instruction at the start of `bytes`; `None` if it is none or cut off.
 pub fn decode(bytes: &[u8]) -> Option<Inst> {
-    let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
-    let inst = decoder.decode();
+    Sweep::new(bytes).at(0)
+}
+
+/// Decodes one instruction of a run of code after the other: to set the decoder up takes as long as to decode.
+pub struct Sweep<'a> {
+    decoder: Decoder<'a>,
+    inst: Instruction,
+}
+
+impl<'a> Sweep<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        let decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
+        Self { decoder, inst: Instruction::default() }
+    }
+
+    /// The instruction `offset` bytes into the run, as of [`decode`].
+    pub fn at(&mut self, offset: usize) -> Option<Inst> {
+        self.decoder.set_position(offset).ok()?;
+        self.decoder.set_ip(0);
+        self.decoder.decode_out(&mut self.inst);
+        reduce(&self.decoder, &self.inst)
+    }
+}
+
+fn reduce(decoder: &Decoder, inst: &Instruction) -> Option<Inst> {
     if inst.is_invalid() {
         return None;
     }
-    let rip = inst.is_ip_rel_memory_operand().then(|| RipOperand {
-        field: decoder.get_constant_offsets(&inst).displacement_offset() as u8,
-        displacement: inst.ip_rel_memory_address().wrapping_sub(inst.len() as u64) as i64,
-        address_only: inst.mnemonic() == Mnemonic::Lea,
+    let operand = inst.is_ip_rel_memory_operand().then(|| {
+        let at = decoder.get_constant_offsets(inst).displacement_offset() as u8;
+        Operand {
+            field: Field { at, encoding: Encoding::Relative32 { end: inst.len() as u8 - at } },
+            displacement: inst.ip_rel_memory_address().wrapping_sub(inst.len() as u64) as i64,
+            access: if inst.mnemonic() == Mnemonic::Lea { Access::Address } else { Access::Memory },
+            base: None,
+        }
     });
     // A 32-bit address size wraps differently and has no use in real programs.
-    if rip.is_some() && inst.memory_base() == iced_x86::Register::EIP {
+    if operand.is_some() && inst.memory_base() == iced_x86::Register::EIP {
         return None;
     }
-    let flow = flow(&inst)?;
-    // The decoder reports a branch's displacement as an immediate.
-    let flow_field =
-        flow.displacement().map_or(0, |_| decoder.get_constant_offsets(&inst).immediate_offset() as u8);
-    Some(Inst { len: inst.len() as u8, flow, flow_field, rip, nop: is_nop(&inst) })
+    let flow = flow(inst)?;
+    // The decoder reports a branch's displacement as an immediate. It reaches to the instruction's end.
+    let flow_field = flow.displacement().map(|_| {
+        let at = decoder.get_constant_offsets(inst).immediate_offset() as u8;
+        let end = inst.len() as u8 - at;
+        let encoding = if end == 1 { Encoding::Relative8 } else { Encoding::Relative32 { end } };
+        Field { at, encoding }
+    });
+    Some(Inst { len: inst.len() as u8, flow, flow_field, operand, nop: is_nop(inst) })
 }
 
 /// The whole instruction as `iced-x86` gives it, as if it stood at `address`; `None` as in [`decode`].
@@ -33,7 +64,7 @@ pub fn full(bytes: &[u8], address: u64) -> Option<Instruction> {
 }
 
 /// `None` for branches that 64-bit Linux programs cannot use (far or 16-bit).
-fn flow(inst: &Instruction) -> Option<Flow> {
+pub(super) fn flow(inst: &Instruction) -> Option<Flow> {
     let near = || {
         let ok = inst.op0_kind() == OpKind::NearBranch64;
         ok.then(|| inst.near_branch64().wrapping_sub(inst.len() as u64) as i64)
@@ -83,7 +114,7 @@ fn condition(code: ConditionCode) -> Option<Condition> {
         C::le,
         C::g,
     ];
-    ORDER.iter().position(|&c| c == code).map(|i| Condition(i as u8))
+    ORDER.iter().position(|&c| c == code).map(|i| Condition(i as u16))
 }
 
 fn is_nop(inst: &Instruction) -> bool {

@@ -26,9 +26,9 @@ pub fn write_jump(out: &mut Vec<u8>, short: bool, displacement: i32) {
 /// Appends a conditional jump; a one-byte displacement must fit if `short`.
 pub fn write_branch(out: &mut Vec<u8>, condition: Condition, short: bool, displacement: i32) {
     if short {
-        out.extend_from_slice(&[0x70 | condition.0, short_displacement(displacement)]);
+        out.extend_from_slice(&[0x70 | condition.0 as u8, short_displacement(displacement)]);
     } else {
-        out.extend_from_slice(&[0x0f, 0x80 | condition.0]);
+        out.extend_from_slice(&[0x0f, 0x80 | condition.0 as u8]);
         out.extend_from_slice(&displacement.to_le_bytes());
     }
 }

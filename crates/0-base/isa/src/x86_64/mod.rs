@@ -1,14 +1,27 @@
 //! x86-64: decoding through `iced-x86`, encoding of the few instructions that afterlink makes itself.
 
+mod calls;
+mod counter;
 mod decode;
+mod effects;
 mod encode;
+pub(crate) mod judgement;
+mod semantics;
+mod startup;
 
-pub use decode::{decode, full};
+pub use calls::{CALL, CALL_THROUGH_MEMORY, instruction_starts, is_plain_call, leaf_body, slot_of_stub};
+pub use counter::write_counter;
+pub use decode::{Sweep, decode, full};
+pub(crate) use effects::{COUNTER_REGISTERS, SHORT_BRANCH_READS};
+pub use effects::{EffectsReader, FLAGS, REGISTERS};
 pub use encode::{
     BRANCH_LONG, BRANCH_SHORT, JUMP_LONG, JUMP_SHORT, SHORT_BRANCH, write_branch, write_jump,
     write_short_branch,
 };
 pub use iced_x86;
+pub use semantics::SemanticsReader;
+pub(crate) use semantics::{CONVENTION, filler, is_padded_jump};
+pub(crate) use startup::assemble_startup;
 
 /// A byte that stops the program when it is executed.
 pub const TRAP: u8 = 0xcc;

@@ -1,7 +1,7 @@
 //! Expectations are from the processor manual's opcode tables, written as bytes.
 
 use super::*;
-use crate::{Condition, Flow};
+use crate::{Access, Condition, Encoding, Flow};
 
 fn flow(bytes: &[u8]) -> Flow {
     let inst = decode(bytes).expect("an instruction");
@@ -19,8 +19,8 @@ fn branches_carry_their_displacement() {
         assert_eq!(flow(&[loops, 0x80]), Flow::ShortBranch(-128));
     }
     for cc in 0..16 {
-        assert_eq!(flow(&[0x70 | cc, 0x7f]), Flow::Branch(Condition(cc), 127));
-        assert_eq!(flow(&[0x0f, 0x80 | cc, 0, 0, 0, 0x80]), Flow::Branch(Condition(cc), -0x8000_0000));
+        assert_eq!(flow(&[0x70 | cc, 0x7f]), Flow::Branch(Condition(cc.into()), 127));
+        assert_eq!(flow(&[0x0f, 0x80 | cc, 0, 0, 0, 0x80]), Flow::Branch(Condition(cc.into()), -0x8000_0000));
     }
 }
 
@@ -36,10 +36,12 @@ fn the_displacement_field_reaches_to_the_end() {
         (&[0x67, 0xe3, 1], 2),
         (&[0x66, 0x48, 0xe8, 1, 0, 0, 0], 3),
         (&[0xc7, 0xf8, 1, 0, 0, 0], 2),
-        (&[0xff, 0xe0], 0),
     ] {
-        assert_eq!(decode(bytes).unwrap().flow_field, field, "{bytes:x?}");
+        let found = decode(bytes).unwrap().flow_field.unwrap();
+        assert_eq!(found.at, field, "{bytes:x?}");
+        assert_eq!(usize::from(found.at + found.encoding.size()), bytes.len(), "{bytes:x?}");
     }
+    assert_eq!(decode(&[0xff, 0xe0]).unwrap().flow_field, None);
 }
 
 #[test]
@@ -69,11 +71,13 @@ fn traps_are_told_apart() {
 #[test]
 fn rip_operands_are_found() {
     // lea 0x1234(%rip),%rax
-    let lea = decode(&[0x48, 0x8d, 0x05, 0x34, 0x12, 0, 0]).unwrap().rip.unwrap();
-    assert_eq!((lea.field, lea.displacement, lea.address_only), (3, 0x1234, true));
+    let lea = decode(&[0x48, 0x8d, 0x05, 0x34, 0x12, 0, 0]).unwrap().operand.unwrap();
+    assert_eq!((lea.field.at, lea.displacement, lea.access), (3, 0x1234, Access::Address));
+    assert_eq!((lea.field.encoding, lea.target(0x1000)), (Encoding::Relative32 { end: 4 }, 0x2234));
     // movl $7,-16(%rip): four bytes of immediate follow the displacement
-    let mov = decode(&[0xc7, 0x05, 0xf0, 0xff, 0xff, 0xff, 7, 0, 0, 0]).unwrap().rip.unwrap();
-    assert_eq!((mov.field, mov.displacement, mov.address_only), (2, -16, false));
+    let mov = decode(&[0xc7, 0x05, 0xf0, 0xff, 0xff, 0xff, 7, 0, 0, 0]).unwrap().operand.unwrap();
+    assert_eq!((mov.field.at, mov.displacement, mov.access), (2, -16, Access::Memory));
+    assert_eq!(mov.field.encoding, Encoding::Relative32 { end: 8 });
 }
 
 #[test]

@@ -2,12 +2,16 @@
 //! profile of these counts must name every branch, fall-through and call as often as it was walked.
 
 use super::*;
+use crate::insert::Counter;
 use crate::insert::{Order, insert};
-use crate::testing::{Body, START, Sample, branch, falls, sample};
+use crate::names::Names;
+use afterlink_analyze::entered::Entered;
+use afterlink_analyze::scan::Step;
 use afterlink_core::InputAddr;
 use afterlink_core::counter_description::Description;
 use afterlink_core::counter_file::{Header, fingerprint};
-use afterlink_program::{Counter, FuncId, JumpTable, UnwindSpan};
+use afterlink_program::{FuncId, JumpTable, Stop, Stream, UnwindSpan};
+use afterlink_testkit::assembly::{Body, START, Sample, branch, falls, sample};
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;
 use proptest::prelude::*;
@@ -38,8 +42,12 @@ const BODIES: [Body; 6] = [
     },
 ];
 
-fn stops(kind: StepKind) -> bool {
-    kind == StepKind::Call(InputAddr(RISKY))
+fn scan(sample: &Sample) -> Scan {
+    Scan::new(Arch::X86_64, &sample.function, |block| sample.body(block)).expect("only instructions")
+}
+
+fn stops(step: &Step) -> bool {
+    step.callee == Some(InputAddr(RISKY))
 }
 
 fn returns(a: &mut CodeAssembler) -> Result<(), IcedError> {
@@ -59,12 +67,12 @@ fn build(drafts: &[(usize, u8, [u32; 2])]) -> Sample {
     let mut block = |(i, &(body, ending, ways)): (u32, &(usize, u8, [u32; 2]))| -> (Body, Terminator) {
         let body = BODIES[body];
         match ending % 6 {
-            _ if i == last => (returns, Terminator::Stop),
+            _ if i == last => (returns, Terminator::Stop(Stop::Return)),
             1 | 2 => (body, branch(any(ways[0]), i + 1)),
             3 => (body, Terminator::Jump(Target::Block(BlockId(any(ways[0]))))),
             4 if !std::mem::replace(&mut has_jump, true) => (jumps, Terminator::Indirect { table: Some(0) }),
             5 => {
-                let (condition, taken) = (afterlink_isa::Condition(4), Target::Code(InputAddr(SAFE)));
+                let (condition, taken) = (afterlink_isa::Condition(4), Target::Input(InputAddr(SAFE)));
                 (BODIES[0], Terminator::Branch { condition, taken, next: BlockId(i + 1) })
             }
             _ => (body, falls(i + 1)),
@@ -74,9 +82,19 @@ fn build(drafts: &[(usize, u8, [u32; 2])]) -> Sample {
     let mut sample = sample(&blocks);
     // Not the entry: whether it was called or jumped to is not told apart.
     let targets = drafts.iter().take(3).map(|(_, _, ways)| BlockId(ways[1] % last + 1)).collect();
-    sample.function.jump_tables.push(JumpTable { base: InputAddr(0x7000), targets });
+    sample.function.jump_tables.push(JumpTable {
+        base: InputAddr(0x7000),
+        format: None,
+        place: None,
+        targets,
+    });
     let range = sample.function.ranges[0];
-    sample.function.unwind.push(UnwindSpan { range, fde: afterlink_frames::FdeId(0), rows: Vec::new() });
+    sample.function.unwind.push(UnwindSpan {
+        range,
+        fde: afterlink_unwind::FdeId(0),
+        rows: Stream::default(),
+        landings: Stream::default(),
+    });
     sample
 }
 
@@ -123,13 +141,13 @@ impl Walker<'_> {
             let steps = self.scan.steps(at);
             let mut done = 0;
             for (i, step) in steps.iter().enumerate() {
-                let StepKind::Call(callee) = step.kind else { continue };
+                let Some(callee) = step.callee else { continue };
                 self.count(at, done..step.at + 1, &mut passed);
                 done = step.at + 1;
                 if steps[..i].iter().all(|s| !s.kind.is_call()) {
                     ways.push((Some(offset(at) + u64::from(step.at)), callee.get()));
                 }
-                if stops(step.kind) && choice.is_multiple_of(7) {
+                if stops(step) && choice.is_multiple_of(7) {
                     return Some((ways, passed));
                 }
             }
@@ -146,16 +164,17 @@ impl Walker<'_> {
                     let targets = &self.function.jump_tables[0].targets;
                     (last, Target::Block(targets[usize::from(choice) % targets.len()]))
                 }
-                Terminator::Stop | Terminator::LastCall(_) | Terminator::ShortBranch { .. } => {
+                Terminator::Stop(_) | Terminator::LastCall(_) | Terminator::ShortBranch { .. } => {
                     return Some((ways, passed));
                 }
             };
             match to {
                 Target::Block(next) => (at, edge_from) = (next, Some(from)),
-                Target::Code(callee) => {
+                Target::Input(callee) => {
                     ways.push((Some(from), callee.get()));
                     return Some((ways, passed));
                 }
+                _ => unreachable!("no such target is drawn"),
             }
         }
     }
@@ -165,10 +184,15 @@ impl Walker<'_> {
 fn instrumented(sample: &mut Sample, scan: &Scan) -> (FunctionPlan, Vec<Counter>) {
     let names = [(START, "f"), (SAFE, "safe"), (RISKY, "risky")];
     let names = Names::of_symbols(names.map(|(at, name)| (InputAddr(at), name.as_bytes().to_vec())).to_vec());
-    let context = Context { names: &names, entered: &Entered::default(), stops: &stops };
+    let address_of = |target: Target| match target {
+        Target::Input(address) => Some(address),
+        _ => None,
+    };
+    let context =
+        Context { names: &names, entered: &Entered::default(), stops: &stops, address_of: &address_of };
     let plan = plan(&sample.function, scan, Convention::Regular, &context).expect("code with a stack");
     let mut order = Order::of_input(&sample.function);
-    let counters = insert(&mut sample.function, FuncId(0), &plan, 0, &mut order);
+    let counters = insert(&mut sample.function, &plan, 0, &mut order);
     let placed: usize = order.into_fragments(FuncId(0)).iter().flatten().map(|f| f.blocks.len()).sum();
     assert_eq!(placed, sample.function.blocks.len(), "every block is written once");
     (plan, counters)
@@ -217,7 +241,7 @@ proptest! {
         choices in proptest::collection::vec(any::<u8>(), 0..600),
     ) {
         let mut sample = build(&drafts);
-        let scan = sample.scan();
+        let scan = scan(&sample);
         let (plan, counters) = instrumented(&mut sample, &scan);
         let walker = Walker { function: &sample.function, scan: &scan, counters: &counters };
         let (mut truth, mut counts) = (Ways::new(), vec![0u64; counters.len()]);
@@ -242,11 +266,16 @@ fn as_few_counters_as_possible() {
         (|a| a.mov(rdx, rax), falls(4)),
         (|a| a.mov(rdx, rcx), falls(4)),
         (|a| a.dec(rsi), branch(1, 5)),
-        (|a| a.ret(), Terminator::Stop),
+        (|a| a.ret(), Terminator::Stop(Stop::Return)),
     ]);
     let range = sample.function.ranges[0];
-    sample.function.unwind.push(UnwindSpan { range, fde: afterlink_frames::FdeId(0), rows: Vec::new() });
-    let scan = sample.scan();
+    sample.function.unwind.push(UnwindSpan {
+        range,
+        fde: afterlink_unwind::FdeId(0),
+        rows: Stream::default(),
+        landings: Stream::default(),
+    });
+    let scan = scan(&sample);
     let (_, counters) = instrumented(&mut sample, &scan);
     // Six blocks and seven edges; 7 - 6 + 1 of them, and the one around the whole, are independent.
     assert_eq!(counters.len(), 3);
@@ -255,10 +284,18 @@ fn as_few_counters_as_possible() {
 /// Hand-written code may have no stack: it is not counted where a counter would need one.
 #[test]
 fn without_unwind_entry_the_stack_is_not_touched() {
-    let blocks: [(Body, Terminator); 3] =
-        [(|a| a.cmp(rax, rcx), falls(1)), (|_| Ok(()), branch(1, 2)), (|a| a.ret(), Terminator::Stop)];
+    let blocks: [(Body, Terminator); 3] = [
+        (|a| a.cmp(rax, rcx), falls(1)),
+        (|_| Ok(()), branch(1, 2)),
+        (|a| a.ret(), Terminator::Stop(Stop::Return)),
+    ];
     let sample = sample(&blocks);
     let names = Names::of_symbols(vec![(InputAddr(START), b"f".to_vec())]);
-    let context = Context { names: &names, entered: &Entered::default(), stops: &stops };
-    assert!(plan(&sample.function, &sample.scan(), Convention::PassesFlags, &context).is_none());
+    let address_of = |target: Target| match target {
+        Target::Input(address) => Some(address),
+        _ => None,
+    };
+    let context =
+        Context { names: &names, entered: &Entered::default(), stops: &stops, address_of: &address_of };
+    assert!(plan(&sample.function, &scan(&sample), Convention::PassesFlags, &context).is_none());
 }

@@ -1,12 +1,22 @@
 use super::*;
-use crate::liveness::Convention;
-use crate::testing::{Sample, branch, falls, sample};
+use afterlink_analyze::liveness::Convention;
+use afterlink_isa::x86_64::REGISTERS;
+use afterlink_program::Stop;
+use afterlink_testkit::assembly::{Sample, branch, falls, sample};
 use iced_x86::code_asm::*;
 
-fn sites(sample: &Sample, block: u32, stops: fn(StepKind) -> bool) -> BlockSites {
-    let scan = sample.scan();
+fn scan(sample: &Sample) -> Scan {
+    Scan::new(Arch::X86_64, &sample.function, |block| sample.body(block)).expect("only instructions")
+}
+
+fn sites(sample: &Sample, block: u32, stops: fn(&Step) -> bool) -> BlockSites {
+    let scan = scan(sample);
     let liveness = Liveness::new(&sample.function, &scan, Convention::Regular);
     of_block(&sample.function, &scan, &liveness, BlockId(block), stops)
+}
+
+fn is_call(step: &Step) -> bool {
+    step.kind.is_call()
 }
 
 #[test]
@@ -17,9 +27,9 @@ fn a_landing_mark_stays_first() {
             a.push(rbp)?;
             a.ret()
         },
-        Terminator::Stop,
+        Terminator::Stop(Stop::Return),
     )]);
-    let found = sites(&sample, 0, StepKind::is_call);
+    let found = sites(&sample, 0, is_call);
     assert_eq!(found.start, Site { offset: 4, form: CounterForm::Increment });
     assert_eq!(found.end, None);
 }
@@ -36,9 +46,9 @@ fn the_first_place_without_needed_flags_is_taken() {
             },
             branch(0, 2),
         ),
-        (|a| a.ret(), Terminator::Stop),
+        (|a| a.ret(), Terminator::Stop(Stop::Return)),
     ]);
-    assert_eq!(sites(&sample, 1, StepKind::is_call).start, Site { offset: 3, form: CounterForm::Increment });
+    assert_eq!(sites(&sample, 1, is_call).start, Site { offset: 3, form: CounterForm::Increment });
 }
 
 #[test]
@@ -46,12 +56,9 @@ fn a_free_register_helps_where_flags_are_needed() {
     let sample = sample(&[
         (|a| a.cmp(rax, rcx), falls(1)),
         (|a| a.mov(rdx, rax), branch(0, 2)),
-        (|a| a.ret(), Terminator::Stop),
+        (|a| a.ret(), Terminator::Stop(Stop::Return)),
     ]);
-    assert_eq!(
-        sites(&sample, 1, StepKind::is_call).start,
-        Site { offset: 0, form: CounterForm::Register(2) }
-    );
+    assert_eq!(sites(&sample, 1, is_call).start, Site { offset: 0, form: CounterForm::Register(2) });
 }
 
 #[test]
@@ -59,16 +66,17 @@ fn without_any_the_stack_is_used() {
     let sample = sample(&[
         (|a| a.cmp(rax, rcx), falls(1)),
         (|_| Ok(()), branch(0, 2)),
-        (|a| a.ret(), Terminator::Stop),
+        (|a| a.ret(), Terminator::Stop(Stop::Return)),
     ]);
-    assert_eq!(sites(&sample, 1, StepKind::is_call).start, Site { offset: 0, form: CounterForm::Spill });
+    assert_eq!(sites(&sample, 1, is_call).start, Site { offset: 0, form: CounterForm::Spill });
 }
 
 /// `r12` and `rsp` cannot be used though they are free.
 #[test]
 fn registers_with_a_longer_encoding_are_left_out() {
-    assert_eq!(unneeded_register(!(1 << 12 | 1 << 4)), None);
-    assert_eq!(unneeded_register(!(1 << 12 | 1 << 13)), Some(13));
+    let all_but = |free: [u8; 2]| free.map(Places::register).into_iter().fold(REGISTERS, Places::without);
+    assert_eq!(unneeded_register(Arch::X86_64, all_but([12, 4])), None);
+    assert_eq!(unneeded_register(Arch::X86_64, all_but([12, 13])), Some(13));
 }
 
 #[test]
@@ -83,10 +91,10 @@ fn calls_that_may_not_come_back_part_the_block() {
         },
         falls(0),
     )]);
-    let found = sites(&sample, 0, StepKind::is_call);
+    let found = sites(&sample, 0, is_call);
     assert_eq!(found.start.offset, 0);
     assert_eq!(found.end.unwrap().offset, 17);
-    let only_first = sites(&sample, 0, |kind| kind == StepKind::Call(afterlink_core::InputAddr(0x4000)));
+    let only_first = sites(&sample, 0, |step| step.callee == Some(afterlink_core::InputAddr(0x4000)));
     assert_eq!(only_first.end.unwrap().offset, 8);
 }
 
@@ -101,5 +109,5 @@ fn a_thread_local_access_stays_whole() {
         },
         falls(0),
     )]);
-    assert_eq!(sites(&sample, 0, StepKind::is_call).start, Site { offset: 3, form: CounterForm::Increment });
+    assert_eq!(sites(&sample, 0, is_call).start, Site { offset: 3, form: CounterForm::Increment });
 }

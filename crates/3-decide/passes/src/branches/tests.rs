@@ -1,10 +1,10 @@
 use super::*;
 use afterlink_core::{IdVec, InputAddr};
 use afterlink_isa::Condition;
-use afterlink_program::Range;
+use afterlink_program::{Range, Stop};
 
 const START: u64 = 0x1000;
-const ELSEWHERE: Target = Target::Code(InputAddr(0x9000));
+const ELSEWHERE: Target = Target::Input(InputAddr(0x9000));
 const EQUAL: Condition = Condition(4);
 
 /// Blocks of so many bytes before their terminators.
@@ -12,21 +12,10 @@ fn function(blocks: &[(u32, Terminator)]) -> Function<'static> {
     let mut list = IdVec::new();
     for (i, &(body, terminator)) in (0..).zip(blocks) {
         let input = InputAddr(START + i * 16);
-        list.push(Block { input, size: 16, body, first_reference: 0, end_reference: 0, terminator });
+        list.push(Block { size: 16, body, ..Block::empty(input, terminator) });
     }
-    Function {
-        name: "sample",
-        ranges: vec![Range { start: InputAddr(START), size: 16 * blocks.len() as u64 }],
-        input_blocks: list.len() as u32,
-        blocks: list,
-        references: Vec::new(),
-        terminator_references: Vec::new(),
-        jump_tables: Vec::new(),
-        labels: Vec::new(),
-        unwind: Vec::new(),
-        alignment: 1,
-        refusal: None,
-    }
+    let range = Range { start: InputAddr(START), size: 16 * blocks.len() as u64 };
+    Function { input_blocks: list.len() as u32, blocks: list, ..Function::new("sample", vec![range]) }
 }
 
 fn to(block: u32) -> Target {
@@ -56,7 +45,7 @@ fn a_branch_to_a_bare_jump_goes_where_that_goes() {
         (8, Terminator::Jump(to(3))),
         (0, Terminator::Jump(to(3))),
         (0, Terminator::Jump(to(4))),
-        (8, Terminator::Stop),
+        (8, Terminator::Stop(Stop::Return)),
     ]);
     let mut counts = weights(&[10, 3, 7, 10, 10], &[(0, 1, 3), (0, 2, 7), (1, 3, 3), (2, 3, 7), (3, 4, 10)]);
     thread_jumps(&mut function, &mut counts);
@@ -73,7 +62,7 @@ fn a_branch_to_a_bare_jump_goes_where_that_goes() {
 #[test]
 fn a_branch_to_a_bare_tail_call_is_one() {
     let mut function =
-        function(&[(8, branch(2, 1)), (8, Terminator::Stop), (0, Terminator::Jump(ELSEWHERE))]);
+        function(&[(8, branch(2, 1)), (8, Terminator::Stop(Stop::Return)), (0, Terminator::Jump(ELSEWHERE))]);
     let mut counts = weights(&[10, 3, 7], &[(0, 1, 3), (0, 2, 7)]);
     let call = |block: u32, offset: u32, count: u64| CallWeight {
         block: BlockId(block),
@@ -91,7 +80,7 @@ fn a_branch_to_a_bare_tail_call_is_one() {
 
 #[test]
 fn a_circle_of_bare_jumps_stays() {
-    let blocks = [(8, branch(1, 2)), (0, Terminator::Jump(to(1))), (8, Terminator::Stop)];
+    let blocks = [(8, branch(1, 2)), (0, Terminator::Jump(to(1))), (8, Terminator::Stop(Stop::Return))];
     let mut endless = function(&blocks);
     thread_jumps(&mut endless, &mut weights(&[2, 1, 1], &[(0, 1, 1), (0, 2, 1), (1, 1, 1)]));
     assert_eq!(endless.blocks, function(&blocks).blocks);
@@ -99,7 +88,7 @@ fn a_circle_of_bare_jumps_stays() {
 
 #[test]
 fn two_ways_do_not_become_one() {
-    let blocks = [(8, branch(2, 1)), (0, Terminator::Jump(to(2))), (8, Terminator::Stop)];
+    let blocks = [(8, branch(2, 1)), (0, Terminator::Jump(to(2))), (8, Terminator::Stop(Stop::Return))];
     let mut function = function(&blocks);
     let before = weights(&[10, 4, 10], &[(0, 1, 4), (0, 2, 6), (1, 2, 4)]);
     let mut counts = before.clone();
@@ -110,7 +99,7 @@ fn two_ways_do_not_become_one() {
 
 #[test]
 fn the_likelier_way_is_the_taken_one() {
-    let mut function = function(&[(8, branch(2, 1)), (8, branch(0, 2)), (8, Terminator::Stop)]);
+    let mut function = function(&[(8, branch(2, 1)), (8, branch(0, 2)), (8, Terminator::Stop(Stop::Return))]);
     put_likelier_first(&mut function, &weights(&[9, 8, 3], &[(0, 1, 8), (0, 2, 1), (1, 0, 6), (1, 2, 2)]));
     let inverted = Terminator::Branch { condition: EQUAL.inverse(), taken: to(1), next: BlockId(2) };
     assert_eq!(function.blocks[BlockId(0)].terminator, inverted);

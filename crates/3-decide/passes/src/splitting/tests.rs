@@ -1,28 +1,17 @@
 use super::*;
 use afterlink_core::{IdVec, InputAddr};
-use afterlink_program::{Block, Range, Terminator};
+use afterlink_program::{Block, Range, Stop, Terminator};
 
 /// Three blocks, and a fourth that the compiler has split off.
 fn function() -> Function<'static> {
     let mut blocks = IdVec::new();
     for input in [0x1000, 0x1010, 0x1020, 0x8000].map(InputAddr) {
-        let terminator = Terminator::Stop;
-        blocks.push(Block { input, size: 16, body: 16, first_reference: 0, end_reference: 0, terminator });
+        let terminator = Terminator::Stop(Stop::Return);
+        blocks.push(Block { size: 16, body: 16, ..Block::empty(input, terminator) });
     }
     let range = |start, size| Range { start: InputAddr(start), size };
-    Function {
-        name: "sample",
-        ranges: vec![range(0x1000, 48), range(0x8000, 16)],
-        input_blocks: 4,
-        blocks,
-        references: Vec::new(),
-        terminator_references: Vec::new(),
-        jump_tables: Vec::new(),
-        labels: Vec::new(),
-        unwind: Vec::new(),
-        refusal: None,
-        alignment: 1,
-    }
+    let ranges = vec![range(0x1000, 48), range(0x8000, 16)];
+    Function { input_blocks: 4, blocks, ..Function::new("sample", ranges) }
 }
 
 #[test]

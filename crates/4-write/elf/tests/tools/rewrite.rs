@@ -30,8 +30,8 @@ pub fn plan_new_code<'a>(image: &'a Image<'a>, counting: Counting) -> OutputPlan
     let answer = image.symbols.iter().find(|s| s.name == "answer").unwrap();
     let start = image.file_offset(answer.address).unwrap().get() as usize;
     let distance = (hot.get().wrapping_sub(answer.address.get() + 5) as u32).to_le_bytes();
-    plan.contents[start] = 0xe9;
-    plan.contents[start + 1..start + 5].copy_from_slice(&distance);
+    plan.patches.write(start, &[0xe9]);
+    plan.patches.write(start + 1, &distance);
     let size = code.len() as u64;
     let flags = (elf::SHF_ALLOC | elf::SHF_EXECINSTR).0;
     let kind = elf::SHT_PROGBITS.0;

@@ -253,14 +253,14 @@ fn contradictory_plans_are_refused() {
         ("on top of others", |p| p.sections[0].address = p.sections[0].address - 4096),
         ("not aligned", |p| p.sections[0].address = p.sections[0].address + 1),
         ("no power of two", |p| p.sections[0].alignment = 3),
-        ("writable", |p| p.sections[0].flags |= elf::SHF_WRITE.0),
+        ("writable", |p| p.sections[1].flags |= elf::SHF_WRITE.0),
         ("address space", |p| p.sections[1].address.0 = 1 << 47),
         ("build-id", |p| p.build_id = Some(vec![1])),
         ("changed twice", |p| p.symbols.push(p.symbols[0])),
         ("null symbol", |p| p.symbols.push((0, SymbolChange::Drop))),
         ("does not exist", |p| p.symbols.push((9_999_999, SymbolChange::Drop))),
         ("no entry with tag 0x1234", |p| p.dynamic.push((0x1234, 1))),
-        ("contents end", |p| p.contents.truncate(100)),
+        ("behind the last loaded byte", |p| p.patches.write(p.image.bytes.len(), &[0])),
     ];
     for (words, change) in cases {
         let error = refused(change);

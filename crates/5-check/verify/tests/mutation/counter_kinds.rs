@@ -47,7 +47,7 @@ fn flags_clobbered(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
         let compares = matches!(opcode, 0x38..=0x3d | 0x80..=0x85 | 0xa8 | 0xa9);
         let carry = matches!(branch.inst.flow, Flow::Branch(condition, _) if condition.0 >> 1 == 1);
         let branches = matches!(branch.inst.flow, Flow::Branch(..)) && !carry;
-        let adjacent = branch.address == compare.end() && compare.inst.rip.is_none();
+        let adjacent = branch.address == compare.end() && compare.inst.operand.is_none();
         (compares && branches && adjacent).then_some(compare)
     };
     let found = counter(sites, rng, |c| c.form == CounterForm::Increment && compare_behind(c).is_some())?;

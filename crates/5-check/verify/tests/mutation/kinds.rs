@@ -1,6 +1,7 @@
 //! The ways in which a good output is broken. Each gets a random meaningful place of its kind and returns the
 //! broken file, or `None` if the program has no such place.
 
+use crate::eh_frame;
 use crate::sites::{MovedInst, Sites};
 use afterlink_image::elf;
 use afterlink_isa::Flow;
@@ -11,7 +12,7 @@ pub type Mutant = Option<(Vec<u8>, String)>;
 pub type Mutate = fn(&Sites, &mut ChaCha8Rng) -> Mutant;
 
 /// Every kind with its name.
-pub const KINDS: [(&str, Mutate); 43] = [
+pub const KINDS: [(&str, Mutate); 44] = [
     ("branch to another block", branch_target),
     ("branch targets swapped", swapped_targets),
     ("branch one byte off", branch_off_by_one),
@@ -19,6 +20,7 @@ pub const KINDS: [(&str, Mutate); 43] = [
     ("condition inverted", condition_inverted),
     ("another condition", other_condition),
     ("fall-through: jump removed", jump_removed),
+    ("fall-through: jump that never ends removed", endless_jump_removed),
     ("fall-through: branch removed", branch_removed),
     ("fall-through: jump behind a trap removed", trap_jump_removed),
     ("displacement one off", displacement_off),
@@ -137,8 +139,8 @@ fn branch_off_by_one(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 
 fn call_target(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let call = sites.inst(rng, |i| matches!(i.inst.flow, Flow::Call(_)))?;
-    let function = sites.map.functions.choose(rng)?;
-    lead(sites, &call, function.fragments[0].output.get(), "call target")
+    let entry = sites.entry(rng)?;
+    lead(sites, &call, entry, "call target")
 }
 
 fn with_condition(sites: &Sites, rng: &mut ChaCha8Rng, change: u8) -> Mutant {
@@ -169,6 +171,15 @@ fn jump_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     nops(sites, &jump, "jump removed")
 }
 
+/// What stands behind ends.
+fn endless_jump_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let jump = sites.inst(rng, |i| {
+        let never_ends = sites.settle(i.address) == u64::MAX && sites.settle(i.end()) != u64::MAX;
+        never_ends && matches!(i.inst.flow, Flow::Jump(_))
+    })?;
+    nops(sites, &jump, "endless jump removed")
+}
+
 fn branch_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     nops(sites, &sites.inst(rng, |i| matches!(i.inst.flow, Flow::Branch(..)))?, "branch removed")
 }
@@ -184,10 +195,16 @@ fn trap_jump_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 }
 
 fn displacement_off(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let inst = sites.inst(rng, |i| i.inst.rip.is_some())?;
-    let rip = inst.inst.rip?;
+    let inst = sites.inst(rng, |i| i.inst.operand.is_some())?;
+    let operand = inst.inst.operand?;
     let step = *[-8, -1, 1, 4, 16].choose(rng)?;
-    write_number(sites, inst.offset + usize::from(rip.field), 4, rip.displacement + step, "displacement")
+    write_number(
+        sites,
+        inst.offset + usize::from(operand.field.at),
+        4,
+        operand.displacement + step,
+        "displacement",
+    )
 }
 
 fn byte_in(sites: &Sites, rng: &mut ChaCha8Rng, inst: MovedInst) -> Mutant {
@@ -210,7 +227,7 @@ fn instruction_removed(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 }
 
 fn instructions_swapped(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let plain = |i: &MovedInst| i.inst.flow == Flow::Next && !i.is_nop() && i.inst.rip.is_none();
+    let plain = |i: &MovedInst| i.inst.flow == Flow::Next && !i.is_nop() && i.inst.operand.is_none();
     let first = sites.inst(rng, |i| plain(i) && !i.last_of_block)?;
     let second = sites.insts.iter().find(|i| i.address == first.end() && plain(i))?;
     let (a, b) = (usize::from(first.inst.len), usize::from(second.inst.len));
@@ -239,6 +256,7 @@ fn address_of(sites: &Sites, offset: usize) -> Option<u64> {
 
 /// Whether code moved away from the address of the input.
 fn is_left(sites: &Sites, address: u64) -> bool {
+    let address = sites.unfolded(address);
     let blocks = sites.map.functions.iter().flat_map(|f| &f.fragments).flat_map(|f| &f.blocks);
     let mut ranges = blocks.filter_map(|b| b.input.map(|a| (a.get(), a.get() + u64::from(b.input_size))));
     ranges.any(|(start, end)| address >= start && address < end)
@@ -324,9 +342,18 @@ fn table_rebased(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     ))
 }
 
-/// What stands behind a call at a function's end does not lead on any more.
+/// What stands behind a call at a function's end does not lead on any more. It does if the next function stands there in
+/// both files: the jump leads to the padding in front of that one's old place.
 fn last_call(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let jump = sites.inst(rng, |i| i.behind_call && matches!(i.inst.flow, Flow::Jump(_)))?;
+    let is_next = |jump: &MovedInst| {
+        sites
+            .behind_old_padding(target(jump))
+            .is_some_and(|place| sites.settle(place) == sites.settle(jump.end()))
+    };
+    let jump = sites.inst(rng, |i| {
+        let is_jump = i.behind_call && matches!(i.inst.flow, Flow::Jump(_));
+        is_jump && !is_pointless(sites, i) && !is_next(i)
+    })?;
     nops(sites, &jump, "jump behind a call removed")
 }
 
@@ -405,7 +432,7 @@ fn init_array(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let (start, _) = sites.section(name)?;
     let address = address_of(sites, start)?;
     let found = sites.output.dynamic.relocations.iter().find(|r| r.address.get() == address);
-    let other = sites.map.functions.choose(rng)?.fragments[0].output.get() as i64;
+    let other = sites.entry(rng)? as i64;
     match found.and_then(|r| r.row) {
         Some(row) => write_number(sites, row.get() as usize + 16, 8, other, name),
         None => write_number(sites, start, 8, other, name),
@@ -444,7 +471,7 @@ fn dynamic_section(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 }
 
 fn entry_point(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let other = sites.map.functions.choose(rng)?.fragments[0].output.get() as i64;
+    let other = sites.entry(rng)? as i64;
     let step = rng.random_range(0..3);
     write_number(sites, 24, 8, if step == 0 { other } else { sites.word(24, 8) + step }, "entry point")
 }
@@ -452,17 +479,8 @@ fn entry_point(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 /// The unwind entries of the output: offset and whole size of each record with its identifier.
 fn unwind_records(sites: &Sites) -> Vec<(usize, usize, u32)> {
     let Some((start, size)) = sites.section(".eh_frame") else { return Vec::new() };
-    let mut records = Vec::new();
-    let mut at = start;
-    while at + 8 <= start + size {
-        let length = sites.word(at, 4) as u32 as usize;
-        if length == 0 {
-            break;
-        }
-        records.push((at, length + 4, sites.word(at + 4, 4) as u32));
-        at += length + 4;
-    }
-    records
+    let records = eh_frame::records(&sites.bytes[start..start + size]);
+    records.into_iter().map(|(at, size, id)| (start + at, size, id)).collect()
 }
 
 fn unwind_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
@@ -470,34 +488,25 @@ fn unwind_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     // Behind the last instruction only padding stands, where other nops would be as good.
     let used = (at..at + size).rev().find(|&i| sites.bytes[i] != 0)? - at + 1;
     let at = at + rng.random_range(0..used);
-    flip(sites, rng, at, "unwind byte")
+    // The unit in which a common entry's functions advance, if none does.
+    if is_idle_unit(sites, at) { None } else { flip(sites, rng, at, "unwind byte") }
 }
 
-/// Offsets of `DW_CFA_advance_loc` in the entries of functions: bytes 0x41 to 0x7f in their instructions,
-/// found by walking the few instructions that compilers use.
+fn is_idle_unit(sites: &Sites, at: usize) -> bool {
+    let records = unwind_records(sites);
+    let is_unit = |common: usize| {
+        let augmentation = sites.bytes[common + 9..].iter().take_while(|&&byte| byte != 0).count();
+        at == common + 10 + augmentation
+    };
+    let Some(&(common, ..)) = records.iter().find(|r| r.2 == 0 && is_unit(r.0)) else { return false };
+    let own = records.iter().filter(|r| r.2 != 0 && r.0 + 4 - r.2 as usize == common);
+    own.into_iter().all(|&(at, size, _)| eh_frame::advances(sites.bytes, at, size).is_empty())
+}
+
+/// Offsets of `DW_CFA_advance_loc` in the entries of functions.
 fn advances(sites: &Sites) -> Vec<usize> {
-    let mut found = Vec::new();
-    for (at, size, id) in unwind_records(sites) {
-        if id == 0 {
-            continue;
-        }
-        // Length, identifier, start, size, and an augmentation length of zero.
-        let (mut at, end) = (at + 17, at + size);
-        while at < end {
-            at += match sites.bytes[at] {
-                0x40..=0x7f => {
-                    found.push(at);
-                    1
-                }
-                0x80..=0xbf | 0x02 | 0x0d | 0x0e | 0x2e => 2,
-                0x0c | 0x03 => 3,
-                0x04 => 5,
-                0x00 | 0x0a | 0x0b | 0xc0..=0xff => 1,
-                _ => break,
-            };
-        }
-    }
-    found
+    let entries = unwind_records(sites).into_iter().filter(|r| r.2 != 0);
+    entries.flat_map(|(at, size, _)| eh_frame::advances(sites.bytes, at, size)).collect()
 }
 
 fn unwind_row(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {

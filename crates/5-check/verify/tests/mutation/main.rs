@@ -2,20 +2,28 @@
 //! place, are not.
 
 mod counter_kinds;
+mod eh_frame;
 mod header_kinds;
 mod kinds;
+mod landing_kinds;
+mod language_data;
 mod programs;
+mod reason_kinds;
 mod sites;
 
 use afterlink_image::Image;
 use afterlink_verify::{Options, verify};
 use counter_kinds::COUNTER_KINDS;
 use header_kinds::HEADER_KINDS;
-use kinds::{KINDS, Mutate};
+use kinds::KINDS;
+use landing_kinds::{LANDING_KINDS, LANDING_PAIR_KINDS};
 use programs::Pair;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use reason_kinds::{Broken, REASON_KINDS};
 use sites::Sites;
+
+type BreakPair = dyn Fn(&Sites, &mut ChaCha8Rng) -> Option<Broken>;
 
 /// Mutants of each kind for each program that has such places.
 const MUTANTS: usize = 16;
@@ -37,31 +45,62 @@ fn is_caught(input: &Image, bytes: &[u8]) -> bool {
 fn break_program(pair: &Pair, number: u64, tallies: &mut [Tally], survivors: &mut Vec<String>) {
     let input = Image::parse(&pair.input).expect("a good input");
     let sites = Sites::find(&input, &pair.output);
-    for (kind, (name, mutate)) in all_kinds().enumerate() {
+    for (kind, (name, mutate)) in all_kinds().into_iter().enumerate() {
         let mut rng = ChaCha8Rng::seed_from_u64(number << 16 | kind as u64);
         let mutants: Vec<_> = (0..TRIES).filter_map(|_| mutate(&sites, &mut rng)).take(MUTANTS).collect();
         let tally = &mut tallies[kind];
         tally.programs += usize::from(!mutants.is_empty());
-        for (bytes, what) in mutants {
+        for Broken { input: other, output, what } in mutants {
             tally.mutants += 1;
-            if is_caught(&input, &bytes) {
+            let is_caught = match &other {
+                // An input that is none says nothing of the checker.
+                Some(other) => is_caught(&Image::parse(other).expect("still a program"), &output),
+                None => is_caught(&input, &output),
+            };
+            if is_caught {
                 tally.caught += 1;
             } else {
+                keep(pair, other.as_deref(), &output, survivors.len());
                 survivors.push(format!("{}: {name}: {what}", pair.name));
             }
         }
     }
 }
 
-fn all_kinds() -> impl Iterator<Item = (&'static str, Mutate)> {
-    KINDS.into_iter().chain(HEADER_KINDS).chain(COUNTER_KINDS)
+/// Leaves a survivor in the folder that the variable KEEP_SURVIVORS names, to be looked at.
+fn keep(pair: &Pair, input: Option<&[u8]>, output: &[u8], number: usize) {
+    let Some(folder) = std::env::var_os("KEEP_SURVIVORS") else { return };
+    let files = [("input", input.unwrap_or(&pair.input)), ("good", &pair.output), ("broken", output)];
+    for (name, bytes) in files {
+        let path = std::path::Path::new(&folder).join(format!("{number}-{name}"));
+        std::fs::write(path, bytes).expect("the folder can be written");
+    }
+}
+
+/// All kinds of breaking a pair, each with its name.
+fn all_kinds() -> Vec<(&'static str, Box<BreakPair>)> {
+    let of_output = KINDS.into_iter().chain(HEADER_KINDS).chain(COUNTER_KINDS).chain(LANDING_KINDS).map(
+        |(name, mutate)| {
+            let of_pair: Box<BreakPair> = Box::new(move |sites, rng| {
+                let (output, what) = mutate(sites, rng)?;
+                Some(Broken { input: None, output, what })
+            });
+            (name, of_pair)
+        },
+    );
+    let of_pair = REASON_KINDS.into_iter().chain(LANDING_PAIR_KINDS).map(|(name, of_pair)| {
+        let of_pair: Box<BreakPair> = Box::new(of_pair);
+        (name, of_pair)
+    });
+    of_output.chain(of_pair).collect()
 }
 
 #[test]
 fn broken_outputs_are_caught() {
-    let mut tallies: Vec<Tally> = all_kinds().map(|_| Tally::default()).collect();
+    let mut tallies: Vec<Tally> = all_kinds().iter().map(|_| Tally::default()).collect();
     let mut survivors = Vec::new();
     let programs = programs::build().into_iter().chain(programs::build_instrumented());
+    let programs = programs.chain(programs::build_with_passes());
     for (number, pair) in programs.enumerate() {
         let (input, output) = (Image::parse(&pair.input).unwrap(), Image::parse(&pair.output).unwrap());
         let verdict = verify(&input, &output, &Options::default());
@@ -70,7 +109,7 @@ fn broken_outputs_are_caught() {
     }
     let (mut mutants, mut caught) = (0, 0);
     println!("| kind | programs | mutants | caught |\n|---|---|---|---|");
-    for ((name, _), tally) in all_kinds().zip(&tallies) {
+    for ((name, _), tally) in all_kinds().iter().zip(&tallies) {
         assert!(tally.mutants > 0, "no program has a place for: {name}");
         println!("| {name} | {} | {} | {} |", tally.programs, tally.mutants, tally.caught);
         mutants += tally.mutants;

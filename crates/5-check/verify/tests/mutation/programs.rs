@@ -1,7 +1,8 @@
 //! The programs that are broken: built from two sources in several ways, rewritten at random, or instrumented.
 
 use afterlink_pipeline::{
-    BlockOrder, Check, FunctionOrder, InstrumentOptions, LayoutOptions, OptimizeOptions, Scope, Silent, Split,
+    BlockOrder, Check, FunctionOrder, InstrumentOptions, LayoutOptions, OptimizeOptions, PASSES, Scope,
+    Silent, Split,
 };
 use std::path::Path;
 use std::process::Command;
@@ -13,14 +14,46 @@ pub struct Pair {
     pub output: Vec<u8>,
 }
 
-const BUILDS: [(&str, &str, &[&str]); 6] = [
+const BUILDS: [(&str, &str, &[&str]); 10] = [
     ("machine", "gcc", &["-O2", "-rdynamic"]),
     ("machine", "gcc", &["-O2", "-fno-pie", "-no-pie"]),
     ("machine", "clang-22", &["-O2", "-fPIE", "-pie", "-fuse-ld=lld-22", "-Wl,-z,pack-relative-relocs"]),
     ("words", "gcc", &["-O3", "-Wl,-z,pack-relative-relocs"]),
     ("words", "gcc", &["-O2", "-fcf-protection=full", "-fno-pie", "-no-pie", "-rdynamic"]),
+    ("machine", "gcc", &["-O2", "-shared", "-fPIC"]),
     ("words", "clang-22", &["-O2", "-fPIE", "-pie"]),
+    ("throws", "g++", &["-O2", "-std=c++14", "-w"]),
+    ("throws", "g++", &["-O1", "-std=c++14", "-w", "-fno-pie", "-no-pie"]),
+    ("throws", "clang++-22", &["-O2", "-std=c++14", "-w", "-fPIE", "-pie", "-fuse-ld=lld-22"]),
 ];
+
+/// Those with code that is no copy.
+const CALLS: [(&str, &[&str]); 5] = [
+    ("gcc", &["-O2", "-rdynamic"]),
+    ("gcc", &["-O2", "-fno-pie", "-no-pie", "-Wl,-z,lazy"]),
+    ("gcc", &["-O2", "-fcf-protection=full", "-Wl,-z,ibtplt"]),
+    ("clang-22", &["-O2", "-fPIE", "-pie", "-rdynamic", "-Wl,-z,now"]),
+    ("clang-22", &["-O2", "-fPIE", "-pie", "-fuse-ld=lld-22", "-Wl,-z,pack-relative-relocs"]),
+];
+
+/// Builds programs and rewrites them with all passes on, in random orders.
+#[allow(dead_code, reason = "not every test that has this module needs all kinds")]
+pub fn build_with_passes() -> Vec<Pair> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let build = |(seed, (compiler, flags)): (usize, &(&str, &[&str]))| {
+        let input = compile(folder.path(), "calls", compiler, flags);
+        let mut options = random_options(seed as u64 + 1);
+        for pass in PASSES {
+            options.layout.switches.turn(pass, true);
+        }
+        options.trap_old_code = true;
+        let output = afterlink_pipeline::optimize(&input, Vec::new(), &options, &Silent)
+            .expect("a rewritten program")
+            .bytes;
+        Pair { name: format!("all passes, {compiler} {}", flags.join(" ")), input, output }
+    };
+    CALLS.iter().enumerate().map(build).collect()
+}
 
 /// Builds all programs and instruments them.
 #[allow(dead_code, reason = "not every test that has this module needs both kinds")]
@@ -56,7 +89,9 @@ pub fn build() -> Vec<Pair> {
 }
 
 fn compile(folder: &Path, source: &str, compiler: &str, flags: &[&str]) -> Vec<u8> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/mutation/programs/{source}.c"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/mutation/programs/{source}"));
+    let extension = if compiler.contains("++") { "cc" } else { "c" };
+    let source = source.with_extension(extension);
     let program = folder.join("program");
     let mut command = Command::new(compiler);
     command.args(flags).args(["-g0", "-Wl,--emit-relocs", "-o"]).arg(&program).arg(&source);
@@ -66,6 +101,11 @@ fn compile(folder: &Path, source: &str, compiler: &str, flags: &[&str]) -> Vec<u
 }
 
 fn rewrite(input: &[u8], seed: u64) -> Vec<u8> {
+    let options = random_options(seed);
+    afterlink_pipeline::optimize(input, Vec::new(), &options, &Silent).expect("a rewritten program").bytes
+}
+
+fn random_options(seed: u64) -> OptimizeOptions {
     let layout = LayoutOptions {
         scope: Scope::All,
         order_blocks: BlockOrder::Random,
@@ -74,6 +114,5 @@ fn rewrite(input: &[u8], seed: u64) -> Vec<u8> {
         seed,
         ..LayoutOptions::default()
     };
-    let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
-    afterlink_pipeline::optimize(input, Vec::new(), &options, &Silent).expect("a rewritten program").bytes
+    OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() }
 }

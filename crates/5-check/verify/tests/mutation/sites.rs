@@ -1,7 +1,7 @@
 //! Meaningful places of a rewritten program: its moved instructions, tables, symbols and headers, each with
 //! the file offset at which it can be broken.
 
-use afterlink_core::address_map::{self, AddressMap};
+use afterlink_core::address_map::{self, AddressMap, FunctionMap, Reason};
 use afterlink_image::{Image, SectionId, elf};
 use afterlink_isa::{Flow, Inst, x86_64};
 use rand::prelude::*;
@@ -172,12 +172,38 @@ impl<'a> Sites<'a> {
         words
     }
 
+    /// Where a random function that was not folded begins.
+    pub fn entry(&self, rng: &mut ChaCha8Rng) -> Option<u64> {
+        let written = self.map.functions.iter().filter_map(|f| f.fragments.first());
+        Some(written.choose(rng)?.output.get())
+    }
+
+    /// The same place of the function that stands for the one around an address of the input, if that was folded.
+    pub fn unfolded(&self, address: u64) -> u64 {
+        let around = |f: &&FunctionMap| {
+            let into = self.map.functions.iter().find(|into| Some(into.entry) == f.folded_into);
+            let blocks = into.into_iter().flat_map(|into| &into.fragments).flat_map(|f| &f.blocks);
+            let ends = blocks.filter(|b| !matches!(b.reason, Reason::Inlined(_)));
+            let ends = ends.filter_map(|b| Some(b.input?.get() + u64::from(b.input_size)));
+            let size = ends.max().zip(f.folded_into).map_or(0, |(end, into)| end - into.get());
+            address >= f.entry.get() && address - f.entry.get() < size
+        };
+        let folded = self.map.functions.iter().filter(|f| f.folded_into.is_some()).find(around);
+        let moved = folded.and_then(|f| Some(address - f.entry.get() + f.folded_into?.get()));
+        moved.unwrap_or(address)
+    }
+
     /// Where an instruction of the input stands, if it moved and no counters stand in front of it.
     pub fn place_of(&self, input: u64) -> Option<u64> {
+        let input = self.unfolded(input);
         let fragments = self.map.functions.iter().flat_map(|f| &f.fragments);
         let mut blocks = fragments.flat_map(|f| f.blocks.iter().map(move |b| (f, b)));
         let (fragment, block) = blocks.find(|(_, b)| {
-            b.input.is_some_and(|start| input >= start.get() && input - start.get() < u64::from(b.input_size))
+            let is_own = b.reason == Reason::Copied;
+            is_own
+                && b.input.is_some_and(|start| {
+                    input >= start.get() && input - start.get() < u64::from(b.input_size)
+                })
         })?;
         let start = block.input?;
         let bytes = self.input.bytes_at(start, block.input_size as usize)?;
@@ -189,19 +215,36 @@ impl<'a> Sites<'a> {
         (at as u64 == input - start.get()).then_some(output)
     }
 
-    /// Where control that comes to an address first does something: behind jumps and counters.
+    /// Where the code went that control comes to from padding of the input.
+    pub fn behind_old_padding(&self, mut address: u64) -> Option<u64> {
+        loop {
+            let offset = self.input.file_offset(afterlink_core::InputAddr(address))?.get() as usize;
+            let inst = x86_64::decode(self.input.bytes.get(offset..)?)?;
+            if !inst.nop {
+                return self.place_of(address);
+            }
+            address += u64::from(inst.len);
+        }
+    }
+
+    /// Where control that comes to an address first does something: behind jumps, padding and counters; all that never does are
+    /// one place.
     pub fn settle(&self, mut address: u64) -> u64 {
-        for _ in 0..8 {
-            let Some(offset) = self.offset(address) else { break };
+        for _ in 0..64 {
+            let Some(offset) = self.offset(address) else { return address };
             if let Some(counter) = self.counter(offset, address) {
                 address += counter.len as u64;
                 continue;
             }
-            let Some(inst) = x86_64::decode(&self.bytes[offset..]) else { break };
-            let Flow::Jump(displacement) = inst.flow else { break };
+            let Some(inst) = x86_64::decode(&self.bytes[offset..]) else { return address };
+            let displacement = match inst.flow {
+                Flow::Jump(displacement) => displacement,
+                Flow::Next if inst.nop => 0,
+                _ => return address,
+            };
             address = address.wrapping_add(u64::from(inst.len)).wrapping_add(displacement as u64);
         }
-        address
+        u64::MAX
     }
 
     pub fn offset(&self, address: u64) -> Option<usize> {

@@ -1,6 +1,6 @@
 //! `afterlink bisect`.
 
-use crate::commands::layout_options::LayoutArgs;
+use crate::commands::layout_options::{LayoutArgs, OutputArgs};
 use crate::progress::Terminal;
 use crate::workload::Workload;
 use crate::{commands, files, interrupt};
@@ -34,6 +34,8 @@ pub struct Bisect {
     any_profile: bool,
     #[command(flatten)]
     layout: LayoutArgs,
+    #[command(flatten)]
+    writing: OutputArgs,
     /// A program counts as failing if one of that many runs fails.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
@@ -50,8 +52,11 @@ pub struct Bisect {
 
 impl Bisect {
     pub fn run(self) -> Result<ExitCode> {
-        let options = OptimizeOptions { any_profile: self.any_profile, ..self.layout.options()? };
-        let input = files::read(&self.binary)?;
+        let options = OptimizeOptions {
+            any_profile: self.any_profile,
+            ..self.writing.added_to(self.layout.options()?)
+        };
+        let input = files::map(&self.binary)?;
         let profiles = files::read_profiles(&self.profiles)?;
         let workload = Workload::new(self.command)?;
         let limit = self.timeout.map(Duration::try_from_secs_f64).transpose().map_err(|_| {

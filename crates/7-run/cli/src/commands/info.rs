@@ -17,7 +17,7 @@ pub struct Info {
 
 impl Info {
     pub fn run(self) -> Result<ExitCode> {
-        let input = files::read(&self.binary)?;
+        let input = files::map(&self.binary)?;
         let survey = afterlink_pipeline::survey(&input).map_err(|e| e.in_file(self.binary.display()))?;
         commands::print(&survey, self.json)?;
         Ok(if survey.obstacle.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })

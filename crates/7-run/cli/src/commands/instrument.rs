@@ -28,6 +28,9 @@ use std::process::ExitCode;
 /// the same moment lose some counts. Layouts don't mind; for exact counts run the workload in one thread, or on one
 /// processor (taskset -c 0), where next to nothing is lost.
 ///
+/// A shared object is counted from when it is loaded, in whichever programs load it; its counter file is the one named here, and
+/// AFTERLINK_COUNTERS has no say in it. Where /proc is missing, it is not counted.
+///
 /// The output appears under its name only when it is complete and proven. A function with which it could not be proven
 /// stays as it was, and is named on stderr: that is a fault of afterlink.
 #[derive(clap::Args)]
@@ -68,15 +71,16 @@ impl Instrument {
             check: if self.no_verify { Check::Skip } else { Check::Prove },
             note: note(),
         };
-        let input = files::read(&self.binary)?;
+        let input = files::map(&self.binary)?;
         let progress = Terminal::new(self.json);
-        let instrumented = afterlink_pipeline::instrument(&input, &options, &progress)
+        let mut output = target.open_program()?;
+        let done = afterlink_pipeline::instrument_to(input.viewed(), &mut output, &options, &progress)
             .map_err(|e| e.in_file(self.binary.display()))?;
-        target.write_program(&instrumented.bytes)?;
+        output.publish()?;
         progress.done();
         target.note_lost_rights();
-        commands::complain_of_faults(&instrumented.report.unproven_functions);
-        commands::print(&instrumented.report, self.json)?;
+        commands::complain_of_faults(&done.unproven_functions);
+        commands::print(&done, self.json)?;
         Ok(ExitCode::SUCCESS)
     }
 }

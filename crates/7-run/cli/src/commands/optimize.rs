@@ -1,6 +1,6 @@
 //! `afterlink optimize`.
 
-use crate::commands::layout_options::LayoutArgs;
+use crate::commands::layout_options::{LayoutArgs, OutputArgs};
 use crate::progress::Terminal;
 use crate::{commands, files};
 use afterlink_core::Result;
@@ -28,6 +28,8 @@ pub struct Optimize {
     output: PathBuf,
     #[command(flatten)]
     layout: LayoutArgs,
+    #[command(flatten)]
+    writing: OutputArgs,
     /// Also write the report as JSON.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -38,7 +40,10 @@ pub struct Optimize {
 
 impl Optimize {
     pub fn run(self) -> Result<ExitCode> {
-        let options = OptimizeOptions { any_profile: self.any_profile, ..self.layout.options()? };
+        let options = OptimizeOptions {
+            any_profile: self.any_profile,
+            ..self.writing.added_to(self.layout.options()?)
+        };
         let target = files::Target::check(&self.output, &self.binary)?.differs_from(&self.profiles)?;
         // Both places are checked before anything is written.
         let report = self.report.as_deref().map(|path| {
@@ -46,21 +51,23 @@ impl Optimize {
             files::Target::check(path, &self.binary)?.differs_from(others)
         });
         let report = report.transpose()?;
-        let input = files::read(&self.binary)?;
+        let input = files::map(&self.binary)?;
         let profiles = files::read_profiles(&self.profiles)?;
         let progress = Terminal::new(self.json);
-        let optimized = afterlink_pipeline::optimize(&input, profiles, &options, &progress)
-            .map_err(|e| e.in_file(self.binary.display()))?;
+        let mut output = target.open_program()?;
+        let done =
+            afterlink_pipeline::optimize_to(input.viewed(), &mut output, profiles, &options, &progress)
+                .map_err(|e| e.in_file(self.binary.display()))?;
         // The program comes last: where it is new, everything is.
         if let Some(report) = report {
-            let text = serde_json::to_string_pretty(&optimized.report).expect("reports have string keys");
+            let text = serde_json::to_string_pretty(&done).expect("reports have string keys");
             report.write(text.as_bytes())?;
         }
-        target.write_program(&optimized.bytes)?;
+        output.publish()?;
         progress.done();
         target.note_lost_rights();
-        commands::complain_of_faults(&optimized.report.unproven_functions);
-        commands::print(&optimized.report, self.json)?;
+        commands::complain_of_faults(&done.unproven_functions);
+        commands::print(&done, self.json)?;
         Ok(ExitCode::SUCCESS)
     }
 }

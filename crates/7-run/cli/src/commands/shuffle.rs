@@ -43,7 +43,7 @@ pub struct Shuffle {
 
 impl Shuffle {
     pub fn run(self) -> Result<ExitCode> {
-        let input = files::read(&self.binary)?;
+        let input = files::map(&self.binary)?;
         let profiles = files::read_profiles(self.profile.as_slice())?;
         let named = |e: Error| e.in_file(self.binary.display());
         let progress = Terminal::new(self.json);

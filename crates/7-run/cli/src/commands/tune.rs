@@ -3,7 +3,7 @@
 mod timing;
 
 use crate::commands::instrument::{absolute, note};
-use crate::commands::layout_options::LayoutArgs;
+use crate::commands::layout_options::{LayoutArgs, OutputArgs};
 use crate::layouts::{Movable, Subject};
 use crate::progress::Terminal;
 use crate::workload::Workload;
@@ -33,6 +33,8 @@ pub struct Tune {
     output: PathBuf,
     #[command(flatten)]
     layout: LayoutArgs,
+    #[command(flatten)]
+    writing: OutputArgs,
     /// How often to time old and new, in turns.
     #[arg(long, default_value_t = 5, value_name = "N")]
     pairs: u32,
@@ -78,7 +80,7 @@ struct Run {
 
 impl Tune {
     pub fn run(self) -> Result<ExitCode> {
-        let options = self.layout.options()?;
+        let options = self.writing.added_to(self.layout.options()?);
         let workload = Workload::new(self.workload.clone())?;
         let target = files::Target::check(&self.output, &self.binary)?;
         let kept = self
@@ -86,7 +88,7 @@ impl Tune {
             .as_deref()
             .map(|path| files::Target::check(path, &self.binary)?.differs_from([&self.output]));
         let kept = kept.transpose()?;
-        let input = files::read(&self.binary)?;
+        let input = files::map(&self.binary)?;
         let progress = Terminal::new(self.json);
         let scratch = Scratch::beside(&self.binary)?;
         let in_file = |e: Error| e.in_file(self.binary.display());

@@ -26,9 +26,9 @@ pub struct Verify {
 
 impl Verify {
     pub fn run(self) -> Result<ExitCode> {
-        let (input, output) = (files::read(&self.binary)?, files::read(&self.output)?);
+        let (input, output) = (files::map(&self.binary)?, files::map(&self.output)?);
         let options = Options { max_findings: self.findings };
-        let verdict = afterlink_pipeline::verify(&input, &output, &options)
+        let verdict = afterlink_pipeline::verify(input.viewed(), output.viewed(), &options)
             .map_err(|e| e.in_file(format!("{} or {}", self.binary.display(), self.output.display())))?;
         commands::print(&verdict, self.json)?;
         Ok(if verdict.is_proven() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -1,5 +1,6 @@
 use super::*;
-use crate::{FunctionOrder, LaidOut, OptimizeOptions, Scope, Silent, check_pair, optimize};
+use crate::{FunctionOrder, LaidOut, LayoutOptions, OptimizeOptions, Scope, Silent, check_pair, optimize};
+use std::collections::BTreeMap;
 use std::process::Command;
 
 /// Two functions of one name come from two files; `changed` is what differs between builds.
@@ -120,7 +121,7 @@ fn each_function_comes_to_each_place_equally_often() {
     let rounds = 400 * count;
     let mut seen: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
     for seed in 0..rounds as u64 {
-        for (place, (key, _)) in slots(&relayout, &relayout, seed).into_iter().enumerate() {
+        for (place, key) in relayout.shuffle.order(&relayout.shuffle, seed).enumerate() {
             seen.entry(key.to_vec()).or_insert_with(|| vec![0; count])[place] += 1;
         }
     }

@@ -1,0 +1,108 @@
+//! Questions to the map, both ways.
+
+use super::{AddressMap, BlockMap, Reason};
+use crate::{InputAddr, OutputAddr};
+
+/// The map, ready for questions. What the map does not hold stayed where it was.
+pub struct Lookup<'m> {
+    map: &'m AddressMap,
+    /// Pieces with their output range, by ascending start.
+    by_output: Vec<Piece>,
+    /// Indices into `by_output` of those that come from the input, by ascending input address.
+    by_input: Vec<u32>,
+    /// A function that was folded, and the one that it became.
+    folded: Vec<(InputAddr, InputAddr)>,
+}
+
+#[derive(Clone, Copy)]
+struct Piece {
+    start: OutputAddr,
+    end: OutputAddr,
+    block: BlockMap,
+    function: InputAddr,
+}
+
+/// Where output code comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source<'m> {
+    /// Input address of what the piece starts with; `None` for inserted code.
+    pub input: Option<InputAddr>,
+    /// Bytes from the start of the piece in the output. Counters among copied code count.
+    pub offset: u64,
+    pub reason: Reason,
+    /// Entry of the function that the code was written for.
+    pub function: InputAddr,
+    /// The calls that were replaced by their callees' code, from the innermost outwards.
+    pub calls: &'m [InputAddr],
+}
+
+impl<'m> Lookup<'m> {
+    pub fn new(map: &'m AddressMap) -> Self {
+        let mut by_output = Vec::new();
+        for function in &map.functions {
+            for fragment in &function.fragments {
+                let ends = fragment.blocks.iter().skip(1).map(|b| u64::from(b.output_offset));
+                for (block, end) in fragment.blocks.iter().zip(ends.chain([fragment.size])) {
+                    let start = fragment.output + u64::from(block.output_offset);
+                    let end = fragment.output + end;
+                    by_output.push(Piece { start, end, block: *block, function: function.entry });
+                }
+            }
+        }
+        by_output.sort_by_key(|p| p.start);
+        let input = |i: &u32| by_output[*i as usize].block.input;
+        let mut by_input: Vec<u32> = (0..by_output.len() as u32).filter(|i| input(i).is_some()).collect();
+        by_input.sort_by_key(input);
+        let folded = map.functions.iter().filter_map(|f| Some((f.entry, f.folded_into?)));
+        let mut folded: Vec<(InputAddr, InputAddr)> = folded.collect();
+        folded.sort_unstable();
+        Self { map, by_output, by_input, folded }
+    }
+
+    /// What the output's code at `address` comes from; `None` if it was not written anew.
+    pub fn source(&self, address: OutputAddr) -> Option<Source<'m>> {
+        let next = self.by_output.partition_point(|p| p.start <= address);
+        let piece = self.by_output[..next].last().filter(|p| address < p.end)?;
+        let calls = match piece.block.reason {
+            Reason::Inlined(chain) => self.map.chains.get(chain.0 as usize).map_or(&[][..], Vec::as_slice),
+            _ => &[],
+        };
+        Some(Source {
+            input: piece.block.input,
+            offset: address.since(piece.start),
+            reason: piece.block.reason,
+            function: piece.function,
+            calls,
+        })
+    }
+
+    /// Everywhere that the input's code around `address` stands in the output, by start of the piece, with its reason.
+    pub fn places(&self, address: InputAddr) -> Vec<(OutputAddr, Reason)> {
+        let piece = |i: &u32| &self.by_output[*i as usize];
+        let holds = |p: &Piece| {
+            p.block.input.is_some_and(|start| {
+                start <= address && address.since(start) < u64::from(p.block.input_size.max(1))
+            })
+        };
+        let next = self.by_input.partition_point(|i| piece(i).block.input.is_some_and(|a| a <= address));
+        let before = self.by_input[..next].iter().rev();
+        // Pieces of the input do not overlap, so those that hold the address start at the same place.
+        let start = before.clone().find(|i| holds(piece(i))).map(|i| piece(i).block.input);
+        let here = before.take_while(|i| Some(piece(i).block.input) >= start);
+        let mut places: Vec<(OutputAddr, Reason)> =
+            here.filter(|i| holds(piece(i))).map(|i| (piece(i).start, piece(i).block.reason)).collect();
+        places.sort_unstable();
+        places
+    }
+
+    /// The function that the one at `entry` was folded into.
+    pub fn folded_into(&self, entry: InputAddr) -> Option<InputAddr> {
+        let found = self.folded.binary_search_by_key(&entry, |f| f.0).ok()?;
+        Some(self.folded[found].1)
+    }
+
+    /// The functions that were folded into the one at `entry`.
+    pub fn folded_from(&self, entry: InputAddr) -> impl Iterator<Item = InputAddr> {
+        self.folded.iter().filter(move |(_, into)| *into == entry).map(|(from, _)| *from)
+    }
+}

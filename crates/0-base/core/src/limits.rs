@@ -1,0 +1,25 @@
+//! Numbers that more than one station must agree on.
+
+/// Bytes that a displacement of four bytes reaches in either direction.
+pub const REACH: u64 = 1 << 31;
+
+/// Moved code takes less than this: what a function names must be nearer to the program than [`REACH`] less this, or it
+/// cannot move.
+pub const MOST_MOVED: u64 = 1 << 29;
+
+/// Functions start at a multiple of this many bytes: in a pointer to a member function of C++, the lowest bit of a
+/// function's address says that it is none (Itanium C++ ABI, 2.3).
+pub const ENTRY_ALIGNMENT: u64 = 2;
+
+/// The largest alignment that whoever has a function's address counts on, as a tag in the low bits does: a cache line. A page
+/// and more are asked for by nobody who has the functions' addresses only.
+pub const MOST_ENTRY_ALIGNMENT: u64 = 64;
+
+/// Where sections of code start if nothing else is asked for: at a multiple of so many bytes, a cache line.
+pub const SECTION_ALIGNMENT: u64 = 64;
+
+/// Bytes of a page, to which new segments and counter files are aligned.
+pub const PAGE: u64 = 4096;
+
+/// Bytes of a huge page, the largest alignment of a new section.
+pub const HUGE_PAGE: u64 = 1 << 21;

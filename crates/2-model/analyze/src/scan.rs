@@ -1,0 +1,121 @@
+//! What each instruction of a function reads and overwrites.
+
+use afterlink_core::{IdVec, InputAddr};
+use afterlink_image::Image;
+use afterlink_isa::{Arch, EffectsReader, Places, StepKind};
+use afterlink_program::{Block, BlockId, FuncId, Function, Program};
+use rayon::prelude::*;
+
+/// One instruction of a block's body.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Bytes from the block's start.
+    pub at: u32,
+    /// What it reads, or may leave as it was.
+    pub reads: Places,
+    /// What it overwrites whatever was there.
+    pub writes: Places,
+    pub kind: StepKind,
+    /// Where a direct call leads.
+    pub callee: Option<InputAddr>,
+}
+
+/// A function's instructions.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    arch: Arch,
+    steps: Vec<Step>,
+    /// For each block, where its steps end.
+    ends: Vec<u32>,
+}
+
+/// The instructions of each of `functions`; of all others, and of those that hold what is no instruction, `None`.
+pub fn scan_all(image: &Image, program: &Program, functions: &[FuncId]) -> IdVec<FuncId, Option<Scan>> {
+    let body = |block: &Block| image.bytes_at(block.input, block.body as usize);
+    let scan = |&id: &FuncId| Scan::new(image.arch, &program.functions[id], body);
+    let scans: Vec<Option<Scan>> = functions.par_iter().map(scan).collect();
+    let mut all: IdVec<FuncId, Option<Scan>> = program.functions.ids().map(|_| None).collect();
+    for (&id, scan) in functions.iter().zip(scans) {
+        all[id] = scan;
+    }
+    all
+}
+
+impl Scan {
+    /// Reads all blocks; `body` gives a block's bytes without terminator and padding. `None` if some are no
+    /// instructions, which recovery should have refused.
+    pub fn new<'b>(
+        arch: Arch,
+        function: &Function,
+        body: impl Fn(&Block) -> Option<&'b [u8]>,
+    ) -> Option<Self> {
+        let mut scan = Self { arch, steps: Vec::new(), ends: Vec::with_capacity(function.blocks.len()) };
+        let mut reader = EffectsReader::new(arch);
+        for (_, block) in function.blocks.iter() {
+            let bytes = body(block)?;
+            let mut at = 0;
+            while at < bytes.len() {
+                let effects = reader.read(&bytes[at..])?;
+                let end = at + usize::from(effects.len);
+                let callee = effects.callee.map(|callee| block.input + end as u64 + callee as u64);
+                let (reads, writes, kind) = (effects.reads, effects.writes, effects.kind);
+                scan.steps.push(Step { at: at as u32, reads, writes, kind, callee });
+                at = end;
+            }
+            scan.ends.push(scan.steps.len() as u32);
+        }
+        Some(scan)
+    }
+
+    pub fn arch(&self) -> Arch {
+        self.arch
+    }
+
+    pub fn steps(&self, block: BlockId) -> &[Step] {
+        let block = block.0 as usize;
+        let start = if block == 0 { 0 } else { self.ends[block - 1] };
+        &self.steps[start as usize..self.ends[block] as usize]
+    }
+
+    pub fn all(&self) -> &[Step] {
+        &self.steps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use afterlink_program::{Stop, Terminator};
+    use afterlink_testkit::assembly::{START, Sample, falls, sample};
+
+    fn scan_of(sample: &Sample) -> Option<Scan> {
+        Scan::new(Arch::X86_64, &sample.function, |block| sample.body(block))
+    }
+
+    #[test]
+    fn each_block_has_its_steps_and_calls_their_addresses() {
+        let sample = sample(&[
+            (
+                |a| {
+                    a.nop()?;
+                    a.call(0x4000)
+                },
+                falls(1),
+            ),
+            (|_| Ok(()), falls(2)),
+            (|a| a.call(START), Terminator::Stop(Stop::Trap)),
+        ]);
+        let scan = scan_of(&sample).unwrap();
+        let steps = |block| scan.steps(BlockId(block)).iter().map(|s| (s.at, s.callee)).collect::<Vec<_>>();
+        assert_eq!(steps(0), [(0, None), (1, Some(InputAddr(0x4000)))]);
+        assert_eq!(steps(1), []);
+        assert_eq!(steps(2), [(0, Some(InputAddr(START)))]);
+        assert_eq!(scan.all().len(), 3);
+    }
+
+    #[test]
+    fn what_is_no_instruction_has_no_steps() {
+        let sample = sample(&[(|a| a.db(&[0x06]), Terminator::Stop(Stop::Trap))]);
+        assert!(scan_of(&sample).is_none());
+    }
+}

@@ -1,0 +1,160 @@
+//! The code of a block as a sequence of chunks. Most blocks have one, which is copied, and no row for it.
+
+use crate::{Block, BlockId, Function, Operand, OperandSpan, Span};
+use afterlink_core::InputAddr;
+use afterlink_isa::CounterForm;
+
+/// A run of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chunk {
+    /// Bytes of the block's own body, copied but for their operands.
+    Input(InputChunk),
+    /// A counter, which nobody can notice.
+    Counter { index: u32, form: CounterForm },
+    /// A callee's code, in place of its call: a row of [`Function::inlined`].
+    Inlined(u32),
+    /// Instructions that the input lacks: a row of [`Function::new_code`].
+    New(u32),
+}
+
+/// A part of a block's body: from so many bytes behind its start on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputChunk {
+    pub from: u32,
+    /// Bytes.
+    pub size: u32,
+}
+
+/// A callee's code in place of its call. Its operands are copies of the callee's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlinedCode {
+    /// The call, and its bytes.
+    pub call: InputAddr,
+    pub call_size: u32,
+    /// The callee's code.
+    pub start: InputAddr,
+    pub size: u32,
+    /// In [`Function::operands`], with fields counted from `start`.
+    pub operands: OperandSpan,
+}
+
+/// Instructions that the input lacks, and do what others did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewCode {
+    pub bytes: Vec<u8>,
+    /// In [`Function::operands`], with fields counted from the first byte.
+    pub operands: OperandSpan,
+    /// Where the code stood that it replaces, and its bytes.
+    pub replaces: InputAddr,
+    pub replaced_size: u32,
+}
+
+impl InputChunk {
+    /// One past its last byte, from the block's start.
+    pub fn end(self) -> u32 {
+        self.from + self.size
+    }
+}
+
+impl Function<'_> {
+    /// What is written of a block in front of its terminator, in order.
+    pub fn chunks_of(&self, block: &Block) -> impl Iterator<Item = Chunk> {
+        let whole = block.chunks.is_empty() && block.body > 0;
+        let body = whole.then_some(Chunk::Input(InputChunk { from: 0, size: block.body }));
+        body.into_iter().chain(self.chunks[block.chunks.range()].iter().copied())
+    }
+
+    /// Bytes that a chunk takes.
+    pub fn chunk_size(&self, chunk: Chunk) -> u32 {
+        match chunk {
+            Chunk::Input(chunk) => chunk.size,
+            Chunk::Counter { form, .. } => form.size(),
+            Chunk::Inlined(row) => self.inlined[row as usize].size,
+            Chunk::New(row) => self.new_code[row as usize].bytes.len() as u32,
+        }
+    }
+
+    /// Bytes that all of a block's chunks take.
+    pub fn code_size(&self, block: &Block) -> u32 {
+        if block.chunks.is_empty() {
+            return block.body;
+        }
+        self.chunks[block.chunks.range()].iter().map(|&chunk| self.chunk_size(chunk)).sum()
+    }
+
+    /// Puts counters into a block's body, each before the byte at its offset; ascending.
+    pub fn insert_counters(&mut self, block: BlockId, counters: impl IntoIterator<Item = (u32, Chunk)>) {
+        let (first, body) = (self.chunks.len(), self.blocks[block].body);
+        let mut copied = 0;
+        for (offset, counter) in counters {
+            if offset > copied {
+                self.chunks.push(Chunk::Input(InputChunk { from: copied, size: offset - copied }));
+                copied = offset;
+            }
+            self.chunks.push(counter);
+        }
+        if body > copied {
+            self.chunks.push(Chunk::Input(InputChunk { from: copied, size: body - copied }));
+        }
+        self.blocks[block].chunks = Span::since(first, self.chunks.len());
+    }
+
+    /// Puts `bytes` in place of the `size` bytes of a block's body that start at `at`.
+    pub fn replace(&mut self, block: BlockId, at: u32, size: u32, bytes: &[u8], operands: &[Operand]) {
+        let operands = self.add_operands(operands);
+        let row = self.new_code.len() as u32;
+        let replaces = self.blocks[block].input + u64::from(at);
+        self.new_code.push(NewCode { bytes: bytes.to_vec(), operands, replaces, replaced_size: size });
+        self.put(block, at, size, Chunk::New(row));
+    }
+
+    /// Puts the callee's `size` bytes from `start` on, with copies of its operands, in place of the call of so many
+    /// bytes at `at` in a block's body.
+    pub fn inline(
+        &mut self,
+        block: BlockId,
+        at: u32,
+        call_size: u32,
+        (start, size): (InputAddr, u32),
+        operands: &[Operand],
+    ) {
+        let operands = self.add_operands(operands);
+        let row = self.inlined.len() as u32;
+        let call = self.blocks[block].input + u64::from(at);
+        self.inlined.push(InlinedCode { call, call_size, start, size, operands });
+        self.put(block, at, call_size, Chunk::Inlined(row));
+    }
+
+    fn add_operands(&mut self, operands: &[Operand]) -> OperandSpan {
+        let first = self.operands.len();
+        self.operands.extend_from_slice(operands);
+        Span::since(first, self.operands.len())
+    }
+
+    /// Puts `new` in place of a part of a block's body.
+    ///
+    /// # Panics
+    /// If it is not copied as one run: something else was put there before.
+    fn put(&mut self, block: BlockId, at: u32, size: u32, new: Chunk) {
+        let old: Vec<Chunk> = self.chunks_of(&self.blocks[block]).collect();
+        let first = self.chunks.len();
+        let mut found = false;
+        for chunk in old {
+            match chunk {
+                Chunk::Input(own) if own.from <= at && at + size <= own.end() => {
+                    found = true;
+                    let before = InputChunk { from: own.from, size: at - own.from };
+                    let behind = InputChunk { from: at + size, size: own.end() - at - size };
+                    let [before, behind] = [before, behind].map(|c| (c.size > 0).then_some(Chunk::Input(c)));
+                    self.chunks.extend(before.into_iter().chain([new]).chain(behind));
+                }
+                other => self.chunks.push(other),
+            }
+        }
+        assert!(found, "the code at {at} of {block} is copied");
+        self.blocks[block].chunks = Span::since(first, self.chunks.len());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! Execution counts as side tables over the program's indices.
+
+use crate::{BlockId, FuncId};
+use afterlink_core::IdVec;
+
+/// Counts for every function of a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Weights {
+    pub functions: IdVec<FuncId, FunctionWeights>,
+}
+
+/// Counts for one function. All empty if it never ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionWeights {
+    /// Calls of the function.
+    pub entries: u64,
+    /// Executions, by block.
+    pub blocks: Vec<u64>,
+    /// Flow inside the function, by source, then target; each pair once. Edges that never ran are there too.
+    pub edges: Vec<EdgeWeight>,
+    /// Direct calls of other functions that ran.
+    pub calls: Vec<CallWeight>,
+    /// The function ran, but nothing was counted of the ways that it took: neither what is hot in it nor what is cold is
+    /// known. BOLT counts no branch of a function with computed gotos, and offsets of another build may fit nowhere.
+    pub inside_unknown: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EdgeWeight {
+    pub from: BlockId,
+    pub to: BlockId,
+    pub count: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallWeight {
+    pub block: BlockId,
+    /// Bytes from the block's start to the end of the call.
+    pub offset: u32,
+    pub callee: FuncId,
+    pub count: u64,
+}
+
+impl FunctionWeights {
+    /// Whether anything of the function ran.
+    pub fn is_hot(&self) -> bool {
+        self.entries > 0 || self.blocks.iter().any(|&c| c > 0)
+    }
+
+    /// Executions of a block.
+    pub fn block(&self, block: BlockId) -> u64 {
+        self.blocks.get(block.0 as usize).copied().unwrap_or(0)
+    }
+}

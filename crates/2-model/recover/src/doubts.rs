@@ -1,0 +1,11 @@
+//! What could break if a function moved although everything that names it is known: each file knows one way, and refuses the
+//! functions that it may be true of.
+
+pub(crate) mod checked_calls;
+pub(crate) mod computed;
+pub(crate) mod faults;
+pub(crate) mod patched_code;
+pub(crate) mod runtime_tables;
+pub(crate) mod sorted_tables;
+pub(crate) mod sums;
+pub(crate) mod thunks;

@@ -1,0 +1,153 @@
+//! Tables of pointers to code in ascending order, that code searches by comparing: the linker, or the order in which the
+//! assembler met them, has sorted them, and the program counts on it. Their members stay.
+//!
+//! Many a table is in order by accident, as functions are written in the order in which they are listed. So the code that
+//! names the table must also ask which of two addresses in memory is the lower one, or call `bsearch`.
+
+use crate::code::Code;
+use crate::evidence::Evidence;
+use crate::evidence::symbols::Symbols;
+use afterlink_core::{InputAddr, Refusal};
+use afterlink_isa::semantics::{Operation, Order, Register, Semantics, SemanticsReader};
+use afterlink_isa::{Encoding, Named};
+
+/// Rows in ascending order that make a table.
+const LEAST: usize = 8;
+/// Bytes of a row at most; code may name a place so far in front of the first pointer or behind the last.
+const ROW: u64 = 64;
+/// Instructions between a load and its comparison, and from there to who asks for its result.
+const NEAR: usize = 8;
+
+/// A pointer to a function: where it stands, and where it leads.
+type Word = (InputAddr, InputAddr);
+
+pub(crate) fn refuse(code: &mut Code, evidence: &Evidence, symbols: &Symbols) {
+    let words = words(code, evidence, symbols);
+    let tables = tables(&words);
+    if tables.is_empty() {
+        return;
+    }
+    let mut uses = uses(code, &tables, symbols);
+    uses.sort_unstable();
+    uses.dedup();
+    uses.retain(|&(piece, _)| compares(code, piece));
+    for &(_, member) in uses.into_iter().flat_map(|(_, table)| tables[table]) {
+        if let Some(piece) = code.piece_at(member) {
+            code.refuse(piece, Refusal::Ordered);
+        }
+    }
+}
+
+/// Which piece names which of `tables`.
+fn uses(code: &Code, tables: &[&[Word]], symbols: &Symbols) -> Vec<(usize, usize)> {
+    let image = code.image;
+    let end_of = |table: &[Word]| table[table.len() - 1].0.get() + ROW;
+    let all = tables[0][0].0.get().saturating_sub(ROW)..=end_of(tables[tables.len() - 1]);
+    let mut uses = Vec::new();
+    for (_, relocations) in image.kept_relocations().filter(|(id, _)| image.sections[*id].is_code()) {
+        for r in relocations.iter() {
+            let said = image.arch.relocation(r.kind).filter(|said| said.names == Named::Address);
+            let is_absolute =
+                said.is_some_and(|s| matches!(s.encoding, Encoding::Absolute64 | Encoding::Absolute32));
+            let end = if is_absolute { 0 } else { 4 };
+            let named = symbols.of(&r).1 + r.addend.wrapping_add(end) as u64;
+            if !all.contains(&named.get()) {
+                continue;
+            }
+            // One table begins behind the place, and two may end there.
+            let next = tables.partition_point(|t| t[0].0.get() < named.get().saturating_add(ROW));
+            let near = (next.saturating_sub(2)..next).filter(|&i| named.get() <= end_of(tables[i]));
+            uses.extend(near.filter_map(|table| Some((code.piece_at(r.address)?, table))));
+        }
+    }
+    uses
+}
+
+/// Runs of words that are equally far apart and lead further and further, by ascending address.
+fn tables(words: &[Word]) -> Vec<&[Word]> {
+    let mut tables = Vec::new();
+    let mut rest = words;
+    while let [first, second, ..] = rest {
+        let stride = second.0.since(first.0);
+        let goes_on = |w: &[Word]| stride <= ROW && w[1].0.since(w[0].0) == stride && w[0].1 < w[1].1;
+        let steps = rest.windows(2).take_while(|w| goes_on(w)).count();
+        if steps + 1 >= LEAST {
+            tables.push(&rest[..=steps]);
+        }
+        // The last row of one run may be the first of the next.
+        rest = &rest[steps.max(1)..];
+    }
+    tables
+}
+
+/// All pointers to functions in data, by ascending address. Tables of virtual functions are in the order of their
+/// declarations and never searched.
+fn words(code: &Code, evidence: &Evidence, symbols: &Symbols) -> Vec<Word> {
+    let image = code.image;
+    let is_loaded = |kind: u32| image.arch.relocation(kind).is_some_and(|r| r.names == Named::Loaded);
+    let relative = image.dynamic.relocations.iter().filter(|r| is_loaded(r.kind));
+    let mut words: Vec<Word> = relative.map(|r| (r.address, InputAddr(r.addend as u64))).collect();
+    words.extend(evidence.data_words.iter().map(|&(address, target, _)| (address, target)));
+    words.retain(|&(address, target)| {
+        code.is_entry(target) && !symbols.is_virtual(address) && !is_walked(code, address)
+    });
+    words.sort_unstable();
+    words.dedup_by_key(|w| w.0);
+    words
+}
+
+/// What the C runtime calls one by one.
+fn is_walked(code: &Code, address: InputAddr) -> bool {
+    code.image.section_at(address).is_some_and(|id| {
+        let name = code.image.sections[id].name;
+        [".init_array", ".fini_array", ".preinit_array", ".ctors", ".dtors"].contains(&name)
+    })
+}
+
+/// Whether the piece asks for the order of two addresses of which one stands in memory, or lets `bsearch` ask.
+fn compares(code: &Code, piece: usize) -> bool {
+    let (bytes, start) = (code.bytes(piece), code.pieces[piece].range.start);
+    let arch = code.image.arch;
+    let insts = SemanticsReader::new(arch).read_all(bytes, start.get());
+    let stack = arch.convention().stack_pointer;
+    let ordered = |(i, inst): (usize, &Semantics)| {
+        inst.operation == Operation::Compare
+            && inst.operands.iter().any(|operand| operand.word().is_some())
+            && (is_loaded(inst, stack)
+                || insts[i.saturating_sub(NEAR)..i].iter().any(|load| loads_operand(load, inst, stack)))
+            && insts[i + 1..].iter().take(NEAR).any(asks_order)
+    };
+    insts.iter().enumerate().any(ordered) || calls_search(code, piece)
+}
+
+/// Whether `inst` has an operand in memory that is no word of the stack frame.
+fn is_loaded(inst: &Semantics, stack: Register) -> bool {
+    let is_named = inst.is_memory(0) || inst.is_memory(1);
+    let far = |m: &afterlink_isa::semantics::Memory| {
+        m.only_base() != Some(stack) && (!m.is_relative || m.is_narrow)
+    };
+    is_named && inst.memory.as_ref().is_some_and(far)
+}
+
+/// Whether `load` fills a register that `comparison` compares.
+fn loads_operand(load: &Semantics, comparison: &Semantics, stack: Register) -> bool {
+    let target = load.operands[0];
+    load.operation == Operation::Move
+        && target.word().is_some()
+        && load.is_memory(1)
+        && is_loaded(load, stack)
+        && comparison.operands.contains(&target)
+}
+
+fn asks_order(inst: &Semantics) -> bool {
+    inst.asks == Some(Order::Unsigned) || inst.operation == Operation::SubtractBorrow
+}
+
+fn calls_search(code: &Code, piece: usize) -> bool {
+    let range = code.pieces[piece].range;
+    let names = |symbol: u32| {
+        code.image.symbols.get(symbol).is_some_and(|s| s.name == "bsearch" || s.name.starts_with("bsearch@"))
+    };
+    let tables = code.image.kept_relocations().filter(|(id, _)| code.image.sections[*id].is_code());
+    tables.into_iter().flat_map(|(_, rows)| rows.iter()).any(|r| range.contains(r.address) && names(r.symbol))
+}

@@ -1,0 +1,75 @@
+//! What the rest of the file says about code: its bytes, the places that somebody outside the program knows, and the linker's
+//! stubs that it calls.
+
+use crate::code::slots::slot_of_stub;
+use afterlink_core::InputAddr;
+use afterlink_image::{Image, Section, elf};
+use afterlink_program::{CodeBytes, LinkerStub, Program, Role};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Adds them to a program that is otherwise complete.
+pub(crate) fn add<'a>(image: &Image<'a>, program: &mut Program<'a>) {
+    let loaded = image.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0);
+    let runs = loaded.filter_map(|s| {
+        let size = usize::try_from(s.file_size).ok().filter(|&size| size > 0)?;
+        Some((s.address, image.bytes_at(s.address, size)?))
+    });
+    program.code = CodeBytes::borrowed(runs);
+    program.known_places = known_places(image).collect();
+    program.known_places.sort_unstable();
+    program.known_places.dedup();
+    program.linker_stubs = linker_stubs(image, program);
+}
+
+/// Addresses that the dynamic linker, the kernel or a tracer knows.
+fn known_places<'i>(image: &'i Image) -> impl Iterator<Item = InputAddr> + 'i {
+    let dynamic = image.dynamic_symbols.iter().filter(|s| s.is_defined()).map(|s| s.address);
+    let entries = image.dynamic.entries.iter();
+    let hooks =
+        entries.filter(|e| e.tag == elf::DT_INIT.0 || e.tag == elf::DT_FINI.0).map(|e| InputAddr(e.value));
+    dynamic.chain(hooks).chain([image.entry]).chain(probes(image))
+}
+
+/// Where SystemTap's probes are: the first word of each note's description.
+fn probes<'i>(image: &'i Image) -> impl Iterator<Item = InputAddr> + 'i {
+    const HEADER: usize = 12;
+    let bytes = image.section_named(".note.stapsdt").map_or(&[][..], |id| image.section_bytes(id));
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let number = |at: usize| Some(u32::from_le_bytes(rest.get(at..at + 4)?.try_into().ok()?) as usize);
+        let (name, description) = (number(0)?.next_multiple_of(4), number(4)?);
+        let at = HEADER + name;
+        let place = u64::from_le_bytes(rest.get(at..at + 8)?.try_into().ok()?);
+        rest = rest.get(at + description.next_multiple_of(4)..)?;
+        Some(InputAddr(place))
+    })
+}
+
+/// The stubs that are called, by address.
+fn linker_stubs(image: &Image, program: &Program) -> Vec<LinkerStub> {
+    let is_table = |section: &&Section| section.name == ".plt" || section.name.starts_with(".plt.");
+    let sections = image.sections.iter().map(|(_, section)| section);
+    let tables: Vec<&Section> = sections.filter(is_table).collect();
+    let in_table = |at: &InputAddr| tables.iter().any(|table| *at >= table.address && *at < table.end());
+    let mut called: BTreeSet<InputAddr> = BTreeSet::new();
+    for (id, function) in program.functions.iter() {
+        let calls = function.operands.iter().filter(|o| o.role == Role::Call);
+        // Stubs have no names, but maybe an unwind entry, and are functions then.
+        let stubs = calls.filter_map(|o| program.input_of(o.target, id)).filter(in_table);
+        called.extend(stubs);
+    }
+    let mut stubs: Vec<LinkerStub> = called
+        .into_iter()
+        .filter_map(|address| Some(LinkerStub { address, slot: slot_of_stub(image, address)? }))
+        .collect();
+    // The first of several relocations for one word says what it holds.
+    let mut names: BTreeMap<InputAddr, Option<&str>> = stubs.iter().map(|stub| (stub.slot, None)).collect();
+    for relocation in image.dynamic.relocations.iter().filter(|_| !stubs.is_empty()) {
+        if let Some(name) = names.get_mut(&relocation.address) {
+            name.get_or_insert(image.dynamic_symbols.get(relocation.symbol).map_or("", |s| s.name));
+        }
+    }
+    // Calls by which thread-local memory is found are known by their bytes.
+    stubs.retain(|stub| names[&stub.slot].is_some_and(|name| name != "__tls_get_addr"));
+    stubs
+}

@@ -1,0 +1,146 @@
+//! Jump tables of relative entries: `lea table(%rip),B; movslq (B,I,4),R; add B,R; jmp *R`, as gcc and clang
+//! write them for position-independent code.
+//!
+//! An entry holds `target - table`, so the table's start must be known to read it. Every table is named by
+//! the `lea` of the function that uses it, and with kept relocations every entry is marked; so a table starts
+//! where such a `lea` points and an entry is marked, and ends where the marks end, the next table starts, or an
+//! entry would leave the function. Marked entries that no function claims make the functions they may
+//! lead to refused.
+
+use super::Table;
+use crate::code::Code;
+use crate::code::event::EventKind;
+use crate::evidence::RelativeField;
+use crate::references::pointers::Pointer;
+use afterlink_core::{InputAddr, Refusal};
+use afterlink_isa::semantics::{Operation, SemanticsReader};
+use afterlink_program::{PointerForm, TableFormat};
+use rayon::prelude::*;
+
+/// Claims tables for the pieces that use them, and adds each entry to `pointers`.
+pub(crate) fn claim(code: &mut Code, fields: &[RelativeField], pointers: &mut Vec<Pointer>) -> Vec<Table> {
+    let marked = |a: InputAddr| fields.binary_search_by_key(&a, |f| f.address).is_ok();
+    let mut uses = code.collect_events(|piece, e| {
+        let names = matches!(e.kind, EventKind::Lea | EventKind::Memory | EventKind::Absolute32);
+        (names && marked(e.target)).then_some((e.target, piece))
+    });
+    uses.sort_unstable();
+    uses.dedup();
+    let mut bases: Vec<InputAddr> = uses.iter().map(|u| u.0).collect();
+    bases.dedup();
+    let tables: Vec<Table> =
+        uses.par_iter().filter_map(|&(base, piece)| table(code, fields, &bases, base, piece)).collect();
+    let mut claimed = vec![false; fields.len()];
+    for table in &tables {
+        let first = fields.partition_point(|f| f.address < table.base);
+        for (i, &target) in table.targets.iter().enumerate() {
+            if !std::mem::replace(&mut claimed[first + i], true)
+                && let Some(field) = code.image.file_offset(fields[first + i].address)
+            {
+                pointers.push(Pointer { field, form: PointerForm::Relative32(table.base), target });
+            }
+        }
+    }
+    let unclaimed = fields.iter().zip(&claimed).filter(|(_, claimed)| !**claimed).map(|(f, _)| *f);
+    let unclaimed: Vec<RelativeField> = unclaimed.collect();
+    for run in unclaimed.chunk_by(|a, b| a.address + 4 == b.address) {
+        settle_unclaimed(code, run, &uses, &bases, pointers);
+    }
+    tables
+}
+
+/// The table at `base`, if its first entry leads into the piece (or its family).
+fn table(
+    code: &Code,
+    fields: &[RelativeField],
+    bases: &[InputAddr],
+    base: InputAddr,
+    piece: usize,
+) -> Option<Table> {
+    let end = bases.get(bases.partition_point(|&b| b <= base)).copied();
+    let first = fields.partition_point(|f| f.address < base);
+    let entries = fields[first..]
+        .iter()
+        .enumerate()
+        .take_while(|(i, f)| f.address == base + *i as u64 * 4 && end.is_none_or(|end| f.address < end));
+    let targets = entries.map_while(|(_, f)| {
+        let target = base + i64::from(f.value) as u64;
+        let to = code.piece_at(target)?;
+        (code.are_family(piece, to) && code.is_boundary(to, target)).then_some(target)
+    });
+    let targets: Vec<InputAddr> = targets.collect();
+    (!targets.is_empty()).then(|| Table { piece, base, format: Some(TableFormat::relative32(base)), targets })
+}
+
+/// A run of relative entries that belong to no recognised table: either plain pointers that count from themselves, or
+/// a table used in a way that was not understood. An entry of a table may seem to be such a pointer, all of them hardly.
+fn settle_unclaimed(
+    code: &mut Code,
+    run: &[RelativeField],
+    uses: &[(InputAddr, usize)],
+    bases: &[InputAddr],
+    pointers: &mut Vec<Pointer>,
+) {
+    let from_itself = |field: &RelativeField| field.address + i64::from(field.value) as u64;
+    let are_pointers =
+        run.iter().all(|f| f.is_from_itself && code.is_entry(from_itself(f)) && f.named == from_itself(f));
+    for field in run {
+        let from_itself = from_itself(field);
+        if are_pointers {
+            if let Some(at) = code.image.file_offset(field.address) {
+                let form = PointerForm::Relative32(field.address);
+                pointers.push(Pointer { field: at, form, target: from_itself });
+            }
+            continue;
+        }
+        let base = bases[..bases.partition_point(|&b| b <= field.address)].last().copied();
+        let by_base = base.map(|b| b + i64::from(field.value) as u64);
+        let suspects = [by_base, Some(field.named), Some(from_itself)];
+        for piece in suspects.into_iter().flatten().filter_map(|a| code.piece_at(a)).collect::<Vec<_>>() {
+            code.refuse(piece, Refusal::UnclaimedTable);
+        }
+        let first = base.map_or(uses.len(), |b| uses.partition_point(|u| u.0 < b));
+        for &(_, piece) in uses[first..].iter().take_while(|u| Some(u.0) == base) {
+            if code.scans[piece].has_indirect_jump {
+                code.refuse(piece, Refusal::UnclaimedTable);
+            }
+        }
+    }
+}
+
+/// The base of the table that the indirect jump at `offset` of a piece goes through, by looking backwards for
+/// the load of the entry and for what set its base register. `None` if the pattern is another.
+///
+/// Only the quality of the layout rests on this: an unknown base means "any table of the function".
+pub(crate) fn table_of_jump(code: &Code, piece: usize, offset: u32) -> Option<InputAddr> {
+    /// Instructions to look back for the load of the entry, and then for its base.
+    const LOAD_WINDOW: usize = 12;
+    const BASE_WINDOW: usize = 400;
+    let bytes = code.bytes(piece);
+    let start = code.pieces[piece].range.start;
+    let mut reader = SemanticsReader::new(code.image.arch);
+    let mut at = |o: u32| reader.read(&bytes[o as usize..], (start + u64::from(o)).get());
+    let before = |o: u32| code.scans[piece].previous(o);
+    let jump = at(offset)?;
+    jump.operands[0].register()?;
+    let mut cursor = offset;
+    let mut table = None;
+    for _ in 0..LOAD_WINDOW {
+        cursor = before(cursor)?;
+        let inst = at(cursor)?;
+        table = inst.memory.filter(|m| inst.operation == Operation::MoveSigned && m.index.is_some());
+        if table.is_some() {
+            break;
+        }
+    }
+    let base = table.filter(|table| !table.is_narrow)?.base?;
+    for _ in 0..BASE_WINDOW {
+        cursor = before(cursor)?;
+        let inst = at(cursor)?;
+        if inst.writes.contains(base) {
+            let named = inst.memory.filter(|_| inst.operation == Operation::Address);
+            return named.and_then(|m| m.address()).map(InputAddr);
+        }
+    }
+    None
+}

@@ -1,0 +1,68 @@
+//! Functions whose address something has, and what may be done with it besides calling them.
+
+use crate::code::Code;
+use crate::doubts::sums::Sum;
+use crate::evidence::symbols::{Meaning, Symbols};
+use crate::references::pointers::Pointer;
+use crate::references::uses::Taking;
+use afterlink_core::limits::MOST_ENTRY_ALIGNMENT;
+use afterlink_core::{InputAddr, Refusal};
+use afterlink_image::Image;
+use afterlink_program::Range;
+use std::cell::LazyCell;
+
+/// For each piece whether the address of its entry is taken, by code, by data or by other objects.
+pub(crate) fn entries(code: &Code, pointers: &[Pointer], taking: &[Taking]) -> Vec<bool> {
+    let mut taken = vec![false; code.pieces.len()];
+    let mut take = |address: InputAddr| {
+        if let Ok(piece) = code.pieces.binary_search_by_key(&address, |p| p.range.start) {
+            taken[piece] = true;
+        }
+    };
+    pointers.iter().for_each(|p| take(p.target));
+    taking.iter().for_each(|taking| take(taking.function));
+    code.image.exported_functions().for_each(take);
+    taken
+}
+
+/// A symbol of a wrong size swallows functions that stand behind its own, each with a name and an unwind entry of its own. If one
+/// of them shows an alignment that whoever has its address may count on, everything stays: the whole is moved as one.
+pub(crate) fn refuse_swallowing(
+    code: &mut Code,
+    pointers: &[Pointer],
+    symbols: &Symbols,
+    unwind_ranges: &[Range],
+) {
+    let places = LazyCell::new(|| symbols.places_in_code());
+    let is_named = |address: InputAddr| places.binary_search(&address).is_ok();
+    let targets = pointers.iter().map(|p| p.target);
+    let mut found = Vec::new();
+    for target in targets.filter(|&target| !code.is_entry(target) && alignment(code.image, target) > 1) {
+        let Some(piece) = code.piece_at(target) else { continue };
+        let range = code.pieces[piece].range;
+        let first = unwind_ranges.partition_point(|r| r.start <= range.start);
+        let mut inside = unwind_ranges[first..].iter().take_while(|r| r.start < range.end());
+        if inside.any(|r| is_named(r.start)) && is_named(target) {
+            found.push(piece);
+        }
+    }
+    found.into_iter().for_each(|piece| code.refuse(piece, Refusal::EnteredInside));
+}
+
+/// The program has the address at which its text ends, and may ask of any address whether it lies before: functions that
+/// moved would not.
+pub(crate) fn refuse_compared_with_text(code: &mut Code, sums: &[Sum], taken: &[bool]) {
+    if sums.iter().any(|s| s.meaning == Meaning::TextEnd) {
+        for piece in (0..taken.len()).filter(|&piece| taken[piece]) {
+            code.refuse(piece, Refusal::Ordered);
+        }
+    }
+}
+
+/// The alignment of an entry that whoever has its address may count on, as a tag in the low bits does. What was asked for is
+/// at most the section's and at most what the address shows.
+pub(crate) fn alignment(image: &Image, entry: InputAddr) -> u64 {
+    let section = image.section_at(entry).map_or(1, |id| image.sections[id].alignment);
+    let shown = 1 << entry.get().trailing_zeros().min(63);
+    section.clamp(1, MOST_ENTRY_ALIGNMENT).min(shown)
+}

@@ -1,0 +1,175 @@
+//! What code does with a function's address right behind where it takes it: calls it, stores it, hands it on; or
+//! works out how far it is from elsewhere, as whoever copies code does (`memcpy(page, f, g - f)`), reads the function's bytes,
+//! or asks which of two comes first. Then the function stays where it is.
+//!
+//! Registers and words of the stack frame are followed along the straight path for a few instructions. What is computed
+//! later, or elsewhere, is not seen.
+
+use crate::code::Code;
+use afterlink_core::{InputAddr, Refusal};
+use afterlink_isa::semantics::{Control, Operand, Operation, Register, Semantics, SemanticsReader};
+use rayon::prelude::*;
+
+/// Instructions to look at.
+const WINDOW: usize = 24;
+
+/// What is wrong with which code: all pieces from the first address to the second.
+type Fault = (InputAddr, InputAddr, Refusal);
+
+/// An instruction that takes the address of a function's entry, or loads it from its slot.
+pub(crate) struct Taking {
+    piece: usize,
+    /// Where it starts in the piece.
+    offset: u32,
+    pub function: InputAddr,
+}
+
+/// All of them.
+pub(crate) fn taking(code: &Code) -> Vec<Taking> {
+    let pieces = (0..code.pieces.len()).into_par_iter();
+    let taking = pieces.flat_map_iter(|piece| {
+        let events = code.scans[piece].events.iter();
+        events.filter_map(move |event| {
+            code.function_taken(event).map(|function| Taking { piece, offset: event.offset, function })
+        })
+    });
+    taking.collect()
+}
+
+pub(crate) fn refuse(code: &mut Code, taking: &[Taking]) {
+    let faults: Vec<Fault> = taking
+        .par_iter()
+        .map_init(|| SemanticsReader::new(code.image.arch), |reader, taking| follow(code, reader, taking))
+        .flatten_iter()
+        .collect();
+    for (low, high, reason) in faults {
+        let first = code.pieces.partition_point(|p| p.range.end() <= low);
+        let last = code.pieces.partition_point(|p| p.range.start <= high);
+        (first..last).for_each(|piece| code.refuse(piece, reason));
+    }
+}
+
+fn follow(code: &Code, reader: &mut SemanticsReader, taking: &Taking) -> Option<Fault> {
+    let piece = taking.piece;
+    let (bytes, start) = (code.bytes(piece), code.pieces[piece].range.start);
+    let mut holders = Holders { code, piece, registers: Vec::new(), slots: Vec::new(), compared: None };
+    let mut at = taking.offset as usize;
+    for _ in 0..WINDOW {
+        let inst = bytes.get(at..).and_then(|b| reader.read(b, (start + at as u64).get()))?;
+        if let Some(fault) = holders.step(&inst) {
+            return Some(fault);
+        }
+        at += usize::from(inst.len);
+        if inst.control == Control::Away || holders.is_empty() {
+            return None;
+        }
+    }
+    None
+}
+
+/// Who holds a function's address.
+struct Holders<'h, 'i, 'a> {
+    code: &'h Code<'i, 'a>,
+    piece: usize,
+    registers: Vec<(Register, InputAddr)>,
+    slots: Vec<((Register, u64), InputAddr)>,
+    /// What the last comparison was between.
+    compared: Option<(InputAddr, InputAddr)>,
+}
+
+impl Holders<'_, '_, '_> {
+    fn is_empty(&self) -> bool {
+        self.registers.is_empty() && self.slots.is_empty() && self.compared.is_none()
+    }
+
+    fn held(&self, register: Register) -> Option<InputAddr> {
+        self.registers.iter().find(|(r, _)| *r == register).map(|(_, address)| *address)
+    }
+
+    /// The function whose address `inst` makes or has as an operand.
+    fn named(&self, inst: &Semantics) -> Option<InputAddr> {
+        let offset = InputAddr(inst.address).since(self.code.pieces[self.piece].range.start) as u32;
+        let mut events = self.code.scans[self.piece].events_in(offset, offset + 1).iter();
+        events.find_map(|event| self.code.function_taken(event))
+    }
+
+    /// Takes note of one instruction.
+    fn step(&mut self, inst: &Semantics) -> Option<Fault> {
+        let named = self.named(inst);
+        if inst.operation == Operation::Nothing {
+            return None;
+        }
+        let parts = inst.memory.map_or([None; 2], |m| [m.base, m.index]);
+        let in_memory = parts.into_iter().flatten().find_map(|r| self.held(r));
+        let read = in_memory.or(named.filter(|&address| is_displacement(inst, address)));
+        if let Some(address) = read.filter(|_| inst.operation != Operation::Address) {
+            return Some((address, address, Refusal::ComputedAddress));
+        }
+        // Of three operands the first is only written.
+        let first = usize::from(inst.operand_count == 3);
+        let operands = [first, 1].map(|o| self.held(inst.operands[o].register()?));
+        let addresses = operands.into_iter().flatten().chain(named);
+        let span = addresses.map(|a| (a, a)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        if let Some((low, high)) = span.filter(|_| is_difference(inst, named.is_some())) {
+            return Some((low, high, Refusal::ComputedAddress));
+        }
+        let asks = inst.asks.is_some() || inst.operation == Operation::SubtractBorrow;
+        if let Some((low, high)) = self.compared.filter(|_| asks) {
+            return Some((low, high, Refusal::Ordered));
+        }
+        if inst.operation == Operation::Compare {
+            self.compared = span;
+            return None;
+        }
+        self.carry(inst, named);
+        None
+    }
+
+    /// Who holds what behind `inst`.
+    fn carry(&mut self, inst: &Semantics, named: Option<InputAddr>) {
+        let convention = self.code.image.arch.convention();
+        let is_frame =
+            |&base: &Register| [convention.stack_pointer, convention.frame_pointer].contains(&base);
+        let slot = inst.memory.and_then(|m| Some((m.only_base().filter(is_frame)?, m.displacement)));
+        let is_move = inst.operation == Operation::Move;
+        let source = match (is_move, named) {
+            (_, Some(named)) if is_move || inst.operation == Operation::Address => Some(named),
+            (true, _) if inst.operands[1].register().is_some() => {
+                inst.operands[1].register().and_then(|register| self.held(register))
+            }
+            (true, _) if inst.is_memory(1) => {
+                slot.and_then(|slot| self.slots.iter().find(|(s, _)| *s == slot).map(|(_, a)| *a))
+            }
+            _ => None,
+        };
+        if inst.control == Control::Call {
+            self.registers.retain(|(r, _)| convention.kept.contains(*r));
+            self.compared = None;
+        }
+        if inst.changes_flags {
+            self.compared = None;
+        }
+        self.registers.retain(|(r, _)| !inst.writes.contains(*r));
+        if let Some(slot) = slot.filter(|_| is_move && inst.is_memory(0)) {
+            self.slots.retain(|(s, _)| *s != slot);
+            self.slots.extend(source.map(|address| (slot, address)));
+        } else if let (Some(address), Some(register)) = (source, inst.operands[0].register()) {
+            self.registers.push((register, address));
+        }
+    }
+}
+
+/// Whether `inst` works out a distance from the address that a register, or its own operand (`names`), has. What is added to
+/// an address, or masked, goes where the function goes.
+fn is_difference(inst: &Semantics, names: bool) -> bool {
+    let is_value = |operand: &Operand| matches!(operand, Operand::Register { .. } | Operand::Memory);
+    let is_subtraction = matches!(inst.operation, Operation::Subtract | Operation::SubtractBorrow)
+        && (names || inst.operands.iter().all(is_value));
+    let is_same = inst.operands[1].register().is_some() && inst.operands[0] == inst.operands[1];
+    is_subtraction && !is_same || inst.operation == Operation::Negate
+}
+
+/// Whether `address` stands in a memory operand, and is no immediate.
+fn is_displacement(inst: &Semantics, address: InputAddr) -> bool {
+    inst.memory.is_some_and(|m| m.displacement as u32 == address.get() as u32)
+}

@@ -1,0 +1,34 @@
+//! Gaps between the fragments of a layout, so that the layout can be judged and not the addresses that it happened to
+//! get: its order stays, and its density nearly so, but where a function starts in a cache line, a cache set or a page
+//! differs from seed to seed.
+
+use afterlink_layout::random::key_of;
+use afterlink_program::{Placement, SectionId};
+
+/// Bytes of a cache line: a gap is smaller.
+const LINE: u64 = 64;
+/// Cache lines of a page: the code starts at any of them.
+const LINES: u64 = 64;
+/// Gaps take about one byte in so many. Code that no longer fits into the cache for its gaps alone would be another layout.
+const CODE_PER_GAP: u64 = 100;
+/// Gaps in a program that is too small for this share.
+const FEWEST_GAPS: u64 = 8;
+
+/// Puts a gap of 0 to 63 bytes, on top of what its alignment needs, before some of the fragments, and starts each part
+/// anywhere in a page. `sizes`: bytes that each fragment will take.
+pub fn jitter(placement: &mut Placement, sizes: &[u64], seed: u64) {
+    let fragments = sizes.len().max(1) as u64;
+    let gaps = (sizes.iter().sum::<u64>() / (CODE_PER_GAP * LINE / 2)).max(FEWEST_GAPS);
+    let mut last: Option<SectionId> = None;
+    for (index, fragment) in placement.fragments.iter_mut().enumerate() {
+        let draw = |what: u8, bound: u64| {
+            let mut name = index.to_le_bytes().to_vec();
+            name.push(what);
+            key_of(seed, &name) % bound
+        };
+        let is_first = last.replace(fragment.section) != Some(fragment.section);
+        let lines = if is_first { draw(0, LINES) } else { 0 };
+        let gap = if is_first || draw(1, fragments) < gaps { draw(2, LINE) } else { 0 };
+        fragment.padding = (lines * LINE + gap) as u32;
+    }
+}

@@ -1,0 +1,42 @@
+//! The order while it is being decided: functions in order, each in its parts.
+
+use crate::LayoutOptions;
+use afterlink_program::{BlockId, Fragment, FuncId, Placement, Program, SectionId};
+
+/// A function in its parts, each in order. The entry starts `hot`, or `warm` if nothing is hot.
+pub(crate) struct Parts {
+    pub function: FuncId,
+    pub hot: Vec<BlockId>,
+    /// Ran, but so seldom that it would only take room from what is hot.
+    pub warm: Vec<BlockId>,
+    pub cold: Vec<BlockId>,
+}
+
+impl Parts {
+    /// Each function in one part, everything as it is.
+    pub fn of_input(program: &Program, moved: &[FuncId]) -> Vec<Self> {
+        let whole = |&function: &FuncId| Self {
+            function,
+            hot: program.functions[function].blocks.ids().collect(),
+            warm: Vec::new(),
+            cold: Vec::new(),
+        };
+        moved.iter().map(whole).collect()
+    }
+
+    /// The order as it will be written: all that is hot, what is warm behind it, what is cold in a section of its own.
+    pub fn place(parts: &[Self], options: &LayoutOptions) -> Placement {
+        let fragment = |function, section: SectionId, blocks: &[BlockId]| {
+            // Cold code is packed: nobody waits for it.
+            let alignment = if section == SectionId::HOT { options.function_alignment } else { 1 };
+            let fragment = Fragment { function, section, blocks: blocks.to_vec(), alignment, padding: 0 };
+            (!blocks.is_empty()).then_some(fragment)
+        };
+        let hot = parts.iter().filter_map(|p| fragment(p.function, SectionId::HOT, &p.hot));
+        let warm = parts.iter().filter_map(|p| fragment(p.function, SectionId::HOT, &p.warm));
+        let cold = parts.iter().filter_map(|p| fragment(p.function, SectionId::COLD, &p.cold));
+        let mut placement = Placement::of(hot.chain(warm).chain(cold).collect());
+        placement.sections[SectionId::HOT].alignment = options.hot_alignment;
+        placement
+    }
+}

@@ -1,0 +1,79 @@
+//! What a pass is, and what it is given.
+
+use crate::{LayoutOptions, Parts};
+use afterlink_program::{FuncId, Program};
+use afterlink_weigh::Weights;
+use std::collections::BTreeMap;
+
+/// One step of a layout.
+#[derive(Debug)]
+pub struct Pass {
+    /// As options, reports and `bisect` name it.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub what: &'static str,
+    /// Whether it runs if nobody says otherwise.
+    pub by_default: bool,
+    /// The option that turns it off, if that is another than `--skip-pass`.
+    pub off: Option<&'static str>,
+    /// Whether the other options leave it anything to do.
+    pub(crate) has_work: fn(&LayoutOptions) -> bool,
+    pub(crate) run: Run,
+}
+
+/// What a pass may touch.
+#[derive(Debug)]
+pub(crate) enum Run {
+    /// Code, and the counts that go with it; gives the number of places that it changed.
+    Code(fn(&mut CodeJob) -> usize),
+    /// The order of what moves.
+    Order(fn(&OrderJob, &mut Vec<Parts>)),
+}
+
+/// What passes over code are given.
+pub(crate) struct CodeJob<'j, 'a> {
+    pub program: &'j mut Program<'a>,
+    pub weights: &'j mut Weights,
+    /// The functions that move, in input order.
+    pub moved: &'j mut Vec<FuncId>,
+}
+
+/// What passes over the order are given.
+pub(crate) struct OrderJob<'j, 'a> {
+    pub program: &'j Program<'a>,
+    pub weights: &'j Weights,
+    pub options: &'j LayoutOptions,
+}
+
+impl Pass {
+    /// Whether it runs.
+    pub fn is_on(&self, options: &LayoutOptions) -> bool {
+        options.switches.of(self) && (self.has_work)(options)
+    }
+
+    /// The option that turns it off.
+    pub fn option_off(&self) -> String {
+        self.off.map_or_else(|| format!("--skip-pass {}", self.name), str::to_owned)
+    }
+}
+
+/// Which passes were turned on or off.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Switches {
+    turned: BTreeMap<&'static str, bool>,
+}
+
+impl Switches {
+    pub fn turn(&mut self, pass: &'static Pass, on: bool) {
+        self.turned.insert(pass.name, on);
+    }
+
+    /// The passes that were turned, and whether on or off, by name.
+    pub fn turned(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        self.turned.iter().map(|(name, on)| (*name, *on))
+    }
+
+    fn of(&self, pass: &Pass) -> bool {
+        self.turned.get(pass.name).copied().unwrap_or(pass.by_default)
+    }
+}

@@ -1,0 +1,98 @@
+//! The address map of the output, piece by piece with its reason.
+
+use crate::addresses::Addresses;
+use crate::shape::Shape;
+use afterlink_core::address_map::{ChainId, MapWriter};
+use afterlink_core::index::Id;
+use afterlink_core::{BlockMap, FragmentMap, FunctionMap, InputAddr, Reason};
+use afterlink_program::{Block, Chunk, Function, Placement, Program};
+
+/// The bytes of the map that goes into the output, and the number of functions in it.
+pub(crate) fn map(
+    program: &Program,
+    placement: &Placement,
+    addresses: &Addresses,
+    shapes: &[Shape],
+) -> (Vec<u8>, usize) {
+    let mut of_function: Vec<Vec<usize>> = vec![Vec::new(); program.functions.len()];
+    for (i, fragment) in placement.fragments.iter().enumerate() {
+        let list = &mut of_function[fragment.function.index()];
+        // The entry comes first in the map, though a cold part may stand before it in the file.
+        list.insert(if fragment.starts_function() { 0 } else { list.len() }, i);
+    }
+    let (mut writer, mut chains, mut count) = (MapWriter::new(), Vec::new(), 0);
+    for (id, function) in program.functions.iter().filter(|(id, _)| addresses.is_moved(*id)) {
+        let mut fragments = Vec::new();
+        for &i in &of_function[id.index()] {
+            let mut pieces = Pieces { chains: &mut chains, pieces: Vec::new() };
+            for (&block, &offset) in placement.fragments[i].blocks.iter().zip(&shapes[i].offsets) {
+                let is_input = block.0 < function.input_blocks;
+                pieces.block(function, &function.blocks[block], is_input, offset);
+            }
+            let blocks = pieces.pieces;
+            fragments.push(FragmentMap { output: addresses.fragments[i], size: shapes[i].size(), blocks });
+        }
+        let folded_into = function.folded_into.map(|into| program.functions[into].entry());
+        writer.add(&FunctionMap { entry: function.entry(), fragments, folded_into });
+        count += 1;
+    }
+    (writer.finish(&chains), count)
+}
+
+/// The pieces of a fragment as they come.
+struct Pieces<'m> {
+    chains: &'m mut Vec<Vec<InputAddr>>,
+    pieces: Vec<BlockMap>,
+}
+
+impl Pieces<'_> {
+    /// Adds the pieces of a block that starts at `offset` of the fragment.
+    fn block(&mut self, function: &Function, block: &Block, is_input: bool, offset: u32) {
+        let reason = if is_input { Reason::Copied } else { Reason::Inserted };
+        let input = is_input.then_some(block.input);
+        self.pieces.push(BlockMap { output_offset: offset, input, input_size: block.size, reason });
+        let mut at = offset;
+        for chunk in function.chunks_of(block) {
+            let size = function.chunk_size(chunk);
+            match chunk {
+                Chunk::New(row) => {
+                    let code = &function.new_code[row as usize];
+                    let piece = BlockMap {
+                        output_offset: at,
+                        input: Some(code.replaces),
+                        input_size: code.replaced_size,
+                        reason: Reason::Replaced,
+                    };
+                    self.insert(piece, code.replaces, code.replaced_size, at + size);
+                }
+                Chunk::Inlined(row) => {
+                    let code = &function.inlined[row as usize];
+                    let reason = Reason::Inlined(ChainId::from_index(self.chains.len()));
+                    self.chains.push(vec![code.call]);
+                    let (input, input_size) = (Some(code.start), code.size);
+                    let piece = BlockMap { output_offset: at, input, input_size, reason };
+                    self.insert(piece, code.call, code.call_size, at + size);
+                }
+                Chunk::Input(_) | Chunk::Counter { .. } => {}
+            }
+            at += size;
+        }
+    }
+
+    /// Cuts the last piece, which is copied, where `size` bytes of it from `input` on gave way to `piece`, and goes on at `end`.
+    fn insert(&mut self, piece: BlockMap, input: InputAddr, size: u32, end: u32) {
+        let last = self.pieces.pop().expect("a block has begun");
+        let start = last.input.expect("only code of the input is replaced");
+        let before = input.since(start) as u32;
+        if before > 0 {
+            self.pieces.push(BlockMap { input_size: before, ..last });
+        }
+        self.pieces.push(piece);
+        let rest = last.input_size - before - size;
+        let behind = input + u64::from(size);
+        // Jumps behind the last instruction belong to it.
+        if rest > 0 {
+            self.pieces.push(BlockMap { output_offset: end, input: Some(behind), input_size: rest, ..last });
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Where the indirect jumps of moved functions lead, and what moved functions do with the addresses of their labels.
+//!
+//! A pointer to moved code follows it, because a relocation tells of it. A difference of two labels is a number that the
+//! assembler worked out, and nothing tells of it. So each moved function is run on what is known of its values ([`run`]): the
+//! target of each indirect jump must be a pointer that something stored, a label, or an entry of a table with the table's
+//! address added; a label's address is only moved, stored and jumped to; and control comes to all of the function's code,
+//! since what nothing known leads to, something unknown does.
+
+mod body;
+mod run;
+mod steps;
+mod values;
+
+use crate::address_map::places::MovedFunction;
+use crate::addresses::relative_words::{Named, words_from};
+use crate::addresses::taken;
+use crate::check::Check;
+use crate::input::code::Kind;
+use crate::kept_bytes::expected::Layout;
+use crate::verdict::finding::{Finding, FindingKind};
+use body::Body;
+use rayon::prelude::*;
+use run::{Fault, Run, Tables};
+use std::sync::OnceLock;
+use values::Own;
+
+const UNREACHED: &str = "nothing known leads to this code, so something unknown may";
+
+/// What the jumps of moved functions tell.
+#[derive(Default)]
+pub(crate) struct Jumps {
+    pub findings: Vec<Finding>,
+    /// Words of tables that jumps go through, each with the address that it counts from, ascending.
+    pub words: Vec<(u64, u64)>,
+}
+
+/// Judges all moved functions. `named` are the words that code names.
+pub(crate) fn judge(check: &Check, layout: &Layout, named: &Named) -> Jumps {
+    let mut jumps = Jumps::default();
+    if check.places.functions.is_empty() {
+        return jumps;
+    }
+    let taken = taken::pointers(check, layout);
+    let judge = Judge { check, layout, named, taken: &taken, entered: OnceLock::new() };
+    let found: Vec<Judged> =
+        check.places.functions.par_iter().filter_map(|function| judge.function(function)).collect();
+    for (words, finding) in found {
+        jumps.words.extend(words);
+        jumps.findings.extend(finding);
+    }
+    jumps.words.sort_unstable();
+    jumps.words.dedup();
+    jumps
+}
+
+/// The words of a function's tables, each with its base, and the first thing that is wrong.
+type Judged = (Vec<(u64, u64)>, Option<Finding>);
+
+struct Judge<'j, 'c, 'a> {
+    check: &'j Check<'c, 'a>,
+    layout: &'j Layout,
+    named: &'j Named,
+    /// Places in code whose address something stores or names, ascending.
+    taken: &'j [u64],
+    /// Places that other functions lead to, or that have a name; found when they are asked for.
+    entered: OnceLock<Vec<u64>>,
+}
+
+impl Judge<'_, '_, '_> {
+    /// The words of the function's tables and the first thing that is wrong; `None` if it has no indirect jumps.
+    fn function(&self, function: &MovedFunction) -> Option<Judged> {
+        let mut own = body::own(self.check, function);
+        let labels = self.labels(&own);
+        let mut has_jumps = false;
+        let mut names_itself = false;
+        let mut named = Vec::new();
+        for &(start, end) in &own.ranges {
+            let mut address = start;
+            for inst in &self.check.code.insts[self.check.code.range(start, end)] {
+                has_jumps |= inst.kind == Kind::IndirectJump;
+                if inst.is_address_only() {
+                    let target = inst.target(&self.check.code, address);
+                    names_itself |= target == own.entry;
+                    named.push(target);
+                }
+                address += u64::from(inst.len);
+            }
+        }
+        if !has_jumps && labels.is_empty() {
+            return None;
+        }
+        let tables = self.tables(&own, &named);
+        let follow = !labels.is_empty() || !tables.is_empty() || names_itself;
+        let mut places: Vec<u64> = tables.values().flatten().copied().chain(labels.iter().copied()).collect();
+        places.extend(self.check.pads.within(&own.ranges));
+        places.sort_unstable();
+        let made = self.made(&own, &named, &labels);
+        own.bases = tables.keys().copied().collect();
+        own.bases.sort_unstable();
+        let body = Body::new(self.check, own, &places);
+        let mut run = Run::new(self.check, &body, &tables, (&labels, &made));
+        // Nothing in the function could be meant by any jump: only whether all of it is reached is left.
+        let near = if follow { None } else { Some(Vec::new()) };
+        let near = near.or_else(|| (labels.is_empty() && !names_itself).then(|| run.near_jumps()).flatten());
+        let fault = match near {
+            Some(jumps) => self.reach_near(&body, &jumps),
+            None => run.enter().or_else(|| self.reach_all(&body, &mut run, &labels)),
+        };
+        let words = run
+            .bases
+            .iter()
+            .flat_map(|&base| (0..tables[&base].len() as u64).map(move |i| (base + 4 * i, base)));
+        let finding = |(address, what)| Finding::new(FindingKind::ComputedJump, what).input(address);
+        Some((words.collect(), fault.map(finding)))
+    }
+
+    /// Places inside the function whose address something has.
+    fn labels(&self, own: &Own) -> Vec<u64> {
+        let inside = own.ranges.iter().flat_map(|&(start, end)| {
+            let from = self.taken.partition_point(|&t| t < start);
+            self.taken[from..].iter().take_while(move |&&t| t < end)
+        });
+        inside
+            .copied()
+            .filter(|&place| own.is_label(place) && self.check.code.index_at(place).is_some())
+            .collect()
+    }
+
+    /// The labels that the function's own instructions make; `named` are the addresses that they name relative to themselves.
+    fn made(&self, own: &Own, named: &[u64], labels: &[u64]) -> Vec<u64> {
+        let absolute =
+            own.ranges.iter().flat_map(|&(start, end)| self.check.references.addresses_in(start, end));
+        let absolute = absolute.filter_map(|field| {
+            let mut word = [0; 8];
+            let size = usize::from(field.size);
+            word[..size].copy_from_slice(self.check.code.bytes(field.address, size)?);
+            Some(u64::from_le_bytes(word))
+        });
+        let mut made: Vec<u64> = absolute.chain(named.iter().copied()).collect();
+        made.retain(|place| labels.binary_search(place).is_ok());
+        made
+    }
+
+    /// The tables at `bases` that lead into the function.
+    fn tables(&self, own: &Own, bases: &[u64]) -> Tables {
+        let mut tables = Tables::default();
+        for &base in bases {
+            let words = words_from(self.check, self.layout, self.named, base);
+            let targets: Vec<u64> = words.take_while(|&target| own.holds(target)).collect();
+            if !targets.is_empty() {
+                tables.insert(base, targets);
+            }
+        }
+        tables
+    }
+
+    /// Lets control come to what other functions lead to; what then is not reached is a fault.
+    fn reach_all(&self, body: &Body, run: &mut Run, labels: &[u64]) -> Option<Fault> {
+        // Code that only landing pads lead to may stand in front of them, and a call that raises an exception be reached by nothing.
+        for pad in self.check.pads.within(&body.own.ranges) {
+            if body.at(pad).is_some_and(|cut| !run.is_reached(cut))
+                && let Some(fault) = run.enter_at(pad)
+            {
+                return Some(fault);
+            }
+        }
+        for (index, cut) in body.cuts.iter().enumerate() {
+            if run.is_reached(index) || body.is_filler(self.check, cut) {
+                continue;
+            }
+            if labels.binary_search(&cut.start).is_err() && !self.is_entered(cut.start) {
+                return Some((cut.start, UNREACHED));
+            }
+            if let Some(fault) = run.enter_at(cut.start) {
+                return Some(fault);
+            }
+        }
+        None
+    }
+
+    /// The same for a function of which it is known where its indirect jumps lead.
+    fn reach_near(&self, body: &Body, jumps: &[(usize, Vec<u64>)]) -> Option<Fault> {
+        let mut reached = vec![false; body.cuts.len()];
+        body.at(body.own.entry).into_iter().for_each(|entry| body.reach(entry, jumps, &mut reached));
+        // Code that only landing pads lead to may stand in front of them.
+        let pads = self.check.pads.within(&body.own.ranges).filter_map(|pad| body.at(pad));
+        pads.for_each(|pad| body.reach(pad, jumps, &mut reached));
+        for (index, cut) in body.cuts.iter().enumerate() {
+            if !reached[index] && !body.is_filler(self.check, cut) {
+                if !self.is_entered(cut.start) {
+                    return Some((cut.start, UNREACHED));
+                }
+                body.reach(index, jumps, &mut reached);
+            }
+        }
+        None
+    }
+
+    /// Whether something outside of the function leads to a place in it.
+    fn is_entered(&self, place: u64) -> bool {
+        self.entered.get_or_init(|| entered(self.check)).binary_search(&place).is_ok()
+    }
+}
+
+/// Where functions start, what has a name, and where the direct branches of other functions lead.
+fn entered(check: &Check) -> Vec<u64> {
+    let code = &check.code;
+    let mut entered: Vec<u64> = check.input.symbols.iter().map(|s| s.address.get()).collect();
+    for section in &code.sections {
+        let direct = code.section_insts(section).filter(|(_, _, inst)| inst.is_direct());
+        let mut near = check.functions.near(0);
+        let foreign = direct.filter_map(|(_, address, inst)| {
+            let target = inst.target(code, address);
+            if !near.holds(address) {
+                near = check.functions.near(address);
+            }
+            // Most branches stay where they are.
+            let own = near.function(address);
+            let other = if near.holds(target) { near.function(target) } else { check.functions.at(target) };
+            (own != other).then_some(target)
+        });
+        entered.extend(foreign);
+    }
+    entered.sort_unstable();
+    entered.dedup();
+    entered
+}

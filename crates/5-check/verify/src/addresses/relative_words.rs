@@ -1,0 +1,93 @@
+//! Words that hold the distance of a place in code from a base, as far as can be told without knowing what jumps do: which of
+//! them code names, and where those lead that follow one that it names.
+
+use crate::check::Check;
+use crate::input::references::Field;
+use crate::kept_bytes::expected::Layout;
+
+/// Words that code names: where tables may start.
+#[derive(Default)]
+pub(crate) struct Named {
+    /// Each with the function that names it, ascending.
+    words: Vec<(u64, Option<usize>)>,
+}
+
+impl Named {
+    pub fn read(check: &Check) -> Self {
+        let words = &check.references.relative_words;
+        let (Some(first), Some(last)) = (words.first(), words.last()) else { return Self::default() };
+        let (code, functions) = (&check.code, &check.functions);
+        let is_word = |address: u64| {
+            (first.address..=last.address).contains(&address)
+                && words.binary_search_by_key(&address, |w| w.address).is_ok()
+        };
+        let mut named = Vec::new();
+        for section in &code.sections {
+            let by_address = code.section_insts(section).filter(|(_, _, inst)| inst.is_address_only());
+            named.extend(
+                by_address
+                    .filter(|(_, address, inst)| is_word(inst.target(&check.code, *address)))
+                    .map(|(_, address, inst)| (inst.target(&check.code, address), functions.at(address))),
+            );
+        }
+        // A symbol of data may stand before words that lead to code.
+        for field in check.references.code_fields.iter().chain(&check.references.data_fields) {
+            let bytes = code.bytes(field.address, usize::from(field.size)).unwrap_or(&[]);
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            let address = u64::from_le_bytes(word);
+            if is_word(address) {
+                named.push((address, functions.at(field.address)));
+            }
+        }
+        named.sort_unstable();
+        named.dedup();
+        Self { words: named }
+    }
+
+    /// Whether code names the word at `address`.
+    pub fn contains(&self, address: u64) -> bool {
+        self.words.binary_search_by_key(&address, |w| w.0).is_ok()
+    }
+
+    /// What a word at `address` may count from that no jump tells about, its own address last.
+    pub fn readings(&self, address: u64) -> impl Iterator<Item = u64> {
+        self.before(address).first().map(|n| n.0).into_iter().chain([address])
+    }
+
+    /// The nearest at or below `address`, once for each function that names it.
+    pub fn before(&self, address: u64) -> &[(u64, Option<usize>)] {
+        let end = self.words.partition_point(|w| w.0 <= address);
+        let Some(&(nearest, _)) = self.words[..end].last() else { return &[] };
+        &self.words[self.words.partition_point(|w| w.0 < nearest)..end]
+    }
+}
+
+/// Where the words of four bytes from `base` on lead, counted from there: up to the next that code names, or that does not
+/// lead to an instruction.
+pub(crate) fn words_from<'w>(
+    check: &'w Check,
+    layout: &'w Layout,
+    named: &'w Named,
+    base: u64,
+) -> impl Iterator<Item = u64> + 'w {
+    let words = &check.references.relative_words;
+    let first = words.partition_point(|w| w.address < base);
+    let run = words[first..].iter().enumerate().take_while(move |(i, word)| {
+        let in_row = word.size == 4 && word.address == base + 4 * *i as u64;
+        in_row && (*i == 0 || !named.contains(word.address))
+    });
+    run.map_while(move |(_, word)| {
+        let target = base.wrapping_add(word_at(check.input.bytes, layout, *word)? as u64);
+        check.code.index_at(target).map(|_| target)
+    })
+}
+
+/// A signed word of a file.
+pub(crate) fn word_at(file: &[u8], layout: &Layout, word: Field) -> Option<i64> {
+    let size = usize::from(word.size);
+    let slice = file.get(layout.offset(word.address)? as usize..)?.get(..size)?;
+    let mut bytes = [if slice[size - 1] & 0x80 != 0 { 0xff } else { 0 }; 8];
+    bytes[..size].copy_from_slice(slice);
+    Some(i64::from_le_bytes(bytes))
+}

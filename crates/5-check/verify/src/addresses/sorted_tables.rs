@@ -1,0 +1,137 @@
+//! Tables of pointers to code that ascend from their first row to their last, and that a function searches which names
+//! them: it loads an address and asks whether it is the lower one. Where members of such a table moved, the search
+//! finds nothing.
+
+use crate::address_map::places::Place;
+use crate::check::Check;
+use crate::kept_bytes::expected::Layout;
+use crate::verdict::finding::{Finding, FindingKind};
+use afterlink_isa::judgement::{Action, Handling, Order, Reader, Relocation, StartUpRelocation};
+
+/// Rows that make a table, and bytes of a row.
+const ROWS: usize = 8;
+const ROW: u64 = 64;
+/// Instructions from a load to its comparison, and from there to the question.
+const NEAR: usize = 6;
+
+pub(crate) fn check(check: &Check, layout: &Layout) -> Vec<Finding> {
+    let words = words(check, layout);
+    let moved = |table: &[(u64, u64)]| table.iter().find(|w| check.place(w.1) != Place::Same).map(|w| w.1);
+    // Where the table is, and a member that moved.
+    let tables: Vec<(u64, u64, u64)> = tables(&words)
+        .into_iter()
+        .filter_map(|t| Some((t[0].0, t[t.len() - 1].0 + (t[1].0 - t[0].0), moved(t)?)))
+        .collect();
+    let mut findings = Vec::new();
+    if tables.is_empty() {
+        return findings;
+    }
+    let all = tables[0].0..=tables[tables.len() - 1].1;
+    let symbols: Vec<u64> = check.input.symbols.iter().map(|s| s.address.get()).collect();
+    for (section, rows) in check.input.kept_relocations() {
+        if !check.input.sections[section].is_code() {
+            continue;
+        }
+        for row in rows.iter() {
+            let meaning = check.code.judgement.relocation(row.kind);
+            let absolute = matches!(meaning, Some(Relocation::Absolute { .. }));
+            let Some(symbol) = symbols.get(row.symbol as usize) else { continue };
+            let named = symbol.wrapping_add(row.addend as u64).wrapping_add(if absolute { 0 } else { 4 });
+            if !all.contains(&named) {
+                continue;
+            }
+            let next = tables.partition_point(|t| t.0 <= named);
+            let table = next.checked_sub(1).map(|i| tables[i]).filter(|t| named <= t.1);
+            if let Some((start, _, member)) = table.filter(|_| searches(check, row.address.get())) {
+                let what = format!("the table at {start:#x}, in order and searched, names it, and it moved");
+                findings.push(Finding::new(FindingKind::Pointer, what).input(member));
+            }
+        }
+    }
+    findings.sort_by_key(|f| f.input);
+    findings.dedup_by_key(|f| f.input);
+    findings
+}
+
+/// Words that stand equally far apart and ascend, eight and more of them.
+fn tables(words: &[(u64, u64)]) -> Vec<&[(u64, u64)]> {
+    let mut tables = Vec::new();
+    let mut first = 0;
+    for i in 1..=words.len() {
+        let goes_on = i < words.len()
+            && words[i].1 > words[i - 1].1
+            && words[i].0 - words[i - 1].0 == words[first + 1].0 - words[first].0
+            && words[first + 1].0 - words[first].0 <= ROW;
+        if !goes_on {
+            if i - first >= ROWS {
+                tables.push(&words[first..i]);
+            }
+            // Where only the distance or the order broke off, the last word may begin another table.
+            first = if i - first > 1 { i - 1 } else { i };
+            if first + 1 == i && i < words.len() && words[i].1 <= words[first].1 {
+                first = i;
+            }
+        }
+    }
+    tables
+}
+
+/// Where pointers to functions stand, and where they lead, but for those that only the C runtime and calls of
+/// virtual functions use.
+fn words(check: &Check, layout: &Layout) -> Vec<(u64, u64)> {
+    let at_start =
+        check.input.dynamic.relocations.iter().filter(|r| {
+            check.code.judgement.start_up_relocation(r.kind) == Some(StartUpRelocation::FromBase)
+        });
+    let mut words: Vec<(u64, u64)> = at_start.map(|r| (r.address.get(), r.addend as u64)).collect();
+    if !check.input.link_kind.is_position_independent() {
+        words.extend(check.references.data_words.iter().filter(|f| f.size == 8).filter_map(|f| {
+            let at = layout.offset(f.address)? as usize;
+            let word = check.input.bytes.get(at..at + 8)?;
+            Some((f.address, u64::from_le_bytes(word.try_into().ok()?)))
+        }));
+    }
+    let walked = [".init_array", ".fini_array", ".preinit_array", ".ctors", ".dtors"];
+    let sections = check.input.sections.iter().filter(|(_, s)| walked.contains(&s.name));
+    let mut walked: Vec<(u64, u64)> = sections.map(|(_, s)| (s.address.get(), s.end().get())).collect();
+    // Virtual functions stand in the order in which a class declares them, and are never searched.
+    let symbols = check.input.symbols.iter();
+    let virtual_tables = symbols.filter(|s| s.name.starts_with("_ZTV") || s.name.starts_with("_ZTC"));
+    walked.extend(virtual_tables.map(|s| (s.address.get(), s.address.get().saturating_add(s.size))));
+    walked.sort_unstable();
+    let is_walked = |word: u64| {
+        let next = walked.partition_point(|w| w.0 <= word);
+        next > 0 && word < walked[next - 1].1
+    };
+    words.retain(|w| check.functions.starts_at(w.1) && !is_walked(w.0));
+    words.sort_unstable();
+    words.dedup_by_key(|w| w.0);
+    words
+}
+
+/// Whether the function that holds `address` asks for the order of an address that it loads.
+fn searches(check: &Check, address: u64) -> bool {
+    let Some(function) = check.functions.at(address).map(|i| &check.functions.rows[i]) else { return false };
+    let mut at = function.start;
+    let mut reader = Reader::new(check.code.judgement);
+    let mut insts: Vec<Handling> = Vec::new();
+    for inst in &check.code.insts[check.code.range(function.start, function.end)] {
+        let bytes = check.code.bytes(at, usize::from(inst.len));
+        let Some(handling) = bytes.and_then(|bytes| reader.read_handling(bytes, at)) else { return false };
+        insts.push(handling);
+        at += u64::from(inst.len);
+    }
+    (0..insts.len()).any(|i| {
+        let compared = &insts[i];
+        if compared.action != Action::Compare || compared.whole == [false, false] {
+            return false;
+        }
+        let fills = |load: &Handling| {
+            let is_compared = |o: usize| compared.whole[o] && compared.operands[o] == load.operands[0];
+            load.action == Action::Move && load.whole[0] && load.in_data && (is_compared(0) || is_compared(1))
+        };
+        let asks = |handling: &Handling| handling.asks == Some(Order::Unsigned);
+        (compared.in_data || insts[i.saturating_sub(NEAR)..i].iter().any(fills))
+            && insts[i + 1..].iter().take(NEAR).any(asks)
+    })
+}

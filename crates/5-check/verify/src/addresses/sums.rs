@@ -1,0 +1,217 @@
+//! Addresses of code with a constant added, and labels that bound code. A number alone does not tell what it means: the
+//! relocation's symbol does. Where a constant is added to a symbol's address, no code from there to the sum may
+//! have moved; where the symbol is a section, a sum that nothing explains may mean the functions on both of its sides;
+//! and a label that is no function's name may be where a copy or a comparison ends.
+
+use crate::check::Check;
+use crate::input::code::Kind;
+use crate::input::references::Class;
+use crate::verdict::finding::{Finding, FindingKind};
+use afterlink_image::Relocation;
+use afterlink_isa::judgement::Relocation as Meaning;
+
+/// Further from its symbol, a sum is no distance in code but a number with a tag.
+const NEAR: u64 = 1 << 16;
+
+/// Findings, and where the input names the end of its text, if it does.
+pub(crate) fn check(check: &Check) -> (Vec<Finding>, Option<u64>) {
+    if check.places.moved.is_empty() {
+        return (Vec::new(), None);
+    }
+    let mut sums = Sums { check, findings: Vec::new(), inner: Vec::new(), text_end: None };
+    for (section, rows) in check.input.kept_relocations() {
+        let section = &check.input.sections[section];
+        // Unwinders and tracers name places beside functions that the program does not.
+        let is_metadata =
+            matches!(section.name, ".eh_frame" | ".gcc_except_table" | "__patchable_function_entries");
+        if section.is_loaded() && !is_metadata {
+            rows.iter().for_each(|row| sums.relocation(&row, section.is_code()));
+        }
+    }
+    sums.pairs();
+    (sums.findings, sums.text_end)
+}
+
+struct Sums<'s, 'c, 'a> {
+    check: &'s Check<'c, 'a>,
+    findings: Vec<Finding>,
+    /// Labels inside of functions: function, label, and the field that names it.
+    inner: Vec<(usize, u64, u64)>,
+    /// A field that holds the address where a section of code ends.
+    text_end: Option<u64>,
+}
+
+impl Sums<'_, '_, '_> {
+    fn relocation(&mut self, row: &Relocation, in_code: bool) {
+        let addend = row.addend as u64;
+        let (constant, relative) = match self.check.code.judgement.relocation(row.kind) {
+            Some(Meaning::Absolute { .. }) => (addend, false),
+            Some(Meaning::Relative { size: 4 }) if in_code => (addend.wrapping_add(4), true),
+            // The global offset table holds nothing but the symbol's address.
+            Some(Meaning::OffsetTableEntry { .. }) => (0, false),
+            _ => return,
+        };
+        let class = self.check.references.class(row);
+        if !matches!(class, Class::Function | Class::Label | Class::Section)
+            || class == Class::Function && constant == 0
+        {
+            return;
+        }
+        let Some(named) = self.check.input.symbols.get(row.symbol) else { return };
+        let (symbol, field) = (named.address.get(), row.address.get());
+        // Members of a section with a name of its own stay in it, so that asking for its end is right.
+        if class == Class::Label
+            && self.check.code.sections.iter().any(|s| s.end == symbol)
+            && !named.name.starts_with("__stop_")
+        {
+            self.text_end = Some(field);
+        }
+        let mut target = symbol.wrapping_add(constant);
+        if class == Class::Section && self.starts_function(target) {
+            return;
+        }
+        if relative {
+            // A branch goes where it goes; only an address that is taken can be meant otherwise.
+            let Some((found, behind)) = self.operand(field) else { return };
+            target = target.wrapping_add(behind).wrapping_sub(4);
+            if found != target {
+                return;
+            }
+        }
+        match class {
+            Class::Section => self.section_sum(field, target),
+            _ if target != symbol => self.distance(field, symbol, target),
+            _ => self.label(field, target),
+        }
+    }
+
+    /// What the operand whose displacement stands at `field` means, and the bytes from there to its instruction's end.
+    fn operand(&self, field: u64) -> Option<(u64, u64)> {
+        let mut starts = (1..15).filter_map(|d| Some((d, self.check.code.at(field.checked_sub(d)?)?)));
+        let (before, inst) =
+            starts.find(|(d, inst)| inst.has_rip() && inst.field().is_some_and(|f| f.0 as u64 == *d))?;
+        Some((inst.target(&self.check.code, field - before), u64::from(inst.len) - before))
+    }
+
+    fn starts_function(&self, address: u64) -> bool {
+        self.check.functions.rows.binary_search_by_key(&address, |f| f.start).is_ok()
+    }
+
+    /// A sum counted from the start of a section.
+    fn section_sum(&mut self, field: u64, target: u64) {
+        let what = "a constant was added to an address that may be this function's, which moved";
+        let masks = [u64::MAX, (1 << 48) - 1, (1 << 32) - 1];
+        let code = masks.map(|mask| target & mask).into_iter().find(|&at| self.check.code.holds(at));
+        let at = code.unwrap_or(target);
+        let is_start = self.starts_function(at);
+        if at == target && (is_start || self.is_label(at)) {
+            return;
+        }
+        self.hold(field, at, at, what);
+        if !is_start {
+            self.hold_before(field, at, what);
+            self.hold_behind(field, at, what);
+        }
+    }
+
+    /// An instruction of a function that jumps indirectly, one behind a call, or a named place may well be named by its
+    /// address.
+    fn is_label(&self, address: u64) -> bool {
+        let (code, functions) = (&self.check.code, &self.check.functions);
+        let Some(row) = functions.at(address).map(|i| &functions.rows[i]) else { return false };
+        let jumps = || {
+            code.insts[code.range(row.start, row.end)].iter().any(|i| i.kind == Kind::IndirectJump)
+                || row.is_fragment()
+        };
+        let named = || self.check.input.symbols.iter().any(|s| s.address.get() == address && s.is_defined());
+        let returns = |index: usize| {
+            let before = index.checked_sub(1).map(|i| code.insts[i].kind);
+            matches!(before, Some(Kind::Call | Kind::IndirectCall))
+        };
+        code.index_at(address).is_some_and(|index| returns(index) || jumps() || named())
+    }
+
+    /// A constant that leads from `symbol` to `target`. Wherever that is, the program may take the constant off again.
+    fn distance(&mut self, field: u64, symbol: u64, target: u64) {
+        let what = "a constant was added to an address, and the code that it leads from or to moved";
+        if symbol.abs_diff(target) <= NEAR {
+            self.hold(field, symbol.min(target), symbol.max(target), what);
+        } else {
+            self.hold(field, symbol, symbol, what);
+            self.hold(field, target, target, what);
+        }
+    }
+
+    /// A label's address, which no function's name stands for.
+    fn label(&mut self, field: u64, label: u64) {
+        let what = "the address of a label that is no function's is taken, and the code that it bounds moved";
+        let functions = &self.check.functions;
+        if let Some(index) = functions.at(label) {
+            let row = &functions.rows[index];
+            match (row.start == label, row.has_symbol) {
+                (true, false) if !row.is_label => return,
+                (true, _) => self.hold(field, label, label, what),
+                (false, _) => return self.inner.push((index, label, field)),
+            }
+        }
+        // Where a section starts, the label bounds that and not what happens to stand before.
+        if self.check.code.sections.iter().all(|s| s.start != label) {
+            self.hold_before(field, label, what);
+        }
+    }
+
+    /// Two labels of a function bound a part of it, unless it jumps to them.
+    fn pairs(&mut self) {
+        let mut inner = std::mem::take(&mut self.inner);
+        inner.sort_unstable();
+        inner.dedup_by_key(|i| i.1);
+        for group in inner.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() > 1) {
+            let row = &self.check.functions.rows[group[0].0];
+            let code = &self.check.code;
+            let mut insts = code.insts[code.range(row.start, row.end)].iter();
+            if row.has_symbol && !insts.any(|i| i.kind == Kind::IndirectJump) {
+                let what = "the addresses of two labels in the function are taken, and it moved";
+                self.hold(group[0].2, row.start, row.start, what);
+            }
+        }
+    }
+
+    /// None of the code from `low` to `high` may have moved.
+    fn hold(&mut self, field: u64, low: u64, high: u64, what: &str) {
+        let moved = &self.check.places.moved;
+        let first = moved.partition_point(|m| m.1 <= low);
+        if let Some(range) = moved.get(first).filter(|m| m.0 <= high) {
+            self.fault(field, range.0.max(low), what);
+        }
+    }
+
+    /// The code that ends at `address` or is the last before it must be where it was.
+    fn hold_before(&mut self, field: u64, address: u64, what: &str) {
+        let moved = &self.check.places.moved;
+        let after = moved.partition_point(|m| m.1 <= address);
+        let Some(&(start, end)) = after.checked_sub(1).map(|i| &moved[i]) else { return };
+        if !self.starts_between(end, address) {
+            self.fault(field, start, what);
+        }
+    }
+
+    /// The first code behind `address` must be where it was.
+    fn hold_behind(&mut self, field: u64, address: u64, what: &str) {
+        let moved = &self.check.places.moved;
+        let Some(&(start, _)) = moved.get(moved.partition_point(|m| m.0 <= address)) else { return };
+        if !self.starts_between(address + 1, start) {
+            self.fault(field, start, what);
+        }
+    }
+
+    /// Whether something that has a name or an unwind entry starts in `from..to`.
+    fn starts_between(&self, from: u64, to: u64) -> bool {
+        let rows = &self.check.functions.rows;
+        rows.get(rows.partition_point(|f| f.start < from)).is_some_and(|f| f.start < to)
+    }
+
+    fn fault(&mut self, field: u64, code: u64, what: &str) {
+        let what = format!("{what} (named at {field:#x})");
+        self.findings.push(Finding::new(FindingKind::Pointer, what).input(code));
+    }
+}

@@ -1,0 +1,100 @@
+//! Functions with whose address the code computes right behind where it takes it. The number is then more than a place to
+//! go to: what is worked out from it need not lead to where the function went.
+
+use crate::address_map::places::Place;
+use crate::check::Check;
+use crate::input::code::Inst;
+use crate::verdict::finding::{Finding, FindingKind};
+use afterlink_isa::judgement::{Action, Handling, LONGEST, Reader, Register};
+use rayon::prelude::*;
+
+/// Instructions to look at from where the address is taken.
+const WINDOW: usize = 12;
+/// Bytes of code that one thread looks at at a time.
+const CHUNK: usize = 1 << 16;
+
+pub(crate) fn check(check: &Check) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for section in &check.code.sections {
+        let chunks: Vec<_> = check.code.section_chunks(section, CHUNK).collect();
+        let found = chunks.into_par_iter().flat_map_iter(|chunk| {
+            chunk.filter_map(move |(index, address, inst)| {
+                let function = moved_function(check, address, inst)?;
+                computed(check, index, address, function)
+            })
+        });
+        findings.extend(found.collect::<Vec<_>>());
+    }
+    findings
+}
+
+/// The function that moved and whose address `inst` takes, or loads from its slot.
+fn moved_function(check: &Check, address: u64, inst: &Inst) -> Option<u64> {
+    let moved = |target: u64| check.functions.starts_at(target) && check.place(target) != Place::Same;
+    if inst.is_address_only() {
+        let (field, _) = inst.field()?;
+        let means_code = !check.references.means_data(address + field as u64);
+        return Some(inst.target(&check.code, address)).filter(|&t| means_code && moved(t));
+    }
+    let slot = inst.has_rip().then(|| inst.target(&check.code, address));
+    let loaded = slot.and_then(|slot| check.slots.get(slot));
+    if let Some(function) = loaded.filter(|&function| moved(function)) {
+        return Some(function);
+    }
+    let fields = check.references.fields_in(address, inst.len);
+    fields.iter().find_map(|f| {
+        let mut word = [0; 8];
+        word[..usize::from(f.size)].copy_from_slice(check.code.bytes(f.address, usize::from(f.size))?);
+        Some(u64::from_le_bytes(word)).filter(|&t| moved(t))
+    })
+}
+
+fn computed(check: &Check, index: usize, address: u64, function: u64) -> Option<Finding> {
+    check.functions.at(address)?;
+    let mut reader = Reader::new(check.code.judgement);
+    let mut holders: Vec<Register> = Vec::new();
+    let (mut at, mut is_compared) = (address, false);
+    for (i, inst) in check.code.insts.get(index..)?.iter().take(WINDOW).enumerate() {
+        let bytes = check.code.bytes(at, usize::from(inst.len).min(LONGEST))?;
+        let handling = reader.read_handling(bytes, at)?;
+        let names = i == 0 && handling.action != Action::Address;
+        let reads = names && handling.memory.is_some_and(|address| address as u32 == function as u32);
+        if reads || is_computation(&handling, &holders, names) || is_compared && handling.asks.is_some() {
+            let what =
+                format!("code at {at:#x} computes with the function's address, and the function moved");
+            return Some(Finding::new(FindingKind::Operand, what).input(function));
+        }
+        let holds = |operand: usize| handling.operands[operand].is_some_and(|r| holders.contains(&r));
+        let compares = handling.action == Action::Compare;
+        is_compared = compares && (names || holds(0) || holds(1)) || is_compared && !handling.changes_flags;
+        let moves = handling.action == Action::Move;
+        let passes = i == 0 && (moves || handling.action == Action::Address) || moves && holds(1);
+        holders.retain(|register| !handling.written.contains(register));
+        holders.extend(handling.operands[0].filter(|_| passes));
+        if !handling.goes_on || holders.is_empty() && !is_compared {
+            return None;
+        }
+        at += u64::from(inst.len);
+    }
+    None
+}
+
+/// Whether the instruction works out how far the address is, that one of `holders` or its own operand has, from something
+/// else, or reads what stands there. What is added to an address goes where the function goes.
+fn is_computation(handling: &Handling, holders: &[Register], names: bool) -> bool {
+    let holds = |register: &Option<Register>| register.is_some_and(|r| holders.contains(&r));
+    if matches!(handling.action, Action::Nothing | Action::Address) {
+        return false;
+    }
+    if handling.addressed_by.iter().any(holds) {
+        return true;
+    }
+    let involved = names || handling.operands.iter().any(holds);
+    let by_register = handling.operands[1].is_some() && !handling.same_operands;
+    involved
+        && match handling.action {
+            Action::Subtract => names || by_register || handling.second_in_memory,
+            Action::Invert => true,
+            _ => false,
+        }
+}

@@ -1,0 +1,79 @@
+//! The dynamic section and the dynamic symbol table, which the dynamic linker reads: entries that lead into
+//! moved code follow it; everything else stays.
+
+use crate::address_map::places::Place;
+use crate::check::Check;
+use crate::file::dynamic_tables::Repeats;
+use crate::kept_bytes::expected::{Expected, Layout};
+use crate::moved_code::{counter_sections, start_up};
+use crate::verdict::finding::{Finding, FindingKind};
+use afterlink_image::{Symbol, elf};
+
+/// Dynamic entries whose value is an address in code or in a section that may have to give way to the
+/// program headers.
+const ADDRESS_TAGS: [elf::DynamicTag; 11] = [
+    elf::DT_INIT,
+    elf::DT_FINI,
+    elf::DT_HASH,
+    elf::DT_GNU_HASH,
+    elf::DT_STRTAB,
+    elf::DT_SYMTAB,
+    elf::DT_VERSYM,
+    elf::DT_VERNEED,
+    elf::DT_VERDEF,
+    elf::DT_RELA,
+    elf::DT_RELR,
+];
+
+/// What the dynamic section must say.
+pub(crate) fn expect(check: &Check, expected: &mut Vec<Expected>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for entry in check.input.dynamic.entries.iter().filter(|e| ADDRESS_TAGS.iter().any(|t| t.0 == e.tag)) {
+        let mut expect = |value: u64| {
+            let offset = entry.offset.get() + 8;
+            expected.push(Expected::number(offset, 8, value, FindingKind::DynamicSection));
+        };
+        let place = check.place(entry.value);
+        let is_init = entry.tag == elf::DT_INIT.0;
+        if is_init && start_up::is_in_object(check) && counter_sections::is_instrumented(check.output) {
+            let own = if let Place::Moved(place) = place { place } else { entry.value };
+            let start = counter_sections::section(check.output, counter_sections::START_UP);
+            let start = start.map_or(0, |(section, _)| section.address.get());
+            expect(start);
+            findings.extend(start_up::check(check, start, own));
+            continue;
+        }
+        match place {
+            Place::Same => {}
+            Place::Moved(new) => expect(new),
+            Place::Nowhere => {
+                let what = "a function of the dynamic section lies in moved code without a counterpart";
+                findings.push(Finding::new(FindingKind::DynamicSection, what).input(entry.value));
+            }
+        }
+    }
+    findings
+}
+
+/// The range of the file that holds `.dynsym`, which [`check_symbols`] judges.
+pub(crate) fn symbols_range(check: &Check, layout: &Layout) -> Option<(u64, u64)> {
+    let section = &check.input.sections[check.input.dynamic_symbols.section?];
+    let start = layout.offset(section.address.get())?;
+    Some((start, start + section.size))
+}
+
+/// Row for row the same symbols with corresponding values, and behind a row its repeats for fragments.
+pub(crate) fn check_symbols(check: &Check) -> (Vec<Finding>, Repeats) {
+    let mut findings = Vec::new();
+    let repeats = Repeats::read(check, |old, new| fault(check, old, new), &mut findings);
+    findings.truncate(64);
+    (findings, repeats)
+}
+
+fn fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<String> {
+    if (old.name, old.kind, old.binding, old.other) != (new.name, new.kind, new.binding, new.other) {
+        return Some(format!("is another symbol, {}", new.name));
+    }
+    let fault = crate::file::symbols::value_fault(check, old, new);
+    fault.or_else(|| crate::file::symbols::name_fault(check, old, new, true))
+}

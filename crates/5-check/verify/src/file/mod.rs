@@ -1,0 +1,9 @@
+//! The output as an ELF file: its headers, its sections and segments, and the tables that linkers, dynamic linkers and
+//! debuggers read.
+
+pub(crate) mod dynamic;
+pub(crate) mod dynamic_tables;
+pub(crate) mod note;
+pub(crate) mod sections;
+pub(crate) mod segments;
+pub(crate) mod symbols;

@@ -1,0 +1,8 @@
+//! What the checker finds out about the input by itself: its code as instructions, its functions, and what the
+//! relocations say that the linker kept.
+
+pub(crate) mod code;
+pub(crate) mod functions;
+pub(crate) mod references;
+pub(crate) mod return_address;
+pub(crate) mod slots;

@@ -1,0 +1,195 @@
+//! Which flags and registers may still be read, at each instruction of a moved function of the input: what
+//! counter code must not change. A backward data-flow analysis over the function's blocks (Aho, Lam, Sethi,
+//! Ullman, "Compilers", 9.2.5), cautious wherever the code does not tell:
+//!
+//! - every register may be read at a call, a return, a jump out of the function, and an indirect jump; only a
+//!   caller-saved register that does not carry a result and that the function itself changes somewhere is
+//!   dead at its returns (a caller compiled together with it may rely on all others);
+//! - flags carry nothing into or out of calls, returns and jumps to other functions: the ABI leaves them
+//!   undefined there, and no compiler uses them;
+//! - what jumps into the middle of another function may pass anything;
+//! - the kernel, and a handler of a signal that an instruction is there to raise, may look at everything, and nothing is
+//!   surely overwritten by an instruction that for some operands changes nothing;
+//! - an exception that may come out of an instruction reaches its landing pad, with registers and without flags;
+//! - an indirect jump reaches every instruction of the function whose address is stored or named anywhere.
+
+use crate::address_map::places::{Block, MovedFunction};
+use crate::check::Check;
+use crate::input::code::{Inst, Kind};
+use afterlink_core::InputAddr;
+use afterlink_isa::judgement::{Effect, Reader, Use};
+
+/// A set of registers and flags, as in [`Use`].
+type Set = u32;
+
+/// Live sets in front of each instruction of a function.
+pub(crate) struct Liveness {
+    /// Start, end, and sets for the instructions of each block, ascending.
+    blocks: Vec<(u64, u64, Vec<Set>)>,
+}
+
+impl Liveness {
+    pub fn of(check: &Check, function: &MovedFunction, taken: &[u64]) -> Self {
+        let blocks: Vec<Block> =
+            check.places.blocks[function.blocks.clone()].iter().filter(|b| !b.is_added()).copied().collect();
+        Analysis::new(check, blocks, taken).run()
+    }
+
+    /// Whether what `effect` changes may be read from `address` on.
+    pub fn forbids(&self, check: &Check, address: u64, effect: Effect) -> bool {
+        let changed = match effect {
+            Effect::Flags => check.code.judgement.convention().counter_flags,
+            Effect::Register(register) => 1 << register,
+            Effect::Nothing(_) => return false,
+        };
+        let after = self.blocks.partition_point(|b| b.0 <= address);
+        let block = after.checked_sub(1).map(|i| &self.blocks[i]).filter(|b| address < b.1);
+        let live = match block {
+            Some((start, end, sets)) => {
+                let first = check.code.range(*start, *end).start;
+                let index = check.code.index_at(address).map(|index| index - first);
+                index.and_then(|index| sets.get(index)).copied().unwrap_or(!0)
+            }
+            None => live_outside(check, address),
+        };
+        live & changed != 0
+    }
+}
+
+/// What is live where control leaves the function for `address`: all registers, and in the middle of another function, too.
+fn live_outside(check: &Check, address: u64) -> Set {
+    let function = check.functions.at(address).map(|i| &check.functions.rows[i]);
+    // The linker's stubs have no symbols of their own; the one in front of them, of the linker too, may have any size.
+    let section = check.input.section_at(InputAddr(address)).map(|id| check.input.sections[id].name);
+    let is_stub = section.is_some_and(|name| name == ".iplt" || name.starts_with(".plt"));
+    let inside = function.is_some_and(|f| f.is_fragment() || f.has_symbol && f.start != address);
+    if inside && !is_stub { !0 } else { check.code.judgement.convention().general }
+}
+
+struct Analysis<'x, 'c, 'a> {
+    check: &'x Check<'c, 'a>,
+    blocks: Vec<Block>,
+    /// Blocks by input address.
+    order: Vec<(u64, usize)>,
+    uses: Vec<Vec<Use>>,
+    live_in: Vec<Set>,
+    /// Blocks that an indirect jump may reach.
+    taken: Vec<usize>,
+    /// Registers that the function changes somewhere.
+    changed: Set,
+}
+
+impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
+    fn new(check: &'x Check<'c, 'a>, blocks: Vec<Block>, taken: &[u64]) -> Self {
+        let mut order: Vec<(u64, usize)> = blocks.iter().enumerate().map(|(i, b)| (b.input, i)).collect();
+        order.sort_unstable();
+        let mut reader = Reader::new(check.code.judgement);
+        let mut changed = 0;
+        let uses = blocks
+            .iter()
+            .map(|block| {
+                let mut address = block.input;
+                let insts = &check.code.insts[check.code.range(block.input, block.input_end())];
+                let uses = insts.iter().map(|inst| {
+                    let (at, len) = (address, inst.len);
+                    address += u64::from(len);
+                    let bytes = check.code.bytes(at, usize::from(len)).unwrap_or(&[]);
+                    let known = if inst.is_prefix() { None } else { reader.read_use(bytes) };
+                    let found = known.unwrap_or(Use::UNKNOWN);
+                    changed |= found.written;
+                    found
+                });
+                uses.collect::<Vec<_>>()
+            })
+            .collect();
+        let live_in = vec![0; blocks.len()];
+        let mut analysis = Self { check, blocks, order, uses, live_in, taken: Vec::new(), changed };
+        analysis.taken = (0..analysis.blocks.len()).filter(|&i| analysis.is_taken(i, taken)).collect();
+        analysis
+    }
+
+    fn is_taken(&self, block: usize, taken: &[u64]) -> bool {
+        let block = &self.blocks[block];
+        let from = taken.partition_point(|&t| t < block.input);
+        taken.get(from).is_some_and(|&t| t < block.input_end())
+    }
+
+    /// Sweeps until nothing changes. The number of sweeps is bounded by the nesting of loops; a program made
+    /// to need more is taken to have everything live.
+    fn run(mut self) -> Liveness {
+        let mut settled = false;
+        for _ in 0..64 {
+            settled = true;
+            for block in (0..self.blocks.len()).rev() {
+                let live = self.block_sets(block).first().copied().unwrap_or(0);
+                settled &= live == self.live_in[block];
+                self.live_in[block] |= live;
+            }
+            if settled {
+                break;
+            }
+        }
+        let sets = |block: usize| {
+            let sets = self.block_sets(block);
+            if settled { sets } else { vec![!0; sets.len()] }
+        };
+        let in_order = self.order.iter().map(|&(start, b)| (start, self.blocks[b].input_end(), sets(b)));
+        Liveness { blocks: in_order.collect() }
+    }
+
+    /// Live sets in front of each instruction of a block, and behind the last.
+    fn block_sets(&self, index: usize) -> Vec<Set> {
+        let block = &self.blocks[index];
+        let insts = &self.check.code.insts[self.check.code.range(block.input, block.input_end())];
+        let mut address = block.input_end();
+        let mut live = self.live_at(address);
+        let mut sets = vec![live];
+        for (inst, used) in insts.iter().zip(&self.uses[index]).rev() {
+            address -= u64::from(inst.len);
+            live = self.live_behind(inst, address, live);
+            live = live & !used.written | used.read;
+            live |= self.live_at_landing(address);
+            sets.push(live);
+        }
+        sets.reverse();
+        sets
+    }
+
+    fn live_behind(&self, inst: &Inst, address: u64, next: Set) -> Set {
+        let convention = self.check.code.judgement.convention();
+        match inst.kind {
+            // What traps reads everything itself.
+            Kind::Next | Kind::Breakpoint | Kind::Fault => next,
+            Kind::Jump => self.live_at(inst.target(&self.check.code, address)),
+            Kind::Branch | Kind::ShortBranch | Kind::Transaction => {
+                next | self.live_at(inst.target(&self.check.code, address))
+            }
+            Kind::Call | Kind::IndirectCall => convention.general,
+            Kind::Return => convention.general & !(convention.scratch & self.changed),
+            Kind::IndirectJump => {
+                self.taken.iter().fold(convention.general, |live, &block| live | self.live_in[block])
+            }
+        }
+    }
+
+    /// What is live if an exception comes out of the instruction at `address`: no exception brings flags.
+    fn live_at_landing(&self, address: u64) -> Set {
+        let general = self.check.code.judgement.convention().general;
+        self.check.pads.of_inst(address).map_or(0, |site| self.live_at(site.pad) & general)
+    }
+
+    /// What is live at an address of the input.
+    fn live_at(&self, address: u64) -> Set {
+        let after = self.order.partition_point(|o| o.0 <= address);
+        let block = after.checked_sub(1).map(|i| self.order[i].1);
+        match block {
+            Some(block) if self.blocks[block].input == address => self.live_in[block],
+            // Into the middle of a block: nothing is known without splitting it.
+            Some(block) if address < self.blocks[block].input_end() => !0,
+            _ => live_outside(self.check, address),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

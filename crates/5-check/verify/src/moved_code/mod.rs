@@ -1,0 +1,12 @@
+//! Code at its new place: the input's instructions with operands that mean the same, and in an instrumented output the
+//! counters between them and the start-up code.
+
+pub(crate) mod behind_faults;
+pub(crate) mod blocks;
+pub(crate) mod counter_sections;
+pub(crate) mod counters;
+pub(crate) mod folded;
+mod inlined;
+pub(crate) mod liveness;
+mod replaced;
+pub(crate) mod start_up;

@@ -1,0 +1,12 @@
+//! Unwinding: what `.eh_frame` says at each address of either file, as its readers understand it, and whether
+//! corresponding instructions have the same.
+
+pub(crate) mod comparison;
+pub(crate) mod landing_pads;
+pub(crate) mod language_data;
+mod libgcc_reading;
+mod personality;
+mod remainder;
+pub(crate) mod rows;
+pub(crate) mod search_table;
+pub(crate) mod table;

@@ -1,0 +1,107 @@
+//! The search table by which unwinders find entries: the output's has those that are found in the input.
+//!
+//! A static program without a table registers its entries itself, from a symbol of `crtbeginT.o` on. Those before it, the start
+//! files', are found by nobody: a walk ends at `_start`, although an entry covers it.
+
+use crate::check::Check;
+use crate::unwind::rows::Unwinding;
+use crate::unwind::table;
+use crate::verdict::finding::{Finding, FindingKind};
+use afterlink_core::InputAddr;
+use afterlink_image::Image;
+use gimli::{BaseAddresses, EhFrameHdr, LittleEndian, ParsedEhFrameHdr};
+use rustc_hash::FxHashMap;
+
+/// The table is ascending, and has each entry exactly once that is found in the input, too. Without it nobody finds the rows of
+/// moved code: a static program that registers its entries by itself knows the old table only.
+pub(crate) fn check(check: &Check, unwinding: &Unwinding) -> Vec<Finding> {
+    let (input, output, rows) = (check.input, check.output, &unwinding.output);
+    let fault = |what: String| vec![Finding::new(FindingKind::UnwindTable, what)];
+    let Some((bytes, bases)) = table::search_table(output) else {
+        if rows.entries.iter().any(|e| e.start >= input.loaded_end().get()) {
+            return fault("no program header leads to the unwind entries of moved code".to_owned());
+        }
+        return Vec::new();
+    };
+    let header = match EhFrameHdr::new(bytes, LittleEndian).parse(&bases, 8) {
+        Ok(header) => header,
+        Err(error) => return fault(format!("the search table of unwind entries is damaged: {error}")),
+    };
+    let found = match rows_of(&header, &bases) {
+        Ok(found) => found,
+        Err(error) => return fault(format!("the search table of unwind entries is cut short: {error}")),
+    };
+    if !found.is_sorted() {
+        return fault("the search table of unwind entries is not in order".to_owned());
+    }
+    let entries = match expected(check, unwinding) {
+        Ok(entries) => entries,
+        Err(finding) => return vec![*finding],
+    };
+    if found == entries {
+        // Nothing stands behind the last row: what was added has four bytes for each number.
+        let own = bases.eh_frame_hdr.section.is_some_and(|at| at >= input.loaded_end().get());
+        let (head, size) = (bytes.get(..4), 12 + 8 * found.len());
+        if own && (head != Some(&[1, 0x1b, 0x03, 0x3b]) || bytes.len() != size) {
+            return fault("the search table of unwind entries is of another kind or size".to_owned());
+        }
+        return Vec::new();
+    }
+    let wrong = found.iter().zip(&entries).find(|(a, b)| a != b).map_or(0, |(a, b)| a.0.min(b.0));
+    let what = format!("the search table has {} entries, not {}", found.len(), entries.len());
+    vec![Finding::new(FindingKind::UnwindTable, what).output(wrong)]
+}
+
+/// The rows of a table: where code starts, and its entry.
+fn rows_of(
+    header: &ParsedEhFrameHdr<gimli::EndianSlice<LittleEndian>>,
+    bases: &BaseAddresses,
+) -> gimli::Result<Vec<(u64, u64)>> {
+    let mut found = Vec::new();
+    let Some(table) = header.table() else { return Ok(found) };
+    let mut rows = table.iter(bases);
+    while let Some((start, entry)) = rows.next()? {
+        found.push((start.pointer(), entry.pointer()));
+    }
+    Ok(found)
+}
+
+/// Where the entries of the input start that are found, if not all of them are.
+fn first_found(input: &Image) -> Option<u64> {
+    if table::search_table(input).is_some() {
+        return None;
+    }
+    let table = table::address(input).and_then(|at| input.section_at(InputAddr(at)))?;
+    let begin = input.symbols.iter().find(|s| s.name == "__EH_FRAME_BEGIN__" && s.is_local())?;
+    (input.section_at(begin.address) == Some(table)).then_some(begin.address.get())
+}
+
+/// The rows that the output's table must have.
+///
+/// # Errors
+/// A finding if an entry covers code that is found in the input and code that is not.
+fn expected(check: &Check, unwinding: &Unwinding) -> Result<Vec<(u64, u64)>, Box<Finding>> {
+    let entries = unwinding.output.entries.iter();
+    let Some(first) = first_found(check.input) else {
+        return Ok(entries.map(|e| (e.start, e.address)).collect());
+    };
+    let is_found = |address: u64| unwinding.input.entry(address).map(|entry| entry.address >= first);
+    // By the start of the output's entry.
+    let mut moved: FxHashMap<u64, bool> = FxHashMap::default();
+    for block in check.places.blocks.iter().filter(|b| !b.is_added()) {
+        let Some(entry) = unwinding.output.entry(block.output) else { continue };
+        let ends = [block.input, block.input_end() - 1];
+        for found in ends.into_iter().filter_map(is_found) {
+            if *moved.entry(entry.start).or_insert(found) != found {
+                let what = "an unwind entry covers code that unwinders find and code that they do not";
+                let finding = Finding::new(FindingKind::UnwindTable, what);
+                return Err(Box::new(finding.input(block.input).output(block.output)));
+            }
+        }
+    }
+    let is_moved = |start: u64| start >= check.input.loaded_end().get();
+    let belongs = |start: u64| {
+        if is_moved(start) { moved.get(&start).copied() } else { is_found(start) }.unwrap_or(true)
+    };
+    Ok(entries.filter(|e| belongs(e.start)).map(|e| (e.start, e.address)).collect())
+}
