@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # Fuzzes one target for some seconds, from the checked-in seeds on: fuzz/fuzz.sh eh_frame 3600
 # Needs no nightly compiler: coverage is counted by LLVM's own pass, and safe code needs no address sanitizer.
-# fuzz/fuzz.sh short: a minute of `whole`, beside it some seconds of each reader.
+# fuzz/fuzz.sh short: a minute of `whole`, beside it some seconds of each reader; always the same inputs, so that what it says of a
+# commit is the same everywhere. What they don't reach is for longer runs, which begin differently each time.
 # FUZZ_BINARIES names a folder below fuzz/ of fuzzers that are built already; fuzz/fuzz.sh build FOLDER fills it.
 set -euo pipefail
 cd "$(dirname "$0")"
 target=$1
 targets=(whole image eh_frame fdata counter_file address_map eh_frame_hdr lsda notes program_text)
+# Inputs of a short run, by target.
+declare -A short_runs=([whole]=9000 [image]=1000000 [eh_frame]=1500000 [fdata]=700000 [counter_file]=350000
+    [address_map]=2000000 [eh_frame_hdr]=700000 [lsda]=500000 [notes]=9000000 [program_text]=250000)
 
 build() {
     export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -27,9 +31,11 @@ build_into() {
     done
 }
 
-# quietly TARGET SECONDS: shows what was printed only if something was found.
-quietly() {
-    ./fuzz.sh "$@" -verbosity=0 >"target/short/$1.log" 2>&1 && return
+# shortly TARGET: the short run of a target, from nothing but its seeds; shows what was printed only if something was found.
+shortly() {
+    rm -rf "target/short/corpus/$1"
+    CORPUS=target/short/corpus ./fuzz.sh "$1" 0 -seed=1 "-runs=${short_runs[$1]}" -verbosity=0 \
+        >"target/short/$1.log" 2>&1 && return
     cat "target/short/$1.log"
     echo "fuzz: $1 failed; see artifacts/$1" >&2
     return 1
@@ -43,10 +49,10 @@ build)
 short)
     build_into target/short
     export FUZZ_BINARIES=target/short
-    quietly whole 60 &
+    shortly whole &
     failed=0
     for target in "${targets[@]:1}"; do
-        quietly "$target" 9 || failed=1
+        shortly "$target" || failed=1
     done
     wait $! || failed=1
     exit $failed
@@ -60,10 +66,11 @@ binaries=${FUZZ_BINARIES:-}
 seeds=$target options=()
 # Few changes at a time, so that many inputs still are programs.
 [ "$target" = whole ] && seeds=image && options=(-mutate_depth=2 -cross_over=0)
-mkdir -p "corpus/$target" "artifacts/$target"
+corpus=${CORPUS:-corpus}/$target
+mkdir -p "$corpus" "artifacts/$target"
 # Time: a run of more than ten seconds is a fault. Memory is held to the input's size by the targets themselves; what
 # libFuzzer adds is for what they don't see.
 # One thread: the order of coverage must not depend on the scheduler.
-RAYON_NUM_THREADS=1 exec "$binaries/$target" "corpus/$target" "../tests/hostile/seeds/$seeds" \
+RAYON_NUM_THREADS=1 exec "$binaries/$target" "$corpus" "../tests/hostile/seeds/$seeds" \
     -artifact_prefix="artifacts/$target/" -max_total_time="$seconds" -max_len=65536 \
     -rss_limit_mb=1024 -malloc_limit_mb=256 -timeout=10 -print_final_stats=1 "${options[@]}" "$@"

@@ -182,3 +182,22 @@ fn a_pad_where_the_run_starts_has_a_base_in_front_of_it() {
     let near = OutputCallSite { landing_pad: Some(OutputAddr(8)), ..site };
     assert_eq!(write_lsda(&[far, near], &ExceptionTable::default(), run, address), None);
 }
+
+#[test]
+fn lists_that_overlap_are_written_only_if_they_agree() {
+    let site =
+        |start, row| OutputCallSite { start, size: 1, landing_pad: Some(OutputAddr(8)), action: Some(row) };
+    let sites = [site(0, 0), site(1, 1)];
+    let any = |number| (number, ExceptionType::Any);
+    let written = |first: Vec<u32>, second: Vec<u32>| {
+        let lists = [(0, first), (1, second)].into();
+        let table =
+            ExceptionTable { actions: vec![vec![-1], vec![-2]], types: [any(4), any(6)].into(), lists };
+        write_lsda(&sites, &table, OutputAddr(0x1000), OutputAddr(0x4000))
+    };
+    let area = read(&written(vec![4, 6], vec![6]).unwrap()).unwrap();
+    assert_eq!(area.table.lists, [(0, vec![4, 6]), (1, vec![6])].into());
+    // As found by fuzzing: the 4 was stored in two bytes, and the second list began at the second.
+    assert_eq!(written(vec![6], vec![4, 6]), None);
+    assert_eq!(written(vec![4, 6], vec![4]), None);
+}

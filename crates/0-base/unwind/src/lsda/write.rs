@@ -146,16 +146,21 @@ impl Used {
         Some(Some(DW_EH_PE_PCREL | DW_EH_PE_SDATA4 | indirect))
     }
 
+    /// `None` if lists overlap that do not agree: numbers that were stored longer than they need to be are written short.
     fn write_lists(&self, out: &mut Vec<u8>, table: &ExceptionTable) -> Option<()> {
         let base = out.len();
         for &place in &self.lists {
             let at = base + place as usize;
+            let mut list = Vec::new();
+            table.lists.get(&place)?.iter().for_each(|&number| write_uleb(&mut list, number.into()));
+            list.push(0);
+            out.resize(out.len().max(at), 0);
             // A list that starts inside another one is a part of it.
-            if at >= out.len() {
-                out.resize(at, 0);
-                table.lists.get(&place)?.iter().for_each(|&number| write_uleb(out, number.into()));
-                out.push(0);
+            let (shared, new) = list.split_at(list.len().min(out.len() - at));
+            if !out[at..].starts_with(shared) {
+                return None;
             }
+            out.extend_from_slice(new);
         }
         Some(())
     }
