@@ -58,4 +58,16 @@
 	xorl $0x55, %eax
 	ret
 
+/* GNU ld puts it right in front of `_start`, whose unwind entry nobody finds in a static program. */
+	.section .text.sorted.9, "ax", @progbits
+	.p2align 4
+	begin stops_if_not_zero
+	testl %edi, %edi
+	jne 1f
+	leal 1(%rdi), %eax
+	ret
+1:	leaq (%rsi), %rsi
+	call abort
+	finish stops_if_not_zero
+
 	.section .note.GNU-stack, "", @progbits

@@ -3,12 +3,14 @@
 //! A static program without a table registers its entries itself, from a symbol of `crtbeginT.o` on. Those before it, the start
 //! files', are found by nobody: a walk ends at `_start`, although an entry covers it.
 
+use crate::address_map::places::Block;
 use crate::check::Check;
 use crate::unwind::rows::Unwinding;
 use crate::unwind::table;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::InputAddr;
 use afterlink_image::Image;
+use afterlink_isa::Flow;
 use gimli::{BaseAddresses, EhFrameHdr, LittleEndian, ParsedEhFrameHdr};
 use rustc_hash::FxHashMap;
 
@@ -89,10 +91,13 @@ fn expected(check: &Check, unwinding: &Unwinding) -> Result<Vec<(u64, u64)>, Box
     // By the start of the output's entry.
     let mut moved: FxHashMap<u64, bool> = FxHashMap::default();
     for block in check.places.blocks.iter().filter(|b| !b.is_added()) {
-        let Some(entry) = unwinding.output.entry(block.output) else { continue };
-        let ends = [block.input, block.input_end() - 1];
-        for found in ends.into_iter().filter_map(is_found) {
-            if *moved.entry(entry.start).or_insert(found) != found {
+        let entry = |output| unwinding.output.entry(output).map(|entry| entry.start);
+        let ends = [block.input, block.input_end() - 1].map(|input| (block.output, input));
+        // An entry of its own for the jump behind a last call speaks of what follows there.
+        let jump = entry(block.output_end() - 1).filter(|&start| is_jump_behind(check, block, start));
+        for (output, input) in ends.into_iter().chain(jump.map(|start| (start, block.input_end()))) {
+            let (Some(start), Some(found)) = (entry(output), is_found(input)) else { continue };
+            if *moved.entry(start).or_insert(found) != found {
                 let what = "an unwind entry covers code that unwinders find and code that they do not";
                 let finding = Finding::new(FindingKind::UnwindTable, what);
                 return Err(Box::new(finding.input(block.input).output(block.output)));
@@ -104,4 +109,12 @@ fn expected(check: &Check, unwinding: &Unwinding) -> Result<Vec<(u64, u64)>, Box
         if is_moved(start) { moved.get(&start).copied() } else { is_found(start) }.unwrap_or(true)
     };
     Ok(entries.filter(|e| belongs(e.start)).map(|e| (e.start, e.address)).collect())
+}
+
+/// Whether nothing but a jump stands from `start` to the end of a block's output, and other code in front of it.
+fn is_jump_behind(check: &Check, block: &Block, start: u64) -> bool {
+    let inst = check.code.judgement.decode(check.places.output_bytes(start));
+    let is_jump = inst
+        .is_some_and(|i| matches!(i.flow, Flow::Jump(_)) && start + u64::from(i.len) == block.output_end());
+    is_jump && start > block.output
 }
