@@ -7,6 +7,9 @@ static unsigned log_of[64];
 static unsigned logged;
 NOINLINE void note(unsigned what) { log_of[logged++ % 64] += what; }
 
+unsigned by_distance(unsigned);
+unsigned by_address(unsigned);
+
 NOINLINE unsigned two(unsigned a, unsigned b, unsigned x) {
     switch (a) {
     case 0: note(1); x += 3; break;
@@ -56,6 +59,7 @@ int main(void) {
     for (unsigned i = 0; i < 900; i++) {
         sum = mix(sum, two(opaque(i % 7), opaque(9 + i % 9), sum));
         sum = mix(sum, again(opaque(i), sum));
+        sum = mix(sum, by_distance(i) + by_address(opaque(i)));
     }
     for (unsigned i = 0; i < 64; i++)
         sum = mix(sum, log_of[i]);

@@ -36,7 +36,7 @@ impl Named {
             let mut word = [0; 8];
             word[..bytes.len()].copy_from_slice(bytes);
             let address = u64::from_le_bytes(word);
-            if is_word(address) {
+            if is_word(address) && !is_added_to(check, field) {
                 named.push((address, functions.at(field.address)));
             }
         }
@@ -61,6 +61,17 @@ impl Named {
         let Some(&(nearest, _)) = self.words[..end].last() else { return &[] };
         &self.words[self.words.partition_point(|w| w.0 < nearest)..end]
     }
+}
+
+/// Whether an address in an instruction is only ever added to, so that what it names may stand in front of what it is for: a table of
+/// addresses behind one of distances, say. Where words count from must be had by itself.
+fn is_added_to(check: &Check, field: &Field) -> bool {
+    let start = check.code.start_of(field.address);
+    let bytes = start.and_then(|start| Some((start, check.code.at(start)?.len)));
+    let bytes = bytes.and_then(|(start, len)| Some((start, check.code.bytes(start, usize::from(len))?)));
+    bytes.is_some_and(|(start, bytes)| {
+        check.code.judgement.is_displacement_of_access(bytes, (field.address - start) as usize)
+    })
 }
 
 /// Where the words of four bytes from `base` on lead, counted from there: up to the next that code names, or that does not

@@ -303,6 +303,12 @@ impl<'a> Code<'a> {
         self.index_at(address).map(|i| &self.insts[i])
     }
 
+    /// Where the instruction starts that holds `address`, or the last one before it.
+    pub fn start_of(&self, address: u64) -> Option<u64> {
+        let mut starts = (address.saturating_sub(LONGEST as u64 - 1)..=address).rev();
+        starts.find(|&at| self.index_at(at).is_some())
+    }
+
     /// Indices of the instructions that start in `start..end`, which lie in one section.
     pub fn range(&self, start: u64, end: u64) -> Range<usize> {
         let Some(section) = self.section_at(start) else { return 0..0 };

@@ -118,8 +118,7 @@ impl Compare<'_, '_, '_> {
     fn add(&mut self, kind: FindingKind, offset: u64, what: String) {
         let address = self.layout.address(offset).unwrap_or(offset);
         // Shown is the whole instruction.
-        let mut starts = (address.saturating_sub(14)..=address).rev();
-        let start = starts.find(|&at| self.check.code.index_at(at).is_some());
+        let start = self.check.code.start_of(address);
         let address = start.filter(|_| kind == FindingKind::KeptCode).unwrap_or(address);
         self.findings.push(Finding::new(kind, what).input(address).output(address));
     }
