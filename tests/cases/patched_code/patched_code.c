@@ -83,12 +83,19 @@ NOINLINE unsigned choose(unsigned x) {
 NOINLINE unsigned passes_on(unsigned x) { return x > 9 ? choose(x) : leaf(x); }
 static unsigned (*volatile by_pointer)(unsigned) = passes_on;
 
+/* The nops in front of it stand behind a function that has no known size. */
+__asm__(".pushsection .text.sorted.1,\"ax\",@progbits\n"
+        ".type unsized,@function\n"
+        "unsized: ret\n"
+        ".popsection\n");
+__attribute__((noinline, section(".text.sorted.2"))) unsigned behind_unsized(unsigned x) { return mix(x, 77); }
+
 PLAIN int main(void) {
     int patched = patch();
     unsigned sum = 0;
     for (unsigned i = 0; i < 200; i++) {
         volatile unsigned count = i + 1;
-        sum = mix(sum, by_pointer(i) + spin(&count));
+        sum = mix(sum, by_pointer(i) + spin(&count) + behind_unsized(i));
     }
     printf("%d patched, %u calls seen, %08x\n", patched, calls, sum);
     return 0;

@@ -14,11 +14,25 @@ const LISTS: [&str; 4] = ["__patchable_function_entries", "__mcount_loc", "__jum
 pub(crate) fn refuse(code: &mut Code) {
     for place in listed(code.image) {
         let next = code.pieces.partition_point(|p| p.range.start <= place);
-        let around = code.piece_at(place).or((next < code.pieces.len()).then_some(next));
-        if let Some(piece) = around {
+        let around = code.piece_at(place);
+        let behind = (next < code.pieces.len()).then_some(next);
+        let behind = behind.filter(|&next| around.is_none() || only_nops(code, place, next));
+        for piece in around.into_iter().chain(behind) {
             code.refuse(piece, Refusal::PatchedCode);
         }
     }
+}
+
+/// Whether nothing but nops stand from a place to the start of the next piece: they may be that one's, and only seem to lie in what
+/// stands before, which has no known size.
+fn only_nops(code: &Code, place: InputAddr, next: usize) -> bool {
+    let room = code.pieces[next].range.start.since(place) as usize;
+    let Some(mut bytes) = code.image.bytes_at(place, room) else { return false };
+    while let Some(inst) = code.image.arch.decode(bytes).filter(|inst| inst.nop) {
+        let Some(rest) = bytes.get(usize::from(inst.len)..) else { return false };
+        bytes = rest;
+    }
+    bytes.is_empty()
 }
 
 /// All addresses in the lists, whether absolute or relative to where they stand.

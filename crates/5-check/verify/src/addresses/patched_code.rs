@@ -17,7 +17,7 @@ pub(crate) fn check(check: &Check) -> Vec<Finding> {
     listed
         .into_iter()
         .filter(|place| check.code.holds(*place))
-        .filter_map(|place| moved(check, place))
+        .flat_map(|place| moved(check, place))
         .collect()
 }
 
@@ -27,14 +27,18 @@ fn is_list(section: &Section) -> bool {
     ["patchable_function_entries", "mcount_loc", "jump_table", "xray_instr_map"].contains(&name)
 }
 
-/// The finding if the function moved that a listed place belongs to: the one around it, or, as places may stand in front of
-/// an entry, the next one.
-fn moved(check: &Check, place: u64) -> Option<Finding> {
+/// Findings for the functions that a listed place may belong to, if they moved: the one around it, and the next one if only nops
+/// lead to it. A place may stand in front of its function's entry, and what is before it may have no known size.
+fn moved(check: &Check, place: u64) -> impl Iterator<Item = Finding> {
     let rows = &check.functions.rows;
-    let start = match check.functions.at(place) {
-        Some(_) => place,
-        None => rows.get(rows.partition_point(|f| f.start <= place))?.start,
-    };
+    let around = check.functions.at(place).map(|_| place);
+    let behind = rows.get(rows.partition_point(|f| f.start <= place)).map(|f| f.start);
+    let insts = |next: u64| &check.code.insts[check.code.range(place, next)];
+    let behind = behind.filter(|&next| around.is_none() || insts(next).iter().all(|inst| inst.is_nop()));
     let what = "a function moved into which a tracer may write, at a place that a section lists";
-    check.places.is_moved(start).then(|| Finding::new(FindingKind::PatchedCode, what).input(start))
+    around
+        .into_iter()
+        .chain(behind)
+        .filter(|&start| check.places.is_moved(start))
+        .map(move |start| Finding::new(FindingKind::PatchedCode, what).input(start))
 }
