@@ -87,6 +87,42 @@ swallowed_too:
 swallowed_functions:
 	.quad swallowed, swallowed_too
 
+/* Its size ends in the middle of an instruction of the next one, which jumps by a table. */
+	.text
+	.p2align 4
+	.globl reaching, reached
+	.type reaching, @function
+reaching:
+	leal 2(%rdi), %eax
+	ret
+	.p2align 4
+	.size reaching, . - reaching + 5
+	.type reached, @function
+reached:
+	movl %edi, %eax
+	andl $1, %edi
+	leaq places(%rip), %rcx
+	jmp *(%rcx, %rdi, 8)
+.Leven:
+	addl $3, %eax
+	ret
+.Lodd:
+	leal 1(%rax, %rax, 2), %eax
+	ret
+	.size reached, . - reached
+	.type behind_reached, @function
+	.p2align 4
+	.globl behind_reached
+behind_reached:
+	leal 9(%rdi), %eax
+	ret
+	.size behind_reached, . - behind_reached
+
+	.section .data.rel.local, "aw"
+	.p2align 3
+places:
+	.quad .Leven, .Lodd
+
 	.section .text.unlikely, "ax", @progbits
 	.type empty.cold, @function
 empty.cold:

@@ -6,6 +6,7 @@
 
 unsigned whole(unsigned x), empty(unsigned x), framed(unsigned x), unsized(unsigned x);
 unsigned swallowing(unsigned x);
+unsigned reaching(unsigned x), reached(unsigned x), behind_reached(unsigned x);
 extern unsigned (*const swallowed_functions[2])(unsigned);
 #ifndef __PIE__
 unsigned through_table(unsigned x), by_index(unsigned x);
@@ -28,5 +29,6 @@ int main(void) {
         unsigned (*function)(unsigned) = swallowed_functions[opaque(i)];
         printf("%08x %d\n", function(opaque(i)), (int)((unsigned long)function & 15));
     }
+    printf("%08x\n", reaching(opaque(1)) + reached(opaque(4)) + reached(opaque(5)) + behind_reached(opaque(6)));
     return 0;
 }

@@ -98,8 +98,9 @@ impl Functions {
     pub fn read(image: &Image, frames: &[(u64, u64)]) -> Self {
         let (mut rows, labels) = read_symbols(image);
         end_with_frames(&mut rows, frames);
-        let mut boundaries: Vec<u64> = rows.iter().flat_map(|f| [f.start, f.end]).collect();
         let symbols = Self { rows, ..Self::default() };
+        let mut boundaries: Vec<u64> = symbols.rows.iter().map(|f| f.start).collect();
+        boundaries.extend(symbols.rows.iter().filter(|f| !symbols.ends_inside_next(f)).map(|f| f.end));
         let unnamed: Vec<Function> = frames
             .iter()
             .filter(|(start, _)| symbols.at(*start).is_none())
@@ -135,6 +136,13 @@ impl Functions {
             function.end = boundaries.get(next).copied().unwrap_or(function.start);
         }
         Self { rows, boundaries, swallowed }
+    }
+
+    /// Whether a symbol is so long that it ends inside of a later one: there no instruction needs to start.
+    fn ends_inside_next(&self, function: &Function) -> bool {
+        let after = self.rows.partition_point(|f| f.start < function.end);
+        let last = after.checked_sub(1).map(|i| &self.rows[i]);
+        last.is_some_and(|last| last.start > function.start && last.end > function.end)
     }
 
     /// Whether a function starts at `address` that only a wrong size makes a part of another.
