@@ -47,6 +47,63 @@ function faults                 /* int (int, int *): a handler leaves out what c
 end faults
 
     .p2align 4
+function leaves_out             /* int (int, int *): what the access would have overwritten is still there */
+    lea 3(%rdi), %eax
+    test $1, %dil
+    js 1f
+    mov (%rsi), %eax
+1:  setz %dl
+    movzbl %dl, %edx
+    lea (%rax,%rdx,2), %eax
+    ret
+end leaves_out
+
+    .p2align 4
+function goes_elsewhere         /* int (int, int *): a table tells the handler where to go on */
+    lea 5(%rdi), %edx
+    test $1, %dil
+    js 1f
+may_fault:
+    mov (%rsi), %eax
+    mov $0, %edx
+    setz %dl
+    add %edx, %eax
+1:  ret
+fix:
+    mov %edx, %eax
+    ret
+end goes_elsewhere
+
+    .pushsection .data.rel.ro, "aw", @progbits
+    .p2align 3
+    .globl fixes
+    .type fixes, @object
+    .size fixes, 16
+fixes:
+    .quad may_fault, fix
+    .popsection
+
+    .p2align 4
+function continued              /* int (int): its other part stands right behind its last trap */
+    lea 7(%rdi), %eax
+    test $1, %dil
+    jnz continued.cold
+    test $2, %dil
+    jz 1f
+    ud2
+1:  ret
+    ud2
+end continued
+    .type continued.cold, @function
+continued.cold:
+    .cfi_startproc
+    ud2
+    add $3, %eax
+    ret
+    .cfi_endproc
+    .size continued.cold, . - continued.cold
+
+    .p2align 4
 function data_behind            /* int (int): the handler reads the number and goes on behind it */
     mov %edi, %eax
     test $1, %dil

@@ -8,6 +8,11 @@
 
 unsigned in_the_middle(unsigned);
 unsigned faults(unsigned, const unsigned *);
+unsigned continued(unsigned);
+unsigned leaves_out(unsigned, const unsigned *);
+unsigned goes_elsewhere(unsigned, const unsigned *);
+/* Where an access may fault, and where to go on then. */
+extern const unsigned char *const fixes[2] __attribute__((visibility("hidden")));
 unsigned data_behind(unsigned);
 unsigned jumps_behind(unsigned);
 unsigned runs_on(unsigned);
@@ -39,6 +44,10 @@ static void on_trap(int signal, siginfo_t *info, void *argument) {
     }
     if (signal == SIGTRAP)
         return;
+    if (at == fixes[0]) {
+        registers[REG_RIP] = (greg_t)fixes[1];
+        return;
+    }
     registers[REG_RIP] += length(at);
     if (data) {
         unsigned value;
@@ -93,6 +102,12 @@ int main(void) {
     printf("%08x %u\n", sum, traps);
     for (unsigned i = 0; i < 6; i++)
         sum = mix(sum, faults(i, i & 1 ? &five : NULL));
+    printf("%08x %u\n", sum, traps);
+    for (unsigned i = 0; i < 6; i++)
+        sum = mix(sum, leaves_out(i, i & 2 ? &five : NULL) * 3 + goes_elsewhere(i, i & 2 ? &five : NULL));
+    printf("%08x %u\n", sum, traps);
+    for (unsigned i = 0; i < 4; i++)
+        sum = mix(sum, continued(i));
     printf("%08x %u\n", sum, traps);
     data = 5;
     for (unsigned i = 0; i < 4; i++)

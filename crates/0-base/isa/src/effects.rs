@@ -101,6 +101,9 @@ pub struct Effects {
     /// What it overwrites whatever was there.
     pub writes: Places,
     pub kind: StepKind,
+    /// It accesses memory at an address that is computed. A handler of the signal that this may raise can leave it out, so that
+    /// no register is surely overwritten, or go on where the program says that it does.
+    pub may_fault: bool,
     /// Of a direct call: where it leads, from the end of the instruction.
     pub callee: Option<i64>,
 }

@@ -5,6 +5,8 @@
 //! convention passes them. Hand-written code may do so in spite of that; a function that has no unwind entry,
 //! or after a call of which some caller looks at the flags, [passes flags](Convention::PassesFlags) too. (The carry flag, by
 //! which such code mostly returns its result, is never changed anyway.)
+//!
+//! An access to memory may raise a signal, whose handler may leave it out or go on at a place that something names.
 
 use crate::scan::Scan;
 use afterlink_core::index::Id;
@@ -24,17 +26,20 @@ pub enum Convention {
 pub struct Liveness {
     arch: Arch,
     at_start: Vec<Places>,
+    /// What is needed where something besides branches leads inside the function, but for flags.
+    at_named: Places,
     convention: Convention,
 }
 
 impl Liveness {
     pub fn new(function: &Function, scan: &Scan, convention: Convention) -> Self {
         let at_start = vec![Places::NONE; function.blocks.len()];
-        let mut liveness = Self { arch: scan.arch(), at_start, convention };
+        let mut liveness = Self { arch: scan.arch(), at_start, at_named: Places::NONE, convention };
         // Sets only grow, and there are 21 members, so this ends; backwards it mostly ends after three rounds.
         let mut changed = true;
         while changed {
             changed = false;
+            liveness.at_named = liveness.named(function).without(liveness.arch.flags());
             for block in function.blocks.ids().rev() {
                 let needed = liveness.before_steps(function, scan, block, |_, _| {});
                 if liveness.at_start[block.index()] != needed {
@@ -70,6 +75,10 @@ impl Liveness {
                 _ => step.writes,
             };
             needed = needed.without(overwritten) | step.reads;
+            if step.may_fault {
+                // The handler of a signal may have a table of places where to go on.
+                needed |= self.at_named;
+            }
             let place = function.blocks[block].input + u64::from(step.at);
             if has_pads && let Some(pad) = function.landing_at(place).pad() {
                 // Exceptions bring no flags.
@@ -78,6 +87,12 @@ impl Liveness {
             visit(i, needed);
         }
         needed
+    }
+
+    /// What is needed at any label or target of a table.
+    fn named(&self, function: &Function) -> Places {
+        let named = function.jump_tables.iter().flat_map(|t| &t.targets).chain(&function.labels);
+        named.fold(Places::NONE, |needed, &id| needed | self.at_start(id))
     }
 
     /// What is needed at the end of a block's body.
@@ -102,10 +117,9 @@ impl Liveness {
             }
             Terminator::Indirect { table } => {
                 // The table is a good guess; nothing is staked on it but the layout.
-                let named = function.jump_tables.iter().flat_map(|t| &t.targets).chain(&function.labels);
-                let everywhere = named.chain(&[BlockId(0)]).map(|&id| self.at_start(id));
-                let anywhere = everywhere.fold(Places::NONE, |needed, here| needed | here);
-                anywhere | if table.is_some() { registers } else { outside }
+                self.named(function)
+                    | self.at_start(BlockId(0))
+                    | if table.is_some() { registers } else { outside }
             }
             Terminator::Stop(_) | Terminator::LastCall(_) => outside,
         }

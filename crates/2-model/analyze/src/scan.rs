@@ -16,6 +16,8 @@ pub struct Step {
     /// What it overwrites whatever was there.
     pub writes: Places,
     pub kind: StepKind,
+    /// A handler may leave it out, or go on at a label or target of a table.
+    pub may_fault: bool,
     /// Where a direct call leads.
     pub callee: Option<InputAddr>,
 }
@@ -59,7 +61,8 @@ impl Scan {
                 let end = at + usize::from(effects.len);
                 let callee = effects.callee.map(|callee| block.input + end as u64 + callee as u64);
                 let (reads, writes, kind) = (effects.reads, effects.writes, effects.kind);
-                scan.steps.push(Step { at: at as u32, reads, writes, kind, callee });
+                let may_fault = effects.may_fault;
+                scan.steps.push(Step { at: at as u32, reads, writes, kind, may_fault, callee });
                 at = end;
             }
             scan.ends.push(scan.steps.len() as u32);

@@ -141,6 +141,15 @@ impl Judgement {
         }
     }
 
+    /// Whether the number that stands `at` bytes behind the start of `code` is what an index is added to where the instruction there
+    /// accesses memory: nobody then has it as an address by itself.
+    pub fn is_displacement_of_access(self, code: &[u8], at: usize) -> bool {
+        match self.arch {
+            Arch::X86_64 => x86_64::judgement::is_displacement_of_access(code, at),
+            Arch::Aarch64 => false,
+        }
+    }
+
     /// Whether `code` starts with a direct call that is nothing else.
     pub fn is_plain_call(self, code: &[u8]) -> bool {
         match self.arch {

@@ -31,11 +31,13 @@ pub struct Convention {
 pub struct Use {
     pub read: u32,
     pub written: u32,
+    /// It may raise a signal instead, because of an address that it computes.
+    pub may_fault: bool,
 }
 
 impl Use {
     /// Of an instruction of which nothing is known.
-    pub const UNKNOWN: Self = Self { read: !0, written: 0 };
+    pub const UNKNOWN: Self = Self { read: !0, written: 0, may_fault: true };
 }
 
 /// An operand in memory.

@@ -69,9 +69,11 @@ fn step(inst: &Instruction, bytes: &[u8], factory: &mut InstructionInfoFactory) 
         }
         _ => effects(inst, factory),
     };
+    let may_fault = may_fault(inst);
+    let writes = if may_fault { writes.without(REGISTERS) } else { writes };
     let end = inst.len() as u64;
     let callee = (kind == StepKind::Call).then(|| inst.near_branch64().wrapping_sub(end) as i64);
-    Effects { len: inst.len() as u8, reads, writes, kind, callee }
+    Effects { len: inst.len() as u8, reads, writes, kind, may_fault, callee }
 }
 
 fn effects(inst: &Instruction, factory: &mut InstructionInfoFactory) -> (Places, Places) {
@@ -94,6 +96,35 @@ fn effects(inst: &Instruction, factory: &mut InstructionInfoFactory) -> (Places,
         writes = Places::NONE;
     }
     (reads, writes.without(reads))
+}
+
+/// Whether an operand in memory may lie where nothing is. The stack, what stands at a fixed distance from the code, and
+/// thread-local variables are there.
+fn may_fault(inst: &Instruction) -> bool {
+    let kinds = || (0..inst.op_count()).map(|i| inst.op_kind(i));
+    if inst.mnemonic() == Mnemonic::Lea || inst.mnemonic() == Mnemonic::Nop {
+        return false;
+    }
+    let is_there = match (inst.memory_base(), inst.memory_index()) {
+        (Register::RSP | Register::RIP, Register::None) => true,
+        (Register::None, Register::None) => matches!(inst.memory_segment(), Register::FS | Register::GS),
+        _ => false,
+    };
+    kinds().any(is_of_strings) || kinds().any(|kind| kind == OpKind::Memory) && !is_there
+}
+
+/// Operands of string instructions.
+fn is_of_strings(kind: OpKind) -> bool {
+    use OpKind as K;
+    matches!(
+        kind,
+        K::MemorySegSI
+            | K::MemorySegESI
+            | K::MemorySegRSI
+            | K::MemorySegDI
+            | K::MemorySegEDI
+            | K::MemorySegRDI
+    ) || matches!(kind, K::MemoryESDI | K::MemoryESEDI | K::MemoryESRDI)
 }
 
 /// Instructions that change nothing for some operands or on some processors: shifts by a count of zero, string instructions

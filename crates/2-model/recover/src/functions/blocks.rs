@@ -260,8 +260,10 @@ impl Builder<'_, '_, '_> {
             Some(EventKind::Breakpoint) if !self.code.is_entry(range.end()) => {
                 return Ok(Terminator::Stop(Stop::Trap));
             }
-            // No handler goes on in another function.
-            Some(EventKind::Fault) => return Ok(Terminator::Stop(Stop::Trap)),
+            // No handler goes on in another function; the next part of this one may stand right behind.
+            Some(EventKind::Fault) if self.function.ranges.iter().all(|r| r.start != range.end()) => {
+                return Ok(Terminator::Stop(Stop::Trap));
+            }
             _ => {}
         }
         if self.code.is_entry(range.end()) {

@@ -10,6 +10,8 @@
 //! - what jumps into the middle of another function may pass anything;
 //! - the kernel, and a handler of a signal that an instruction is there to raise, may look at everything, and nothing is
 //!   surely overwritten by an instruction that for some operands changes nothing;
+//! - a handler of the signal that an access to memory raises may leave it out, so that no register is surely overwritten, or go on at
+//!   any place of the function whose address is stored or named, with registers and without flags;
 //! - an exception that may come out of an instruction reaches its landing pad, with registers and without flags;
 //! - an indirect jump reaches every instruction of the function whose address is stored or named anywhere.
 
@@ -32,7 +34,7 @@ impl Liveness {
     pub fn of(check: &Check, function: &MovedFunction, taken: &[u64]) -> Self {
         let blocks: Vec<Block> =
             check.places.blocks[function.blocks.clone()].iter().filter(|b| !b.is_added()).copied().collect();
-        Analysis::new(check, blocks, taken).run()
+        Analysis::new(check, blocks, taken).run(function.entry)
     }
 
     /// Whether what `effect` changes may be read from `address` on.
@@ -75,6 +77,8 @@ struct Analysis<'x, 'c, 'a> {
     live_in: Vec<Set>,
     /// Blocks that an indirect jump may reach.
     taken: Vec<usize>,
+    /// What is live at some of them, without flags.
+    live_at_taken: Set,
     /// Registers that the function changes somewhere.
     changed: Set,
 }
@@ -103,7 +107,8 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
             })
             .collect();
         let live_in = vec![0; blocks.len()];
-        let mut analysis = Self { check, blocks, order, uses, live_in, taken: Vec::new(), changed };
+        let mut analysis =
+            Self { check, blocks, order, uses, live_in, taken: Vec::new(), live_at_taken: 0, changed };
         analysis.taken = (0..analysis.blocks.len()).filter(|&i| analysis.is_taken(i, taken)).collect();
         analysis
     }
@@ -116,10 +121,11 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
 
     /// Sweeps until nothing changes. The number of sweeps is bounded by the nesting of loops; a program made
     /// to need more is taken to have everything live.
-    fn run(mut self) -> Liveness {
+    fn run(mut self, entry: u64) -> Liveness {
         let mut settled = false;
         for _ in 0..64 {
             settled = true;
+            self.live_at_taken = self.live_at_taken(entry);
             for block in (0..self.blocks.len()).rev() {
                 let live = self.block_sets(block).first().copied().unwrap_or(0);
                 settled &= live == self.live_in[block];
@@ -144,15 +150,28 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
         let mut address = block.input_end();
         let mut live = self.live_at(address);
         let mut sets = vec![live];
+        let general = self.check.code.judgement.convention().general;
         for (inst, used) in insts.iter().zip(&self.uses[index]).rev() {
             address -= u64::from(inst.len);
             live = self.live_behind(inst, address, live);
-            live = live & !used.written | used.read;
-            live |= self.live_at_landing(address);
+            live = if used.may_fault {
+                // Left out, it changes no register. The flags nobody leaves to chance.
+                live & !(used.written & !general) | self.live_at_taken
+            } else {
+                live & !used.written
+            };
+            live |= used.read | self.live_at_landing(address);
             sets.push(live);
         }
         sets.reverse();
         sets
+    }
+
+    /// What is live, but for flags, at some place that a handler may know. It knows where the function starts as a thing to call.
+    fn live_at_taken(&self, entry: u64) -> Set {
+        let general = self.check.code.judgement.convention().general;
+        let inside = self.taken.iter().filter(|&&block| self.blocks[block].input != entry);
+        inside.fold(0, |live, &block| live | self.live_in[block] & general)
     }
 
     fn live_behind(&self, inst: &Inst, address: u64, next: Set) -> Set {

@@ -15,6 +15,7 @@ pub(crate) use counter::{parse as parse_counter, stack_steps};
 pub(crate) use disassembly::disassemble;
 pub(crate) use relocation::{relocation, start_up_relocation};
 pub(crate) use return_address::is_taken as takes_return_address;
+pub(crate) use uses::is_displacement_of_access;
 
 use crate::judgement::{Convention, Handling, Step, Use};
 use crate::x86_64::full;

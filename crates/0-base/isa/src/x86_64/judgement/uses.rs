@@ -5,7 +5,8 @@ use crate::Flow;
 use crate::judgement::Use;
 use crate::x86_64::decode;
 use iced_x86::{
-    FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
+    Register, RflagsBits, UsedMemory,
 };
 
 const FLAG_SHIFT: u32 = 16;
@@ -28,8 +29,11 @@ pub(super) fn read(factory: &mut InstructionInfoFactory, inst: &Instruction) -> 
     if matches!(inst.mnemonic(), Mnemonic::And | Mnemonic::Or | Mnemonic::Xor | Mnemonic::Test) {
         written |= RflagsBits::AF;
     }
-    let mut used = Use { read: flags_set(inst.rflags_read()), written: flags_set(written) };
-    for register in factory.info(inst).used_registers() {
+    let (read, written) = (flags_set(inst.rflags_read()), flags_set(written));
+    let info = factory.info(inst);
+    let may_fault = info.used_memory().iter().any(|memory| has_computed_address(inst, memory));
+    let mut used = Use { read, written, may_fault };
+    for register in info.used_registers() {
         let Some(bit) = bit(register.register()) else { continue };
         let whole = register.register().size() >= 4;
         match register.access() {
@@ -43,6 +47,26 @@ pub(super) fn read(factory: &mut InstructionInfoFactory, inst: &Instruction) -> 
         used.written = 0;
     }
     used
+}
+
+/// Whether the number that stands `at` bytes behind the start of `bytes` is a part of the address that the instruction there
+/// accesses: nothing then has it as an address by itself.
+pub(crate) fn is_displacement_of_access(bytes: &[u8], at: usize) -> bool {
+    let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
+    let inst = decoder.decode();
+    let numbers = decoder.get_constant_offsets(&inst);
+    let is_there = numbers.has_displacement() && numbers.displacement_offset() == at;
+    is_there && inst.memory_index() != Register::None && inst.mnemonic() != Mnemonic::Lea
+}
+
+/// Whether an operand may lie where nothing is: neither in the stack, nor at a place that the linker knew.
+fn has_computed_address(inst: &Instruction, memory: &UsedMemory) -> bool {
+    let is_on_stack = memory.base() == Register::RSP && memory.index() == Register::None;
+    let is_fixed = memory.base() == Register::None && memory.index() == Register::None;
+    let is_of_thread = matches!(memory.segment(), Register::FS | Register::GS);
+    // The decoder has added the instruction's own place already.
+    let is_near = inst.is_ip_rel_memory_operand();
+    memory.access() != OpAccess::NoMemAccess && !is_on_stack && !(is_fixed && (is_of_thread || is_near))
 }
 
 /// Whether somebody outside of the program may look at all registers and flags: the kernel at a system call, a handler of
