@@ -1,13 +1,15 @@
 //! Says whether two afterlinks write the same programs: every variant of every case in every mode, and any other program.
 //!
 //! ```text
-//! cargo run --release -p afterlink-testkit --example same_bytes -- OLD NEW [--case TEXT] [--program FILE [--profile P]]…
+//! cargo run --release -p afterlink-testkit --example same_bytes -- OLD NEW [--case TEXT] [--program FILE [--profile P]]… [--reasons FILE]
 //! cargo run --release -p afterlink-testkit --example same_bytes -- NEW --against tests/outputs.tsv
 //! cargo run --release -p afterlink-testkit --example same_bytes -- NEW --write tests/outputs.tsv
 //! ```
 //!
 //! OLD and NEW are two commands `afterlink`; instead of OLD stands a record of what an earlier one wrote, as hashes. What another
 //! compiler has built than when it was recorded is counted and not judged. Layouts by counts are compared of two commands only.
+//! FILE gets a line for each program of which two commands write something else: in which modes, and which functions only one of them
+//! moves, with the other's reason; without any, they lie at other places or the code itself is another.
 //!
 //! Of the address map only the presence is compared: its format has versions, and it is no part of the program. What is not
 //! loaded and stands behind it may have moved in the file. Everything else, headers included, must be equal.
@@ -47,6 +49,8 @@ struct Comparison {
     /// Programs that are others than those recorded, or were not recorded.
     unknown: u64,
     differences: Vec<String>,
+    /// For each program that differs: the modes, and what tells why.
+    reasons: BTreeMap<String, (Vec<String>, String)>,
 }
 
 fn main() -> ExitCode {
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
     }
     let new = tools.pop().expect("a command");
     let mut against = tools.pop().map(Against::Tool);
+    let mut reasons: Option<PathBuf> = None;
     let (mut case, mut programs): (Option<String>, Vec<(PathBuf, Option<PathBuf>)>) = (None, Vec::new());
     while let Some(option) = arguments.next() {
         let value = arguments.next().expect("each option has a value");
@@ -65,18 +70,33 @@ fn main() -> ExitCode {
             Some("--program") => programs.push((value.into(), None)),
             Some("--profile") => programs.last_mut().expect("a program first").1 = Some(value.into()),
             Some("--against") => against = Some(Against::Record(read_record(value.as_ref()))),
+            Some("--reasons") => reasons = Some(PathBuf::from(value)),
             Some("--write") => against = Some(Against::Write(value.into(), Record::new())),
             _ => panic!("unknown option {}", option.display()),
         }
     }
     let against = against.expect("a second command, --against FILE or --write FILE");
-    let mut comparison = Comparison { new, against, outputs: 0, unknown: 0, differences: Vec::new() };
+    let mut comparison = Comparison {
+        new,
+        against,
+        outputs: 0,
+        unknown: 0,
+        differences: Vec::new(),
+        reasons: BTreeMap::new(),
+    };
     if case.is_some() || programs.is_empty() {
         comparison.all_cases(case.as_deref().unwrap_or(""));
     }
     for (program, profile) in programs {
         let folder = tempfile::tempdir().expect("a folder for outputs");
         comparison.all_modes(&program.display().to_string(), &program, profile.as_deref(), folder.path());
+    }
+    if let Some(path) = reasons {
+        let line = |(name, (modes, why)): (&String, &(Vec<String>, String))| {
+            format!("{name}\t{}\t{why}\n", modes.join(" "))
+        };
+        let text: String = comparison.reasons.iter().map(line).collect();
+        std::fs::write(path, text).expect("the reasons can be written");
     }
     comparison.report()
 }
@@ -128,6 +148,10 @@ impl Comparison {
                 }
             };
             if !differ.is_empty() {
+                if let Against::Tool(tool) = &self.against {
+                    let why = || (Vec::new(), differences_of_refusals(tool, &self.new, program));
+                    self.reasons.entry(name.to_owned()).or_insert_with(why).0.push(mode.clone());
+                }
                 self.differences.push(format!("{name} {mode}: {}", differ.join(", ")));
             }
         }
@@ -200,6 +224,29 @@ fn written(tool: &Path, program: &Path, folder: &Path, options: &str) -> Parts {
     };
     let _ = std::fs::remove_file(&output);
     parts
+}
+
+/// The functions that only one of two commands leaves alone, by reason: `+` the new one, `-` the old one.
+fn differences_of_refusals(old: &Path, new: &Path, program: &Path) -> String {
+    let refused = |tool: &Path| -> BTreeSet<(String, String)> {
+        let output =
+            Command::new(tool).args(["info", "--json"]).arg(program).output().expect("the command runs");
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let rows = value["refused"].as_array().cloned().unwrap_or_default();
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let of = |row: serde_json::Value| {
+            let functions = row["functions"].as_array().cloned().unwrap_or_default();
+            functions.into_iter().map(move |f| (text(&f["name"]), text(&row["reason"]))).collect::<Vec<_>>()
+        };
+        rows.into_iter().flat_map(of).collect()
+    };
+    let (old, new) = (refused(old), refused(new));
+    let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (sign, only) in [("+", new.difference(&old)), ("-", old.difference(&new))] {
+        only.for_each(|(name, reason)| by_reason.entry(format!("{sign}{reason}")).or_default().push(name));
+    }
+    let words = by_reason.iter().map(|(reason, names)| format!("{reason} {}", names.join(",")));
+    words.collect::<Vec<_>>().join("; ")
 }
 
 fn parts_that_differ(old: &Parts, new: &Parts) -> Vec<String> {
