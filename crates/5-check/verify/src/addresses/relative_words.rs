@@ -10,6 +10,8 @@ use crate::kept_bytes::expected::Layout;
 pub(crate) struct Named {
     /// Each with the function that names it, ascending.
     words: Vec<(u64, Option<usize>)>,
+    /// Those that something has as an address by itself, ascending.
+    starts: Vec<u64>,
 }
 
 impl Named {
@@ -21,7 +23,7 @@ impl Named {
             (first.address..=last.address).contains(&address)
                 && words.binary_search_by_key(&address, |w| w.address).is_ok()
         };
-        let mut named = Vec::new();
+        let (mut named, mut added_to) = (Vec::new(), Vec::new());
         for section in &code.sections {
             let by_address = code.section_insts(section).filter(|(_, _, inst)| inst.is_address_only());
             named.extend(
@@ -36,18 +38,23 @@ impl Named {
             let mut word = [0; 8];
             word[..bytes.len()].copy_from_slice(bytes);
             let address = u64::from_le_bytes(word);
-            if is_word(address) && !is_added_to(check, field) {
-                named.push((address, functions.at(field.address)));
+            if is_word(address) {
+                let row = (address, functions.at(field.address));
+                if is_added_to(check, field) { added_to.push(row) } else { named.push(row) }
             }
         }
+        let mut starts: Vec<u64> = named.iter().map(|row| row.0).collect();
+        named.extend(added_to);
         named.sort_unstable();
         named.dedup();
-        Self { words: named }
+        starts.sort_unstable();
+        starts.dedup();
+        Self { words: named, starts }
     }
 
-    /// Whether code names the word at `address`.
-    pub fn contains(&self, address: u64) -> bool {
-        self.words.binary_search_by_key(&address, |w| w.0).is_ok()
+    /// Whether a table may start with the word at `address`.
+    pub fn is_start(&self, address: u64) -> bool {
+        self.starts.binary_search(&address).is_ok()
     }
 
     /// What a word at `address` may count from that no jump tells about, its own address last.
@@ -86,7 +93,7 @@ pub(crate) fn words_from<'w>(
     let first = words.partition_point(|w| w.address < base);
     let run = words[first..].iter().enumerate().take_while(move |(i, word)| {
         let in_row = word.size == 4 && word.address == base + 4 * *i as u64;
-        in_row && (*i == 0 || !named.contains(word.address))
+        in_row && (*i == 0 || !named.is_start(word.address))
     });
     run.map_while(move |(_, word)| {
         let target = base.wrapping_add(word_at(check.input.bytes, layout, *word)? as u64);
