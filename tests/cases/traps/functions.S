@@ -119,6 +119,30 @@ function data_behind            /* int (int): the handler reads the number and g
 end data_behind
 
     .p2align 4
+function jumps_to_itself        /* int (int): data that reads as a jump to itself, which then seems to be named */
+    mov %edi, %eax
+    test $1, %dil
+    jz 1f
+    ud2
+    .byte 0x93, 0x71, 0xfe, 0x90, 0x90
+    add $0x47cfa9e, %eax
+1:  rol $7, %eax
+    ret
+end jumps_to_itself
+
+    .p2align 4
+function leaves_behind          /* int (int): read as code with the data, the addition ends in a jump */
+    mov %edi, %eax
+    test $1, %dil
+    jz 1f
+    ud2
+    .byte 0x90, 0x9e, 0x9d, 0x3d, 0xbe
+    add $0x27ff10a7, %eax
+1:  rol $4, %eax
+    ret
+end leaves_behind
+
+    .p2align 4
 function jumps_behind           /* int (int): data that reads as jumps */
     mov %edi, %eax
     ud2

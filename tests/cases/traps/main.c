@@ -14,6 +14,8 @@ unsigned goes_elsewhere(unsigned, const unsigned *);
 /* Where an access may fault, and where to go on then. */
 extern const unsigned char *const fixes[2] __attribute__((visibility("hidden")));
 unsigned data_behind(unsigned);
+unsigned jumps_to_itself(unsigned);
+unsigned leaves_behind(unsigned);
 unsigned jumps_behind(unsigned);
 unsigned runs_on(unsigned);
 void shows_all(unsigned);
@@ -113,8 +115,11 @@ int main(void) {
     for (unsigned i = 0; i < 4; i++)
         sum = mix(sum, data_behind(i));
     printf("%08x %08x %u\n", sum, seen, traps);
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < 3; i++) {
         sum = mix(sum, jumps_behind(i));
+        sum = mix(sum, jumps_to_itself(i));
+        sum = mix(sum, leaves_behind(i));
+    }
     printf("%08x %08x %u\n", sum, seen, traps);
     data = 0;
     for (unsigned i = 0; i < 4; i++)

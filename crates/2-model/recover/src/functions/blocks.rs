@@ -75,9 +75,9 @@ impl Builder<'_, '_, '_> {
                 self.operands_without_blocks(members);
                 return Err(Refusal::EnteredInside);
             }
-            let size = self.code.pieces[piece].range.size as u32;
+            let (scan, range) = (&self.code.scans[piece], self.code.pieces[piece].range);
             let may_hide = !self.code.image.arch.tells_data();
-            if may_hide && !faults::keep_what_follows(&self.code.scans[piece], || self.named(piece), size) {
+            if may_hide && !faults::keep_what_follows(scan, range, || self.named_elsewhere(piece)) {
                 problem = Some(Refusal::DataBehindTrap);
             }
             starts.push(here);
@@ -122,21 +122,23 @@ impl Builder<'_, '_, '_> {
         self.function.placed_operands.extend(all);
     }
 
+    /// Offsets in `piece` that something besides its own jumps names, and its start.
+    fn named_elsewhere(&self, piece: usize) -> Vec<u32> {
+        let range = self.code.pieces[piece].range;
+        let from = self.labels.starts.partition_point(|&a| a < range.start);
+        let labels = self.labels.starts[from..].iter().take_while(|&&a| a < range.end());
+        let mut starts = vec![0];
+        starts.extend(labels.map(|a| a.since(range.start) as u32));
+        starts
+    }
+
     /// Offsets in `piece` that something names, and its start, ascending.
     fn named(&self, piece: usize) -> Vec<u32> {
         let range = self.code.pieces[piece].range;
-        let scan = &self.code.scans[piece];
-        let mut starts = vec![0u32];
-        let mut offset = |address: InputAddr| {
-            if range.contains(address) {
-                starts.push(address.since(range.start) as u32);
-            }
-        };
-        for event in scan.events.iter().filter(|e| e.is_direct_jump()) {
-            offset(event.target);
-        }
-        let from = self.labels.starts.partition_point(|&a| a < range.start);
-        self.labels.starts[from..].iter().take_while(|&&a| a < range.end()).for_each(|&a| offset(a));
+        let mut starts = self.named_elsewhere(piece);
+        let jumps = self.code.scans[piece].events.iter().filter(|e| e.is_direct_jump());
+        let own = jumps.filter(|e| range.contains(e.target));
+        starts.extend(own.map(|e| e.target.since(range.start) as u32));
         starts.sort_unstable();
         starts.dedup();
         starts

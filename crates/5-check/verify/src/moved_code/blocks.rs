@@ -97,7 +97,7 @@ impl Walk<'_, '_, '_> {
         let (mut behind_prefix, mut behind_fault) = (false, false);
         for inst in &insts[..shape.body] {
             if behind_fault {
-                behind_faults::check_inst(self.check, inst, self.input)?;
+                behind_faults::check_inst(self.check, inst, self.input, false)?;
             } else if !behind_prefix {
                 self.counters()?;
             }
@@ -110,7 +110,8 @@ impl Walk<'_, '_, '_> {
         }
         if shape.ends {
             if behind_fault {
-                behind_faults::check_inst(self.check, &insts[shape.body], self.input)?;
+                let is_last = self.own.iter().all(|b| b.is_added() || b.input != block.input_end());
+                behind_faults::check_inst(self.check, &insts[shape.body], self.input, is_last)?;
             } else {
                 self.counters()?;
             }

@@ -160,7 +160,11 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
             } else {
                 live & !used.written
             };
-            live |= used.read | self.live_at_landing(address);
+            live |= used.read;
+            // The rows of call sites reach over branches between calls, out of which nothing comes.
+            if !matches!(inst.kind, Kind::Jump | Kind::Branch | Kind::ShortBranch) {
+                live |= self.live_at_landing(address);
+            }
             sets.push(live);
         }
         sets.reverse();
