@@ -7,6 +7,7 @@
 //! since what nothing known leads to, something unknown does.
 
 mod body;
+mod frame;
 mod run;
 mod steps;
 mod values;
@@ -168,7 +169,9 @@ impl Judge<'_, '_, '_> {
             if run.is_reached(index) || body.is_filler(self.check, cut) {
                 continue;
             }
-            if labels.binary_search(&cut.start).is_err() && !self.is_entered(cut.start) {
+            // What a compiler left behind a call that never returns.
+            let is_left = index > 0 && body.cuts[index - 1].kind == Kind::Call && run.is_reached(index - 1);
+            if !is_left && labels.binary_search(&cut.start).is_err() && !self.is_entered(cut.start) {
                 return Some((cut.start, UNREACHED));
             }
             if let Some(fault) = run.enter_at(cut.start) {

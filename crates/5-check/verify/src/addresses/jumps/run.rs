@@ -2,6 +2,7 @@
 //! interpretation", 1977), and so finds where control comes to, which tables it goes through, and what is computed with.
 
 use super::body::Body;
+use super::frame::Frame;
 use super::steps::{From, Step};
 use super::values::{ENTRY, GIVEN, LABEL, STORED, SUM, Value};
 use crate::check::Check;
@@ -45,8 +46,7 @@ pub(super) struct Run<'r, 'c, 'a> {
     /// Cuts that load from the frame.
     loads: Vec<bool>,
     waiting: BTreeSet<usize>,
-    slots: FxHashMap<i64, Value>,
-    slots_changed: bool,
+    frame: Frame<'r>,
     /// Tables that jumps go through.
     pub bases: BTreeSet<u64>,
     fault: Option<Fault>,
@@ -73,8 +73,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             states: vec![None; body.cuts.len()],
             loads: vec![false; body.cuts.len()],
             waiting: BTreeSet::new(),
-            slots: FxHashMap::default(),
-            slots_changed: false,
+            frame: Frame::new(&body.own, body.cuts.len()),
             bases: BTreeSet::new(),
             fault: None,
         }
@@ -120,6 +119,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
         let mut state = [Value::Other(GIVEN); REGISTERS];
         state[GENERAL..].fill(STORED);
         state[self.stack()] = Value::Frame(0);
+        self.frame.enter();
         self.come_to(self.body.own.entry, &state);
         self.settle()
     }
@@ -128,6 +128,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
     pub fn enter_at(&mut self, address: u64) -> Option<Fault> {
         let mut state = [STORED; REGISTERS];
         state[self.stack()] = Value::Frame(APART);
+        self.frame.enter();
         self.come_to(address, &state);
         self.settle()
     }
@@ -146,12 +147,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
                     return self.fault.or(Some((self.body.own.entry, UNKNOWN)));
                 }
             }
-            // What is loaded from the frame and never stored there was stored by others.
-            for value in self.slots.values_mut().filter(|value| **value == Value::Unset) {
-                *value = STORED;
-                self.slots_changed = true;
-            }
-            if !std::mem::take(&mut self.slots_changed) {
+            if !self.frame.settle() {
                 return None;
             }
             self.waiting.extend((0..self.loads.len()).filter(|&cut| self.loads[cut]));
@@ -163,6 +159,8 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
         let mut state = [STORED; REGISTERS];
         state[..known.len()].copy_from_slice(known);
         let cut = &self.body.cuts[index];
+        let is_entry = cut.start == self.body.own.entry && state[self.stack()] == Value::Frame(0);
+        self.frame.begin(index);
         let mut jump = None;
         let mut address = cut.start;
         for i in 0..self.steps_of(index) {
@@ -182,6 +180,12 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             }
             address += u64::from(self.check.code.insts[cut.insts.start + i].len);
         }
+        // Nothing else leads to the entry with the stack pointer as it is there.
+        if is_entry {
+            self.frame.publish_first()
+        } else {
+            self.frame.publish()
+        }
         match cut.kind {
             Kind::Jump => self.come_to(cut.target, &state),
             Kind::Branch | Kind::ShortBranch | Kind::Transaction => {
@@ -193,6 +197,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
                 self.jump(cut.end - u64::from(last), jump.unwrap_or(Value::Other(SUM)), &state);
             }
             Kind::Return => {}
+            Kind::Call if self.check.slots.never_returns(&self.check.code, cut.target) => {}
             // Who handles a trap may go on behind it.
             Kind::Next | Kind::Call | Kind::IndirectCall | Kind::Breakpoint | Kind::Fault => {
                 self.come_to(cut.end, &state)
@@ -203,6 +208,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
     /// An exception may come out of the instruction at `address`, which has left `state`: the landing pad has what calls keep.
     fn land(&mut self, address: u64, state: &State) {
         let Some(site) = self.check.pads.of_inst(address) else { return };
+        self.frame.publish();
         let mut landed = *state;
         for (register, value) in landed.iter_mut().enumerate() {
             if register >= GENERAL || self.convention.kept >> register & 1 == 0 {
@@ -248,9 +254,10 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             self.fault = self.fault.or(Some((address, "a jump leads between two instructions")));
             return;
         };
+        let keeps_more = self.frame.come_to(cut);
         match &mut self.states[cut] {
             Some(old) => {
-                let mut changed = false;
+                let mut changed = keeps_more;
                 for (old, new) in old.iter_mut().zip(&state[..self.followed]) {
                     if *old != *new {
                         let joined = self.body.own.join(*old, *new);
@@ -333,7 +340,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
                 let value = self.value(state, from);
                 if let Value::Frame(at) = state[self.stack()] {
                     state[self.stack()] = Value::Frame(at - 8);
-                    self.store_slot(at - 8, value);
+                    self.frame.store(at - 8, value);
                 }
             }
             Step::Pop(to) => {
@@ -405,7 +412,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             From::Register(register) => state[usize::from(register)],
             From::Number(value) => value,
             From::Memory(memory) => match self.slot(state, memory, 0) {
-                Some(slot) => self.load_slot(slot),
+                Some(slot) => self.frame.load(slot),
                 None => match (memory.base, memory.base.map(|base| state[usize::from(base)])) {
                     (_, Some(Value::Unset)) => Value::Unset,
                     (Some(base), Some(Value::Frame(_))) if base == stack => STORED,
@@ -424,20 +431,9 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
         }
     }
 
-    fn load_slot(&mut self, slot: i64) -> Value {
-        *self.slots.entry(slot).or_default()
-    }
-
-    fn store_slot(&mut self, slot: i64, value: Value) {
-        let old = self.slots.entry(slot).or_default();
-        let joined = self.body.own.join(*old, value);
-        self.slots_changed |= joined != *old;
-        *old = joined;
-    }
-
     fn store(&mut self, state: &State, memory: Memory, further: i64, value: Value) {
         if let Some(slot) = self.slot(state, memory, further) {
-            self.store_slot(slot, value);
+            self.frame.store(slot, value);
         }
     }
 
@@ -448,7 +444,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             _ => return STORED,
         };
         state[self.stack()] = Value::Frame(at + 8);
-        self.load_slot(at)
+        self.frame.load(at)
     }
 
     fn gather(&mut self, state: &mut State, read: u64, to: Result<u8, Memory>, size: u8) {
