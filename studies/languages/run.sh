@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Holds programs of other compilers against themselves in random orders, instrumented, and laid out by their profile.
 #
-#   run.sh [NAME …]           cpp rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell; all of them by default
+#   run.sh [NAME …]           cpp libcxx rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell; all of them by default
 #   AFTERLINK=/path/to/afterlink run.sh …
 #
 # Everything is written below studies/languages/work; README.md's table is made anew when all are run.
@@ -14,10 +14,10 @@ cd "$work"
 AFTERLINK=${AFTERLINK:-$study/../../target/release/afterlink}
 [ -x "$AFTERLINK" ] || (cd "$study/../.." && cargo build --release)
 
-declare -A packages=([cpp]=g++ [go]=gccgo-12 [fortran]=gfortran [d]=gdc-12 [pascal]="fp-compiler fp-units-rtl"
+declare -A packages=([cpp]=g++ [libcxx]="clang-22 lld-22 libc++-22-dev libc++abi-22-dev libunwind-22-dev libclang-rt-22-dev" [go]=gccgo-12 [fortran]=gfortran [d]=gdc-12 [pascal]="fp-compiler fp-units-rtl"
     [ocaml]=ocaml-nox [haskell]=ghc [rust]=gcc [cgo]="golang-1.19-go gcc" [archive]="golang-1.19-go gcc" [ada]=gnat-12
     [nim]=nim [crystal]=crystal [scheme]=chicken-bin [prolog]=gprolog [ml]="polyml libpolyml-dev g++")
-declare -A titles=([cpp]="C++ | g++ 12" [go]="Go | gccgo 12" [fortran]="Fortran | gfortran 12" [d]="D | gdc 12"
+declare -A titles=([cpp]="C++ | g++ 12" [libcxx]="C++ | clang 22, libc++, LLVM's libunwind, compiler-rt" [go]="Go | gccgo 12" [fortran]="Fortran | gfortran 12" [d]="D | gdc 12"
     [pascal]="Pascal | Free Pascal 3.2" [ocaml]="OCaml | ocamlopt 4.13" [haskell]="Haskell | GHC 9.0" [rust]="Rust | rustc 1.95"
     [cgo]="Go with C in it | go 1.19, linked by gcc" [archive]="C with a Go archive | gcc 12, go 1.19" [ada]="Ada | gnat 12"
     [nim]="Nim | nim 1.6" [crystal]="Crystal | crystal 1.6" [scheme]="Scheme | Chicken 5.3"
@@ -43,6 +43,10 @@ build() {
     local keep=-Wl,--emit-relocs
     case $1 in
     cpp) g++ -O2 -std=c++17 $keep -static-libstdc++ "$study/program.cc" -o cpp -pthread ;;
+    libcxx)
+        clang++-22 -O2 -std=c++17 -stdlib=libc++ -rtlib=compiler-rt -unwindlib=libunwind -fuse-ld=lld $keep -static-libstdc++ \
+            -static-libgcc "$study/program.cc" -o libcxx -pthread
+        ;;
     rust) rustc -O -C link-arg=$keep -C strip=none "$study/program.rs" -o rust ;;
     go) gccgo-12 -O2 $keep -static-libgo "$study/program.go" -o go ;;
     cgo) (cd "$study/cgo" && go_build -ldflags "-linkmode=external -extldflags=$keep" -o "$work/cgo" .) ;;
@@ -95,7 +99,7 @@ check() {
 }
 
 names=("$@")
-[ $# -gt 0 ] || names=(cpp rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell)
+[ $# -gt 0 ] || names=(cpp libcxx rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell)
 rows=()
 for name in "${names[@]}"; do
     install "$name"

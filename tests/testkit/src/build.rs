@@ -11,6 +11,9 @@ use crate::plan::{Case, Variant};
 /// Where Debian's lld lies, as a name that `-fuse-ld=lld` of gcc understands.
 const LLD_FOLDER: &str = "/usr/lib/llvm-22/bin";
 
+/// The compiler of cases that are one `main.rs`.
+const RUST: &str = "rustc";
+
 /// A built variant.
 #[derive(Clone, Debug)]
 pub struct Build {
@@ -51,6 +54,9 @@ fn flags(case: &Case, variant: &Variant) -> Vec<String> {
     flags.extend(variant.flags.iter().cloned());
     let folder = case.folder.display().to_string();
     flags.iter_mut().for_each(|flag| *flag = flag.replace("{folder}", &folder));
+    if variant.compiler == RUST {
+        return flags;
+    }
     if variant.compiler == "gcc" && flags.iter().any(|f| f == "-fuse-ld=lld") {
         flags.push(format!("-B{LLD_FOLDER}"));
     }
@@ -101,7 +107,7 @@ fn fingerprint(case: &Case, sources: &[PathBuf], flags: &[String]) -> String {
 
 /// Builds the variant, or finds it built. `Err` has the compiler's words.
 pub fn build(case: &Case, variant: &Variant) -> Result<Build, String> {
-    let (sources, flags) = (files(case, &["c", "cc", "S"]), flags(case, variant));
+    let (sources, flags) = (files(case, &["c", "cc", "rs", "S"]), flags(case, variant));
     let key = fingerprint(case, &sources, &flags);
     let folder = crate::work_folder().join(&case.name).join(format!("{}-{key}", variant.name()));
     let objects = sources
@@ -123,10 +129,29 @@ pub fn build(case: &Case, variant: &Variant) -> Result<Build, String> {
     if build.program.exists() {
         return Ok(build);
     }
-    let compiler = command(&variant.compiler, &sources);
-    for source in &sources {
+    // Linked under another name first: a build that was broken off leaves nothing that looks finished.
+    let unfinished = build.folder.join("unfinished");
+    if variant.compiler == RUST {
+        build_rust(&build, &sources, &flags, &unfinished)?;
+    } else {
+        build_c(&build, variant, &sources, &flags, &unfinished)?;
+    }
+    fs::rename(&unfinished, &build.program).map_err(|e| format!("{}: {e}", build.program.display()))?;
+    Ok(build)
+}
+
+/// Compiles C, C++ and assembly, the plugin and the host too, and links the program as `output`.
+fn build_c(
+    build: &Build,
+    variant: &Variant,
+    sources: &[PathBuf],
+    flags: &[String],
+    output: &Path,
+) -> Result<(), String> {
+    let compiler = command(&variant.compiler, sources);
+    for source in sources {
         let mut command = Command::new(compiler);
-        command.args(["-g0", "-Wall"]).args(&flags).arg(source).arg("-o");
+        command.args(["-g0", "-Wall"]).args(flags).arg(source).arg("-o");
         if is_plugin(source) {
             run(command.arg(build.folder.join("plugin.so")).args(["-shared", "-fPIC"]))?;
         } else {
@@ -139,14 +164,24 @@ pub fn build(case: &Case, variant: &Variant) -> Result<Build, String> {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/host.c");
         run(Command::new("gcc-12").args(["-O1", "-Wall", source, "-o"]).arg(host))?;
     }
-    // Linked under another name first: a build that was broken off leaves nothing that looks finished.
-    let unfinished = build.folder.join("unfinished");
     run(Command::new(compiler)
         .args(&build.objects)
-        .args(&flags)
+        .args(flags)
         .arg("-Wl,--emit-relocs")
         .arg("-o")
-        .arg(&unfinished))?;
-    fs::rename(&unfinished, &build.program).map_err(|e| format!("{}: {e}", build.program.display()))?;
-    Ok(build)
+        .arg(output))
+}
+
+/// Compiles and links `main.rs` as `output`; the one object is kept, which tells the case's own functions.
+fn build_rust(build: &Build, sources: &[PathBuf], flags: &[String], output: &Path) -> Result<(), String> {
+    let [source] = sources else { return Err("a case in Rust has one source".into()) };
+    let object = build.objects[0].display();
+    // Invariant: two compilers at work share no folder, as intermediate objects are written to the current one.
+    run(Command::new(RUST)
+        .current_dir(&build.folder)
+        .args(["--edition", "2024", "-C", "codegen-units=1", "-C", "strip=none"])
+        .args(["-C", "link-arg=-Wl,--emit-relocs"])
+        .args(flags)
+        .arg(source)
+        .arg(format!("--emit=obj={object},link={}", output.display())))
 }

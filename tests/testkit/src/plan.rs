@@ -1,7 +1,7 @@
 //! The plan of one case: `plan.toml` beside its sources.
 //!
 //! ```toml
-//! variants = ["pie", "no-pie", "gcc -O2 -fuse-ld=lld"]  # names of sets, or a compiler and its flags
+//! variants = ["pie", "no-pie", "gcc -O2 -fuse-ld=lld"]  # names of sets, or a compiler (gcc, clang, rustc) and its flags
 //! flags = ["-rdynamic"]                # for every variant, compiling and linking; {folder} stands for the case's folder
 //! arguments = ["{plugin}"]             # {plugin} stands for the library built of plugin.so.c
 //! stdin = "text"
@@ -114,6 +114,14 @@ fn set(name: &str) -> Option<&'static [&'static str]> {
         "symbolic" => {
             &["gcc -O2 -shared -fPIC -Wl,-Bsymbolic", "clang -O2 -shared -fPIC -fuse-ld=lld -Wl,-Bsymbolic"]
         }
+        // rustc links by its own lld and mangles names the old way if nothing else is said.
+        "rust" => &[
+            "rustc -Copt-level=2 -Csymbol-mangling-version=v0",
+            "rustc -Copt-level=3 -Clinker-features=-lld",
+            "rustc -Copt-level=1 -Crelocation-model=static",
+            "rustc -Copt-level=s -Ctarget-feature=+crt-static -Clink-arg=-fuse-ld=lld",
+            "rustc -Copt-level=0",
+        ],
         "both" => &["gcc -O2", "clang -O2 -fuse-ld=lld"],
         _ => return None,
     })

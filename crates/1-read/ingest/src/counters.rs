@@ -1,8 +1,10 @@
 //! Counter files of instrumented programs to [`Profile`].
 //!
 //! What was not counted is worked out of what was ([`solve`]), and then each branch, fall-through and call that ran
-//! becomes a record as BOLT's instrumentation writes it ([`records`]). The program itself is not needed.
+//! becomes a record as BOLT's instrumentation writes it ([`records`]); calls that a block's count leaves open are held against how often
+//! their callees were entered ([`calls`]). The program itself is not needed.
 
+mod calls;
 mod records;
 mod solve;
 

@@ -10,6 +10,7 @@
 //! Who calls through a pointer is not counted. Where several indirect jumps share their targets, each gets its share
 //! of a target's executions by how often it ran itself.
 
+use super::calls::{Bounds, Calls};
 use afterlink_core::counter_description::{Block, Description, EdgeKind, Function};
 use afterlink_core::{Error, Result};
 use afterlink_profile::{BranchRecord, Location, LocationKind, NameId, ProfileBuilder};
@@ -20,15 +21,15 @@ pub(super) fn add(description: &Description, flows: &[Vec<u64>], builder: &mut P
     let unknown = Location::new(LocationKind::Foreign, builder.intern(b"[unknown]")?, 0);
     let blocks: usize = description.functions.iter().map(|f| f.blocks.len()).sum();
     let pairs = FREE_PAIRS + PAIRS_PER_BLOCK * blocks;
-    let mut records = Records { names: &names, builder, called: vec![0; names.len()], pairs_left: pairs };
-    let mut entries = Vec::with_capacity(flows.len());
-    for (function, flows) in description.functions.iter().zip(flows) {
-        let counts = Counts::new(function, flows);
-        records.function(function, &counts)?;
-        entries.push(counts.entered.first().copied().unwrap_or(0));
+    let functions = &description.functions;
+    let (calls, entries) = calls(functions, flows, names.len());
+    let mut records =
+        Records { names: &names, builder, calls, called: vec![0; names.len()], pairs_left: pairs };
+    for (function, flows) in functions.iter().zip(flows) {
+        records.function(function, &Counts::new(function, flows))?;
     }
     let called = std::mem::take(&mut records.called);
-    for (function, entries) in description.functions.iter().zip(entries) {
+    for (function, entries) in functions.iter().zip(entries) {
         if let Some(&name) = function.fragments.first() {
             let count = entries.saturating_sub(called[name as usize]);
             records.add(unknown, records.start_of(name), count);
@@ -37,11 +38,40 @@ pub(super) fn add(description: &Description, flows: &[Vec<u64>], builder: &mut P
     Ok(())
 }
 
+/// All calls, held against how often their callees were entered; and how often each function was.
+fn calls(functions: &[Function], flows: &[Vec<u64>], names: usize) -> (Calls, Vec<u64>) {
+    let mut calls = Calls::new(names);
+    let mut by_name: Vec<Option<u64>> = vec![None; names];
+    let mut entries = Vec::with_capacity(functions.len());
+    for (function, flows) in functions.iter().zip(flows) {
+        // Made anew when the records are written: those of all functions at once take much memory.
+        let counts = Counts::new(function, flows);
+        let entered = counts.entered.first().copied().unwrap_or(0);
+        entries.push(entered);
+        if let Some(&name) = function.fragments.first() {
+            let all = by_name[name as usize].get_or_insert(0);
+            *all = all.saturating_add(entered);
+        }
+        for (i, block) in function.blocks.iter().enumerate() {
+            for (nth, call) in block.calls.iter().enumerate() {
+                calls.note(call.callee, counts.of_call(i, block, nth));
+            }
+            if let Some(callee) = block.exit {
+                calls.note(callee, counts.of_exit(i, block));
+            }
+        }
+    }
+    calls.settle(&by_name);
+    (calls, entries)
+}
+
 /// The flows of a function by what they are.
 struct Counts {
     /// By block.
     entered: Vec<u64>,
     executed: Vec<u64>,
+    /// What surely went on behind the block's last call.
+    tail: Vec<u64>,
     /// What left the function at the block's end.
     left: Vec<u64>,
     /// By block and successor.
@@ -51,13 +81,14 @@ struct Counts {
 impl Counts {
     fn new(function: &Function, flows: &[u64]) -> Self {
         let zeroes = || vec![0; function.blocks.len()];
-        let (mut entered, mut executed, mut left) = (zeroes(), zeroes(), zeroes());
+        let (mut entered, mut executed) = (zeroes(), zeroes());
+        let (mut tail, mut left) = (zeroes(), zeroes());
         let mut onward: Vec<Vec<u64>> = function.blocks.iter().map(|b| vec![0; b.successors.len()]).collect();
         for (edge, &flow) in function.edges().iter().zip(flows) {
             match edge.kind {
                 EdgeKind::Entered(block) => entered[block as usize] = flow,
                 EdgeKind::Executed(block) => executed[block as usize] = flow,
-                EdgeKind::Tail(_) => {}
+                EdgeKind::Tail(block) => tail[block as usize] = flow,
                 EdgeKind::Leaves(block) => left[block as usize] = flow,
                 EdgeKind::Flow(block, i) => onward[block as usize][i as usize] = flow,
             }
@@ -66,13 +97,27 @@ impl Counts {
             debug_assert_eq!(block.successors.len(), onward[i].len());
             left[i] = onward[i].iter().fold(executed[i], |rest, &flow| rest.saturating_sub(flow));
         }
-        Self { entered, executed, left, flows: onward }
+        Self { entered, executed, tail, left, flows: onward }
+    }
+
+    /// What is known of the `nth` call of the block with the index `i`.
+    fn of_call(&self, i: usize, block: &Block, nth: usize) -> Bounds {
+        let high = self.executed[i];
+        let low = if block.may_stop { self.tail[i].min(high) } else { high };
+        Bounds { low, high, is_first: nth == 0 }
+    }
+
+    /// What is known of the block's jump to another function. Where control may stop before, no more jumped than did not go on.
+    fn of_exit(&self, i: usize, block: &Block) -> Bounds {
+        let high = self.left[i];
+        Bounds { low: if block.may_stop { 0 } else { high }, high, is_first: false }
     }
 }
 
 struct Records<'a> {
     names: &'a [NameId],
     builder: &'a mut ProfileBuilder,
+    calls: Calls,
     /// Direct calls of each name.
     called: Vec<u64>,
     /// How many more pairs of an indirect jump and a target there may be.
@@ -107,17 +152,19 @@ impl Records<'_> {
                 let to = self.place(function, &function.blocks[successor.block as usize], 0);
                 self.add(last, to, flow);
             }
-            for call in &block.calls {
-                self.call(self.place(function, block, call.offset), call.callee, counts.executed[i]);
+            for (nth, call) in block.calls.iter().enumerate() {
+                let from = self.place(function, block, call.offset);
+                self.call(from, call.callee, counts.of_call(i, block, nth));
             }
             if let Some(callee) = block.exit {
-                self.call(last, callee, counts.left[i]);
+                self.call(last, callee, counts.of_exit(i, block));
             }
         }
         self.indirect_jumps(function, counts)
     }
 
-    fn call(&mut self, from: Location, callee: u32, count: u64) {
+    fn call(&mut self, from: Location, callee: u32, bounds: Bounds) {
+        let count = self.calls.take(callee, bounds);
         let called = &mut self.called[callee as usize];
         *called = called.saturating_add(count);
         self.add(from, self.start_of(callee), count);
