@@ -69,7 +69,7 @@ fn step(inst: &Instruction, bytes: &[u8], factory: &mut InstructionInfoFactory) 
         }
         _ => effects(inst, factory),
     };
-    let may_fault = may_fault(inst);
+    let may_fault = may_fault(inst) || inst.op_count() == 0 && has_hidden_operand(inst, factory);
     let writes = if may_fault { writes.without(REGISTERS) } else { writes };
     let end = inst.len() as u64;
     let callee = (kind == StepKind::Call).then(|| inst.near_branch64().wrapping_sub(end) as i64);
@@ -111,6 +111,12 @@ fn may_fault(inst: &Instruction) -> bool {
         _ => false,
     };
     kinds().any(is_of_strings) || kinds().any(|kind| kind == OpKind::Memory) && !is_there
+}
+
+/// Whether an instruction without any operand accesses memory elsewhere than on the stack (`xstore`, `montmul`, `clzero`).
+fn has_hidden_operand(inst: &Instruction, factory: &mut InstructionInfoFactory) -> bool {
+    let info = factory.info(inst);
+    info.used_memory().iter().any(|m| m.base() != Register::RSP && m.access() != OpAccess::NoMemAccess)
 }
 
 /// Operands of string instructions.
