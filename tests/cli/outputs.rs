@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::process::Command;
 
+use afterlink_testkit::execute::{Outcome, start};
 use afterlink_testkit::sandbox::{Sandbox, assert_clear_error, built};
 
 fn sandbox_with_program() -> Sandbox {
@@ -12,7 +13,7 @@ fn sandbox_with_program() -> Sandbox {
     sandbox
 }
 
-fn optimize_to(sandbox: &Sandbox, output: &str) -> afterlink_testkit::execute::Outcome {
+fn optimize_to(sandbox: &Sandbox, output: &str) -> Outcome {
     sandbox.afterlink(&["optimize", "in", "--scope", "all", "-o", output])
 }
 
@@ -87,7 +88,7 @@ fn an_output_replaces_a_file_that_runs() {
     let sandbox = sandbox_with_program();
     // The earlier file is in use: overwriting it in place would fail, or harm the running program.
     fs::copy("/bin/sleep", sandbox.path("out")).unwrap();
-    let mut running = Command::new(sandbox.path("out")).arg("30").spawn().unwrap();
+    let mut running = start(Command::new(sandbox.path("out")).arg("30")).unwrap();
     let outcome = optimize_to(&sandbox, "out");
     let still_running = running.try_wait().unwrap().is_none();
     running.kill().unwrap();

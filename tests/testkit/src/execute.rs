@@ -3,9 +3,10 @@
 //! Time is the processor's: on a busy machine a program that runs is slow, and no fault of its own.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// What can be seen of a run from outside.
@@ -42,18 +43,36 @@ impl Outcome {
     }
 }
 
+/// Starts a command. A program that was just written may still be open for writing in a child that another thread has started and that does
+/// not yet execute a program of its own; it soon does.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn start(command: &mut Command) -> std::io::Result<Child> {
+    const TRIES: usize = 500;
+    for _ in 0..TRIES {
+        match command.spawn() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
+    command.spawn()
+}
+
 /// Runs `command` with `stdin`, its streams kept in files in `folder`, for at most `limit` of processor time.
 pub fn run(command: &mut Command, stdin: &str, folder: &Path, limit: Duration) -> Outcome {
     let paths = ["stdin", "stdout", "stderr"].map(|name| folder.join(name));
     fs::write(&paths[0], stdin).expect("the work folder can be written");
     let create = |path: &Path| File::create(path).expect("the work folder can be written");
     close_inherited_descriptors(command);
-    let mut child = command
+    command
         .stdin(File::open(&paths[0]).expect("just written"))
         .stdout(Stdio::from(create(&paths[1])))
-        .stderr(Stdio::from(create(&paths[2])))
-        .spawn()
-        .unwrap_or_else(|e| panic!("{:?} can't be started: {e}", command.get_program()));
+        .stderr(Stdio::from(create(&paths[2])));
+    let mut child =
+        start(command).unwrap_or_else(|e| panic!("{:?} can't be started: {e}", command.get_program()));
     let start = Instant::now();
     let mut pause = Duration::from_micros(300);
     let exit = loop {
