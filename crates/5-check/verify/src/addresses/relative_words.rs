@@ -73,11 +73,10 @@ impl Named {
 /// Whether an address in an instruction is only ever added to, so that what it names may stand in front of what it is for: a table of
 /// addresses behind one of distances, say. Where words count from must be had by itself.
 fn is_added_to(check: &Check, field: &Field) -> bool {
-    let start = check.code.start_of(field.address);
-    let bytes = start.and_then(|start| Some((start, check.code.at(start)?.len)));
-    let bytes = bytes.and_then(|(start, len)| Some((start, check.code.bytes(start, usize::from(len))?)));
-    bytes.is_some_and(|(start, bytes)| {
-        check.code.judgement.is_displacement_of_access(bytes, (field.address - start) as usize)
+    let code = &check.code;
+    code.around(field.address).is_some_and(|(start, inst)| {
+        let bytes = code.bytes(start, usize::from(inst.len)).unwrap_or(&[]);
+        code.judgement.is_displacement_of_access(bytes, (field.address - start) as usize)
     })
 }
 

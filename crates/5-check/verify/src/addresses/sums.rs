@@ -87,10 +87,10 @@ impl Sums<'_, '_, '_> {
 
     /// What the operand whose displacement stands at `field` means, and the bytes from there to its instruction's end.
     fn operand(&self, field: u64) -> Option<(u64, u64)> {
-        let mut starts = (1..15).filter_map(|d| Some((d, self.check.code.at(field.checked_sub(d)?)?)));
-        let (before, inst) =
-            starts.find(|(d, inst)| inst.has_rip() && inst.field().is_some_and(|f| f.0 as u64 == *d))?;
-        Some((inst.target(&self.check.code, field - before), u64::from(inst.len) - before))
+        let (start, inst) = self.check.code.around(field)?;
+        let before = field - start;
+        let is_operand = inst.has_rip() && inst.field().is_some_and(|f| f.0 as u64 == before);
+        is_operand.then(|| (inst.target(&self.check.code, start), u64::from(inst.len) - before))
     }
 
     fn starts_function(&self, address: u64) -> bool {

@@ -303,10 +303,10 @@ impl<'a> Code<'a> {
         self.index_at(address).map(|i| &self.insts[i])
     }
 
-    /// Where the instruction starts that holds `address`, or the last one before it.
-    pub fn start_of(&self, address: u64) -> Option<u64> {
+    /// The instruction that holds `address`, or the last one before it, and where it starts.
+    pub fn around(&self, address: u64) -> Option<(u64, &Inst)> {
         let mut starts = (address.saturating_sub(LONGEST as u64 - 1)..=address).rev();
-        starts.find(|&at| self.index_at(at).is_some())
+        starts.find_map(|start| Some((start, self.at(start)?)))
     }
 
     /// Indices of the instructions that start in `start..end`, which lie in one section.

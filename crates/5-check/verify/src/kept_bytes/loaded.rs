@@ -118,7 +118,7 @@ impl Compare<'_, '_, '_> {
     fn add(&mut self, kind: FindingKind, offset: u64, what: String) {
         let address = self.layout.address(offset).unwrap_or(offset);
         // Shown is the whole instruction.
-        let start = self.check.code.start_of(address);
+        let start = self.check.code.around(address).map(|(start, _)| start);
         let address = start.filter(|_| kind == FindingKind::KeptCode).unwrap_or(address);
         self.findings.push(Finding::new(kind, what).input(address).output(address));
     }

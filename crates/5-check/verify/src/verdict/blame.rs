@@ -123,8 +123,7 @@ impl<'x, 'c, 'a> Blame<'x, 'c, 'a> {
     fn named_by(&self, address: u64) -> Option<u64> {
         let code = &self.check.code;
         if code.holds(address) {
-            let start = code.start_of(address)?;
-            let inst = code.at(start)?;
+            let (start, inst) = code.around(address)?;
             let fields = self.check.references.fields_in(start, inst.len);
             let mut absolute = fields.iter().filter_map(|f| self.holding(self.word(f.address, f.size)?.0));
             return inst
