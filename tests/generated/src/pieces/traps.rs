@@ -15,7 +15,8 @@ fn with_handler(sheet: &mut Sheet, signal: &str, action: &str, body: &str) {
 }
 
 pub fn breakpoint(sheet: &mut Sheet) {
-    let trap = sheet.one_of(&["int3", ".byte 0xcd, 0x03", "int3; nop", "int3; int3", ".byte 0xf1"]);
+    // Not `int1`: in some virtual machines a handler comes back to it instead of behind it, for ever.
+    let trap = sheet.one_of(&["int3", ".byte 0xcd, 0x03", "int3; nop", "int3; int3", "nop; int3"]);
     let operands = sheet.one_of(&[
         "::: \"memory\"",
         ": \"+r\"(x) :: \"memory\", \"cc\"",
