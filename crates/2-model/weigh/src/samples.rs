@@ -32,6 +32,8 @@ const EXECUTIONS_PER_SAMPLE: f64 = 1000.0;
 const MORE: f64 = 10_000.0;
 const FEWER: f64 = 20_000.0;
 const SAMPLES_COUNT: f64 = 0.75;
+/// More executions than this are not told apart, so that sums over any function stay numbers.
+const MOST: f64 = (1u64 << 40) as f64;
 /// More instructions than this make a block's evidence no stronger.
 const LONG: u64 = 1000;
 /// Cost of an execution that the graph makes less likely by a factor of e, and the least that a way can be likely.
@@ -90,7 +92,8 @@ fn calls_of_unknown(
     let mut entries = FxHashMap::default();
     for call in callers.iter().flat_map(|&id| &weights.functions[id].calls) {
         if !known[call.callee] && call.count > 0 {
-            *entries.entry(call.callee).or_default() += call.count;
+            let entries: &mut u64 = entries.entry(call.callee).or_default();
+            *entries = entries.saturating_add(call.count);
         }
     }
     entries
@@ -145,7 +148,7 @@ fn from_samples(program: &Program, function: &Function, samples: &[(InputAddr, u
 fn seen(sampled: &instructions::Sampled, length: u64) -> Evidence {
     let weight = LONG.min(length) as f64 * (sampled.all as f64 + 1.0).powf(SAMPLES_COUNT - 1.0);
     Evidence {
-        count: (sampled.typical * EXECUTIONS_PER_SAMPLE).round() as u64,
+        count: (sampled.typical * EXECUTIONS_PER_SAMPLE).round().min(MOST) as u64,
         more: (MORE * weight).round() as i64,
         fewer: (FEWER * weight).round() as i64,
     }

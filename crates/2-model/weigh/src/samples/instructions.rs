@@ -21,7 +21,10 @@ pub(super) struct Sampled {
 /// Samples of each block of `function`.
 pub(super) fn sampled(program: &Program, function: &Function, samples: &[(InputAddr, u64)]) -> Vec<Sampled> {
     let mut by_address: FxHashMap<InputAddr, u64> = FxHashMap::default();
-    samples.iter().for_each(|&(at, count)| *by_address.entry(at).or_default() += count);
+    for &(at, count) in samples {
+        let sum = by_address.entry(at).or_default();
+        *sum = sum.saturating_add(count);
+    }
     let of = |block: &Block| {
         let (mut number, mut all, mut logarithms) = (0u32, 0u64, 0.0);
         for_each(program, block, |at| {

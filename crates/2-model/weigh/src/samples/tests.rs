@@ -79,3 +79,11 @@ fn what_nobody_calls_does_not_run() {
     let callee = &weights.functions[FuncId(1)];
     assert!(callee.blocks[1] > callee.blocks[0], "{callee:?}");
 }
+
+#[test]
+fn absurd_counts_are_only_large() {
+    let most = i64::MAX as u64;
+    let weights = weighed(&[(0x1000, most), (0x1002, most), (0x1009, most), (0x100c, most), (0x1011, most)]);
+    let main = &weights.functions[FuncId(0)];
+    assert!(main.blocks[0] > 1 << 39 && main.blocks[0] < 1 << 41, "{:?}", main.blocks);
+}
