@@ -32,6 +32,8 @@ const EXECUTIONS_PER_SAMPLE: f64 = 1000.0;
 const MORE: f64 = 10_000.0;
 const FEWER: f64 = 20_000.0;
 const SAMPLES_COUNT: f64 = 0.75;
+/// More samples than this make evidence no cheaper.
+const MANY: u64 = 1_000_000;
 /// More executions than this are not told apart, so that sums over any function stay numbers.
 const MOST: f64 = (1u64 << 40) as f64;
 /// More instructions than this make a block's evidence no stronger.
@@ -146,7 +148,7 @@ fn from_samples(program: &Program, function: &Function, samples: &[(InputAddr, u
 }
 
 fn seen(sampled: &instructions::Sampled, length: u64) -> Evidence {
-    let weight = LONG.min(length) as f64 * (sampled.all as f64 + 1.0).powf(SAMPLES_COUNT - 1.0);
+    let weight = LONG.min(length) as f64 * (sampled.all.min(MANY) as f64 + 1.0).powf(SAMPLES_COUNT - 1.0);
     Evidence {
         count: (sampled.typical * EXECUTIONS_PER_SAMPLE).round().min(MOST) as u64,
         more: (MORE * weight).round() as i64,
