@@ -41,9 +41,6 @@ const LONG: u64 = 1000;
 /// Cost of an execution that the graph makes less likely by a factor of e, and the least that a way can be likely.
 const UNLIKELY: f64 = 10_000.0;
 const LEAST: f64 = 1e-4;
-/// Costs of going where hardly anybody does: out by a jump that has known targets, out by a trap or to a landing pad.
-const ASIDE: i64 = 100_000;
-const EXCEPTIONAL: i64 = 1_000_000;
 /// How often a forward branch falls through, where nothing else is known: compilers put there what they think is likelier.
 const FALLS_THROUGH: f64 = 0.7;
 
@@ -132,9 +129,12 @@ fn from_samples(program: &Program, function: &Function, samples: &[(InputAddr, u
     let blocks: Vec<Evidence> =
         sampled.iter().zip(&shape.lengths).map(|(s, &length)| seen(s, length)).collect();
     let ids = || function.blocks.ids();
-    let edges: Vec<Vec<Evidence>> = ids().map(|block| edges(function, &shape, &chances, block)).collect();
+    // What is likely must not outdo what was seen.
+    let unlikely = UNLIKELY * cheaper(sampled.iter().map(|s| s.all).max().unwrap_or(0));
+    let edges: Vec<Vec<Evidence>> =
+        ids().map(|block| edges(function, &shape, &chances[block.index()], unlikely, block)).collect();
     let entries: Vec<_> = ids().map(|block| (block.index() == 0).then(Evidence::default)).collect();
-    let exits: Vec<_> = function.blocks.iter().map(|(_, block)| exit(block)).collect();
+    let exits: Vec<_> = function.blocks.iter().map(|(_, block)| exit(block, unlikely)).collect();
     let observed = Observed {
         successors: &shape.graph.successors,
         blocks: &blocks,
@@ -148,12 +148,17 @@ fn from_samples(program: &Program, function: &Function, samples: &[(InputAddr, u
 }
 
 fn seen(sampled: &instructions::Sampled, length: u64) -> Evidence {
-    let weight = LONG.min(length) as f64 * (sampled.all.min(MANY) as f64 + 1.0).powf(SAMPLES_COUNT - 1.0);
+    let weight = LONG.min(length) as f64 * cheaper(sampled.all);
     Evidence {
         count: (sampled.typical * EXECUTIONS_PER_SAMPLE).round().min(MOST) as u64,
         more: (MORE * weight).round() as i64,
         fewer: (FEWER * weight).round() as i64,
     }
+}
+
+/// What a contradiction to one of so many samples costs, of what it costs to the only one.
+fn cheaper(samples: u64) -> f64 {
+    (samples.min(MANY) as f64 + 1.0).powf(SAMPLES_COUNT - 1.0)
 }
 
 /// How likely control takes each way out of a block, from the graph and the order of the blocks alone.
@@ -175,32 +180,38 @@ fn chances(function: &Function, shape: &Shape) -> Vec<Vec<f64>> {
     chances
 }
 
-fn edges(function: &Function, shape: &Shape, chances: &[Vec<f64>], block: BlockId) -> Vec<Evidence> {
+/// What is known of the ways out of a block: that they have these chances. `unlikely` is the cost of an execution that is less likely by a
+/// factor of e.
+fn edges(
+    function: &Function,
+    shape: &Shape,
+    chances: &[f64],
+    unlikely: f64,
+    block: BlockId,
+) -> Vec<Evidence> {
     let mut pads: Vec<u32> = Vec::new();
     function.for_each_landing_pad(block, |pad| pads.push(pad.0));
-    let cost = |(to, chance): (&u32, &f64)| match () {
-        () if pads.contains(to) => EXCEPTIONAL,
-        () => (UNLIKELY * -chance.max(LEAST).ln()).round() as i64,
+    let cost = |(to, chance): (&u32, &f64)| {
+        let chance = if pads.contains(to) { LEAST } else { chance.max(LEAST) };
+        (unlikely * -chance.ln()).round() as i64
     };
-    let ways = shape.graph.successors[block.index()].iter().zip(&chances[block.index()]);
+    let ways = shape.graph.successors[block.index()].iter().zip(chances);
     ways.map(|way| Evidence { more: cost(way), ..Evidence::default() }).collect()
 }
 
 /// Whether control may leave the function behind a block, and what it costs to think so.
-fn exit(block: &Block) -> Option<Evidence> {
-    let more = match block.terminator {
-        Terminator::Stop(Stop::Return | Stop::TailCall) => 0,
-        Terminator::Jump(target) if !matches!(target, Target::Block(_)) => 0,
-        Terminator::Branch { taken, .. } | Terminator::ShortBranch { taken, .. }
-            if !matches!(taken, Target::Block(_)) =>
-        {
-            0
-        }
-        Terminator::Indirect { .. } => ASIDE,
-        Terminator::Stop(Stop::Trap | Stop::Unknown) | Terminator::LastCall(_) => EXCEPTIONAL,
+fn exit(block: &Block, unlikely: f64) -> Option<Evidence> {
+    let leaves = |target: Target| !matches!(target, Target::Block(_));
+    let chance: f64 = match block.terminator {
+        Terminator::Stop(Stop::Return | Stop::TailCall) => 1.0,
+        Terminator::Jump(target) if leaves(target) => 1.0,
+        Terminator::Branch { taken, .. } | Terminator::ShortBranch { taken, .. } if leaves(taken) => 0.5,
+        // Its targets are known, as far as anybody knows.
+        Terminator::Indirect { .. } => 0.1,
+        Terminator::Stop(Stop::Trap | Stop::Unknown) | Terminator::LastCall(_) => LEAST,
         _ => return None,
     };
-    Some(Evidence { more, ..Evidence::default() })
+    Some(Evidence { more: (unlikely * -chance.ln()).round() as i64, ..Evidence::default() })
 }
 
 fn from_entries(program: &Program, function: &Function, entries: u64) -> FunctionWeights {
