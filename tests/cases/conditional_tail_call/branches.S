@@ -1,16 +1,5 @@
+#include "assembly.h"
 	.text
-	.macro function name
-	.p2align 4
-	.globl \name
-	.type \name, @function
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
-
 function target_a
 	incl calls(%rip)
 	leal 100(%rdi), %eax

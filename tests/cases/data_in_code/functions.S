@@ -1,16 +1,5 @@
+#include "assembly.h"
 	.text
-	.macro function name
-	.p2align 4
-	.globl \name
-	.type \name, @function
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
-
 /* The table lies between the function's instructions; its bytes decode as something else. */
 function table_inside
 	andl $7, %edi

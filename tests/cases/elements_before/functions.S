@@ -1,16 +1,5 @@
+#include "assembly.h"
 	.text
-	.macro function name
-	.globl \name
-	.type \name, @function
-	.p2align 4
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
-
 	# Four elements in front of the table, each named from its end and from words inside it, by a base register and by an index.
 function sum_by_base
 	movq $-32, %rdx

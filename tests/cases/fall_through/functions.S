@@ -1,30 +1,20 @@
+#include "assembly.h"
 	.text
-	.macro function name
-	.globl \name
-	.type \name, @function
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
-
 	.p2align 4
-function add_header
+function add_header, 0
 	testl $1, %edi
 	je 1f
 	addl $100, %edi
 1:	addl $1000, %edi
 end add_header
-function add_body
+function add_body, 0
 	imull $3, %edi, %edi
 	cmpl $50, %edi
 	jb 1f
 	xorl $0xff, %edi
 1:
 end add_body
-function add_tail
+function add_tail, 0
 	leal 9(%rdi), %eax
 	ret
 end add_tail

@@ -1,16 +1,5 @@
+#include "assembly.h"
 	.text
-	.macro function name
-	.p2align 4
-	.globl \name
-	.type \name, @function
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
-
 function call_through_slot
 	subq $8, %rsp
 	.cfi_adjust_cfa_offset 8

@@ -1,16 +1,6 @@
 /* Behind a table of distances stands one of addresses, which is read from a place in front of it: in the first table. */
+#include "assembly.h"
     .text
-.macro function name
-    .globl \name
-    .type \name, @function
-    \name:
-    .cfi_startproc
-.endm
-.macro end name
-    .cfi_endproc
-    .size \name, . - \name
-.endm
-
     .p2align 4
 function by_distance            /* unsigned (unsigned) */
     mov %edi, %eax

@@ -1,16 +1,5 @@
+#include "assembly.h"
 	.text
-	.macro function name
-	.globl \name
-	.type \name, @function
-	.p2align 4
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
-
 	# Tiny functions that use the stack, each in another way.
 function argument
 	movl 8(%rsp), %eax

@@ -1,16 +1,5 @@
+#include "assembly.h"
 	.text
-	.macro function name
-	.globl \name
-	.type \name, @function
-	.p2align 4
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
-
 	# Calls of a library's function with prefixes, as a tail, under a condition, and by the word itself.
 function prefixed
 	subq $8, %rsp

@@ -1,16 +1,5 @@
+#include "assembly.h"
 	.text
-	.macro function name
-	.globl \name
-	.type \name, @function
-	.p2align 4
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
-
 	# What the words below would lead to if they counted from the table before.
 function before
 	leal 7(%rdi,%rdi,8), %eax

@@ -1,19 +1,9 @@
+#include "assembly.h"
 	.text
-	.macro function name
-	.globl \name
-	.type \name, @function
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
-
 	# The same code; only one of them says where the caller's rbx is.
 	.macro keeper name said
 	.p2align 4
-function \name
+function \name, 0
 	pushq %rbx
 	.cfi_adjust_cfa_offset 8
 	.if \said
@@ -34,7 +24,7 @@ end \name
 	# The same but for where a branch leads.
 	.macro stairs name target
 	.p2align 4
-function \name
+function \name, 0
 	testl %edi, %edi
 	je \target
 	incl %edi
@@ -51,7 +41,7 @@ end \name
 	# The same with another alignment; the second one's address is taken.
 	.macro steps name alignment
 	.p2align \alignment
-function \name
+function \name, 0
 	leal 3(%rdi,%rdi,4), %eax
 	xorl $9, %eax
 	ret

@@ -1,45 +1,35 @@
+#include "assembly.h"
 	.text
-	.macro function name
-	.globl \name
-	.type \name, @function
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
-
 	.p2align 4
-function nothing
+function nothing, 0
 	ret
 end nothing
-function nothing_more
+function nothing_more, 0
 	ret
 end nothing_more
-function same
+function same, 0
 	movl %edi, %eax
 	ret
 end same
-function one
+function one, 0
 	pushq $1
 	.cfi_adjust_cfa_offset 8
 	popq %rax
 	.cfi_adjust_cfa_offset -8
 	ret
 end one
-function minus
+function minus, 0
 	leal -1(%rdi), %eax
 	ret
 end minus
-function larger
+function larger, 0
 	leal 300(%rdi), %eax
 	jmp same_tail
 end larger
-function same_tail
+function same_tail, 0
 	ret
 end same_tail
-function carry
+function carry, 0
 	sbbl %eax, %eax
 	xorl %eax, %eax
 	ret

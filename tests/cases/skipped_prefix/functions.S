@@ -1,16 +1,5 @@
+#include "assembly.h"
 	.text
-	.macro function name
-	.p2align 4
-	.globl \name
-	.type \name, @function
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
-
 function exchange
 	movl %edi, %eax
 	testl %edx, %edx

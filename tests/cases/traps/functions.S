@@ -1,19 +1,9 @@
 /* Instructions that raise a signal, behind which a handler goes on: in front of a place that is jumped to, in front of data, at
    the end of a function, and where registers and flags are there only for the handler. */
+#include "assembly.h"
     .text
-.macro function name
-    .globl \name
-    .type \name, @function
-    \name:
-    .cfi_startproc
-.endm
-.macro end name
-    .cfi_endproc
-    .size \name, . - \name
-.endm
-
     .p2align 4
-function in_the_middle          /* int (int) */
+function in_the_middle, 0          /* int (int) */
     mov %edi, %eax
     test $1, %dil
     jz 1f
@@ -35,7 +25,7 @@ function in_the_middle          /* int (int) */
 end in_the_middle
 
     .p2align 4
-function faults                 /* int (int, int *): a handler leaves out what cannot be read */
+function faults, 0                 /* int (int, int *): a handler leaves out what cannot be read */
     mov $7, %eax
     test %edi, %edi
     jz 1f
@@ -47,7 +37,7 @@ function faults                 /* int (int, int *): a handler leaves out what c
 end faults
 
     .p2align 4
-function leaves_out             /* int (int, int *): what the access would have overwritten is still there */
+function leaves_out, 0             /* int (int, int *): what the access would have overwritten is still there */
     lea 3(%rdi), %eax
     test $1, %dil
     js 1f
@@ -59,7 +49,7 @@ function leaves_out             /* int (int, int *): what the access would have 
 end leaves_out
 
     .p2align 4
-function goes_elsewhere         /* int (int, int *): a table tells the handler where to go on */
+function goes_elsewhere, 0         /* int (int, int *): a table tells the handler where to go on */
     lea 5(%rdi), %edx
     test $1, %dil
     js 1f
@@ -84,7 +74,7 @@ fixes:
     .popsection
 
     .p2align 4
-function continued              /* int (int): its other part stands right behind its last trap */
+function continued, 0              /* int (int): its other part stands right behind its last trap */
     lea 7(%rdi), %eax
     test $1, %dil
     jnz continued.cold
@@ -104,7 +94,7 @@ continued.cold:
     .size continued.cold, . - continued.cold
 
     .p2align 4
-function data_behind            /* int (int): the handler reads the number and goes on behind it */
+function data_behind, 0            /* int (int): the handler reads the number and goes on behind it */
     mov %edi, %eax
     test $1, %dil
     jz 1f
@@ -119,7 +109,7 @@ function data_behind            /* int (int): the handler reads the number and g
 end data_behind
 
     .p2align 4
-function jumps_to_itself        /* int (int): data that reads as a jump to itself, which then seems to be named */
+function jumps_to_itself, 0        /* int (int): data that reads as a jump to itself, which then seems to be named */
     mov %edi, %eax
     test $1, %dil
     jz 1f
@@ -131,7 +121,7 @@ function jumps_to_itself        /* int (int): data that reads as a jump to itsel
 end jumps_to_itself
 
     .p2align 4
-function leaves_behind          /* int (int): read as code with the data, the addition ends in a jump */
+function leaves_behind, 0          /* int (int): read as code with the data, the addition ends in a jump */
     mov %edi, %eax
     test $1, %dil
     jz 1f
@@ -143,7 +133,7 @@ function leaves_behind          /* int (int): read as code with the data, the ad
 end leaves_behind
 
     .p2align 4
-function jumps_behind           /* int (int): data that reads as jumps */
+function jumps_behind, 0           /* int (int): data that reads as jumps */
     mov %edi, %eax
     ud2
     .byte 0x74, 0, 0x75, 0, 0x90
@@ -151,20 +141,20 @@ function jumps_behind           /* int (int): data that reads as jumps */
 end jumps_behind
 
     .p2align 4
-function runs_on                /* int (int): goes on in the next function */
+function runs_on, 0                /* int (int): goes on in the next function */
     lea 1(%rdi), %eax
     test $1, %dil
     jz 1f
     inc %eax
 1:  int3
 end runs_on
-function run_into               /* int (): adds to eax */
+function run_into, 0               /* int (): adds to eax */
     add $5, %eax
     ret
 end run_into
 
     .p2align 4
-function shows_all              /* void (int): the handler sees every register and flag */
+function shows_all, 0              /* void (int): the handler sees every register and flag */
     push %rbx
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %rbx, 0

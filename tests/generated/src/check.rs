@@ -38,7 +38,10 @@ fn is_limit(built: &Built, crashed: bool, mode: &str, said: &str) -> bool {
     let has_note = command.contains("--build-id") && !command.contains("--build-id=none");
     let is_tight = command.contains("-static") && command.contains("lld") && !has_note;
     mode == "optimized" && said.contains("the profile is empty")
-        || mode == "convert" && crashed && said.contains("this is no profile of a known kind")
+        || mode == "convert"
+            && crashed
+            && (said.contains("this is no profile of a known kind")
+                || said.contains("the counter file is damaged"))
         || is_tight && said.contains(".rela.dyn: there is no room for one more program header")
 }
 
