@@ -26,29 +26,39 @@ use std::time::Instant;
 use timing::{Relayed, time};
 use tuned::{Binary, Next, Tuned};
 
-/// Makes a program faster, with its libraries if you like: instruments it, runs the workload, lays it out anew, proves it,
-/// and times old against new.
+/// Makes a program faster, or a shared object, or a whole process.
 ///
-/// A program:
+/// Instruments it, runs the workload, lays it out anew, proves it, and times old
+/// against new. A program:
+///
 ///     afterlink tune ./server -o ./server.fast -- ./workload.sh {}
 ///
 /// A shared object; the workload is whatever loads it:
+///
 ///     afterlink tune libfoo.so -o libfoo.fast.so -- ./app its arguments
 ///
-/// A whole process, counted in one run, each file laid out by its own counts, timed together. The outputs come
-/// into a folder under their own names, when all of them are proven:
+/// A program with any of its libraries, or several libraries: counted in one run,
+/// each laid out by its own counts, timed together. They come into a folder, under
+/// their own names, when all of them are proven; a file that can't be rewritten is
+/// an error, and one of which nothing ran is left out:
+///
 ///     afterlink tune ./server libfoo.so libbar.so -o fast -- ./workload.sh {}
 ///
-/// A program under test stands beside the original while the workload runs, so that it finds what it looks for relative to
-/// itself. Shared objects under test stand, under their file names and sonames, in a folder that comes first in
-/// LD_LIBRARY_PATH; the variable AFTERLINK_LIBRARIES holds it. That is enough for programs that ask for them by name. Where a
-/// program opens an object by a path of its own (a plugin, an extension of Python), let the workload say where it is, or put it there:
-///     afterlink tune plugin.so -o plugin.fast.so -- ./app --plugin {}
-///     afterlink tune ext.so -o ext.fast.so -- sh -c 'PYTHONPATH=$AFTERLINK_LIBRARIES python3 bench.py'
-///     afterlink tune plugin.so -o plugin.fast.so -- sh -c 'cp {} plugins/plugin.so && ./app'
+/// A program under test stands beside the original while the workload runs, so that
+/// it finds what it looks for relative to itself. Shared objects under test stand in
+/// a folder that comes first in LD_LIBRARY_PATH, under their file names and sonames.
+/// That is enough for whoever asks for them by name. Where an object is opened by a
+/// path of its own (a plugin, an extension of Python), let the workload say where it
+/// is, or put it there; AFTERLINK_LIBRARIES holds the folder:
 ///
-/// Nothing is written if the workload loads no copy that counts. LD_LIBRARY_PATH has no say where the program has an
-/// RPATH (link it with -Wl,--enable-new-dtags, which makes it a RUNPATH), is set-user-id, or where the workload sets the variable anew.
+///     afterlink tune foo.so -o foo.fast.so -- ./app --plugin {}
+///     afterlink tune foo.so -o foo.fast.so -- sh -c 'cp {} plugins/foo.so && ./app'
+///     afterlink tune foo.so -o foo.fast.so -- \
+///         sh -c 'PYTHONPATH=$AFTERLINK_LIBRARIES python3 bench.py'
+///
+/// Nothing is written if the workload loads no copy that counts. LD_LIBRARY_PATH has
+/// no say where the program has an RPATH (link it with -Wl,--enable-new-dtags, which
+/// makes it a RUNPATH) or is set-user-id, or where the workload sets it anew.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Tune {
