@@ -3,7 +3,8 @@
 use afterlink_testkit::execute::Outcome;
 use afterlink_testkit::sandbox::{Sandbox, assert_clear_error};
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 const KEPT: &str = "-Wl,--emit-relocs";
 
@@ -156,7 +157,8 @@ fn an_object_of_which_nothing_ran() {
     let files = ["opener", "lib/libsecond.so"];
     let outcome = tune(&sandbox, &files, "fast", &shell("{} libsecond.so only"));
     assert_tuned(&sandbox, &outcome, "opener", "fast/opener");
-    assert!(outcome.stdout().contains("lib/libsecond.so left out"), "{}", outcome.stdout());
+    let text = outcome.stdout();
+    assert!(text.contains("lib/libsecond.so left out") && text.contains("strip fast/opener\n"), "{text}");
     assert_eq!(names(&sandbox, "fast"), ["opener"]);
 }
 
@@ -248,4 +250,27 @@ fn files_that_can_not_be_tuned_together() {
     let outcome = tune(&sandbox, &["program", "lib/libfirst.so"], "fast", &fails_later);
     assert_clear_error(&outcome, &["status: 7", "afterlink bisect"]);
     assert!(!sandbox.path("fast").exists());
+}
+
+/// Ctrl-C while the workload runs: the folders and files under test go, wherever they are.
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    let sandbox = process();
+    let before = [names(&sandbox, "."), names(&sandbox, "lib")];
+    let mut command = Command::new(afterlink_testkit::tool::afterlink());
+    command
+        .args(["tune", "program", "lib/libfirst.so", "-o", "fast", "--"])
+        .args(shell("touch started; sleep 60"));
+    let quiet = command.current_dir(sandbox.path(".")).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = quiet.spawn().unwrap();
+    while !sandbox.path("started").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before the workload ran");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(names(&sandbox, ".").len() > before[0].len() + 4, "{:?}", names(&sandbox, "."));
+    // SAFETY: the child has not been waited for, so that the number is still its own.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    fs::remove_file(sandbox.path("started")).unwrap();
+    assert_eq!([names(&sandbox, "."), names(&sandbox, "lib")], before);
 }

@@ -141,7 +141,7 @@ impl Tune {
         if all.len() > 1 {
             link_sonames(&all, &outputs, &bytes)?;
         }
-        let next = self.next_steps(&all, &outputs);
+        let next = self.next_steps(&all, &outputs, &bytes);
         let each = all.iter().zip(outputs.outputs()).zip(reports);
         let binaries = each.map(|((linked, output), report)| Binary {
             binary: linked.path.clone(),
@@ -240,8 +240,12 @@ impl Tune {
         Ok(relayed)
     }
 
-    fn next_steps(&self, all: &[Linked], outputs: &Destination) -> Vec<Next> {
+    fn next_steps(&self, all: &[Linked], outputs: &Destination, written: &[Option<Vec<u8>>]) -> Vec<Next> {
         let next = |command, purpose| Next { command, purpose };
+        let pairs = all.iter().zip(outputs.outputs()).zip(written).filter(|(_, written)| written.is_some());
+        let (old, new): (Vec<_>, Vec<_>) = pairs
+            .map(|((linked, new), _)| (linked.path.display().to_string(), new.display().to_string()))
+            .unzip();
         let mut steps = Vec::new();
         if let [linked] = all
             && !linked.is_object()
@@ -254,12 +258,11 @@ impl Tune {
             };
             steps.push(next(format!("{compare} -- {workload}"), "times them until the gain is sure"));
         }
-        let new: Vec<String> = outputs.outputs().map(|output| output.display().to_string()).collect();
-        let proves = match all.len() {
+        let proves = match new.len() {
             1 => "proves once more that they are the same program",
             _ => "proves once more that they are the same program; so with each of the others",
         };
-        steps.push(next(format!("afterlink verify {} {}", all[0].path.display(), new[0]), proves));
+        steps.push(next(format!("afterlink verify {} {}", old[0], new[0]), proves));
         steps.push(next(format!("strip {}", new.join(" ")), "if you ship it without symbols"));
         steps
     }
