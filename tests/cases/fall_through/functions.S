@@ -28,4 +28,24 @@ function add_tail
 	leal 9(%rdi), %eax
 	ret
 end add_tail
+
+/* An unwind entry covers the middle of it only, and ends in a nop behind which control goes on. */
+	.p2align 4
+	.globl half_covered
+	.type half_covered, @function
+half_covered:
+	movl %edi, %eax
+	testl $1, %edi
+	jne 2f
+	.cfi_startproc
+	addl $7, %eax
+	testl $2, %eax
+	jne 1f
+	notl %eax
+1:	addl $10, %eax
+	nop
+	.cfi_endproc
+2:	addl $1000, %eax
+	ret
+	.size half_covered, . - half_covered
 	.section .note.GNU-stack,"",@progbits

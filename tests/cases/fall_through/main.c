@@ -2,7 +2,7 @@
 #include "case.h"
 #include <stdio.h>
 
-unsigned add_header(unsigned x), add_body(unsigned x), add_tail(unsigned x);
+unsigned add_header(unsigned x), add_body(unsigned x), add_tail(unsigned x), half_covered(unsigned x);
 
 int main(void) {
     unsigned sum = 8;
@@ -12,5 +12,7 @@ int main(void) {
         sum = mix(sum, add_tail(sum));
     }
     printf("%08x %08x %08x %08x\n", add_header(opaque(1)), add_body(opaque(1)), add_tail(opaque(1)), sum);
+    for (unsigned x = 3; x < 9; x += x == 3 ? 1 : 2)
+        printf("%u\n", half_covered(opaque(x)));
     return 0;
 }

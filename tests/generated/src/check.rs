@@ -31,12 +31,14 @@ const ORDERS: [(&str, &str, &str, &[&str]); 5] = [
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// Whether afterlink's clear refusal is right: nothing that was counted ran, or LLD has put the start-up relocations of a
-/// static program, which start-up code finds by their address, right behind headers that have to grow.
-fn is_limit(built: &Built, mode: &str, said: &str) -> bool {
+/// static program, which start-up code finds by their address, right behind headers that have to grow; or the program `crashed` and had
+/// written over its counters, which stand behind its data, before it came to where the original has no memory.
+fn is_limit(built: &Built, crashed: bool, mode: &str, said: &str) -> bool {
     let command = &built.command;
     let has_note = command.contains("--build-id") && !command.contains("--build-id=none");
     let is_tight = command.contains("-static") && command.contains("lld") && !has_note;
     mode == "optimized" && said.contains("the profile is empty")
+        || mode == "convert" && crashed && said.contains("this is no profile of a known kind")
         || is_tight && said.contains(".rela.dyn: there is no room for one more program header")
 }
 
@@ -84,7 +86,7 @@ impl Subject<'_> {
             return Some(outcome);
         }
         let said = outcome.stderr();
-        if outcome.exit == 1 && is_limit(self.built, mode, &said) {
+        if outcome.exit == 1 && is_limit(self.built, self.original.exit < 0, mode, &said) {
             return None;
         }
         let said: Vec<_> = said.lines().take(12).collect();

@@ -18,9 +18,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use afterlink_core::address_map;
 use afterlink_testkit::build::build;
+use afterlink_testkit::execute;
 use afterlink_testkit::modes::ORDERS;
 use afterlink_testkit::plan::read_cases;
 use object::elf::{self, FileHeader64};
@@ -193,16 +195,17 @@ fn count(tool: &Path, program: &Path, folder: &Path) -> Option<PathBuf> {
     let [counted, counters, profile] =
         ["counted", "same.counters", "same.fdata"].map(|name| folder.join(name));
     let _ = std::fs::remove_file(&counters);
-    let run = |arguments: &[&Path], command: &Path| {
-        let status = Command::new(command).args(arguments).current_dir(folder).output();
+    let run = |arguments: &[&Path]| {
+        let status = Command::new(tool).args(arguments).current_dir(folder).output();
         status.is_ok_and(|s| s.status.success())
     };
     let instrument =
         ["instrument".as_ref(), program, "--counters".as_ref(), &counters, "-o".as_ref(), &counted];
-    run(&instrument, tool).then_some(())?;
-    run(&[], &counted);
+    run(&instrument).then_some(())?;
+    // An older one may have broken it so that it does not end.
+    let _ = execute::run(Command::new(&counted).current_dir(folder), "", folder, Duration::from_secs(10));
     let convert = ["profile".as_ref(), "convert".as_ref(), &*counters, "-o".as_ref(), &profile];
-    run(&convert, tool).then_some(profile)
+    run(&convert).then_some(profile)
 }
 
 /// What `tool` writes with these arguments, or the error that it says.

@@ -43,6 +43,11 @@ impl FlowGraph {
         self.successors.is_empty()
     }
 
+    /// The blocks that the first one leads to, each in front of those that it leads to, but for edges back in loops.
+    pub fn reverse_postorder(&self) -> Vec<u32> {
+        DepthFirst::search(self, 0..u32::from(!self.is_empty())).order
+    }
+
     /// Where control comes from, by block.
     pub fn predecessors(&self) -> Vec<Vec<u32>> {
         let mut before = vec![Vec::new(); self.len()];

@@ -2,10 +2,11 @@
 
 use crate::names;
 use crate::repair;
+use crate::samples::{self, Sampled};
 use afterlink_core::InputAddr;
 use afterlink_core::index::Id;
 use afterlink_image::Image;
-use afterlink_profile::{BranchRecord, Location, Profile};
+use afterlink_profile::{BranchRecord, Kind, Location, Profile};
 use afterlink_program::{
     BlockId, CallWeight, EdgeWeight, FuncId, Function, FunctionWeights, Program, Weights,
 };
@@ -60,6 +61,9 @@ pub fn weigh(image: &Image, program: &Program, profile: &Profile) -> (Weights, F
     let names_own = |l: Location| l.symbol().is_some_and(|name| own[name.index()]);
     let mut fit = Fit { names: own.iter().filter(|&&own| own).count(), ..Fit::default() };
     fit.known_names = addresses.iter().filter(|a| a.is_some()).count();
+    if profile.kind() == Kind::Samples {
+        return from_samples(program, profile, &addresses, names_own, fit);
+    }
     let mut flows = Flows::default();
     for record in profile.branches() {
         if names_own(record.from) || names_own(record.to) {
@@ -68,6 +72,33 @@ pub fn weigh(image: &Image, program: &Program, profile: &Profile) -> (Weights, F
         apply(program, &addresses, record, &mut flows, &mut fit);
     }
     let weights = flows.into_weights(program);
+    fit.functions = weights.functions.iter().filter(|(_, w)| w.is_hot()).count();
+    (weights, fit)
+}
+
+/// The same from samples of single addresses.
+fn from_samples(
+    program: &Program,
+    profile: &Profile,
+    addresses: &[Option<InputAddr>],
+    names_own: impl Fn(Location) -> bool,
+    mut fit: Fit,
+) -> (Weights, Fit) {
+    let mut sampled = Sampled::default();
+    for record in profile.samples().iter().filter(|record| names_own(record.at)) {
+        fit.all_count = fit.all_count.saturating_add(record.count);
+        if record.at.symbol().is_none_or(|name| addresses[name.index()].is_none()) {
+            continue;
+        }
+        fit.count = fit.count.saturating_add(record.count);
+        let Some(place) = place(program, addresses, record.at) else { continue };
+        if program.functions[place.function].block_covering(place.address).is_none() {
+            continue;
+        }
+        fit.fitting_count = fit.fitting_count.saturating_add(record.count);
+        sampled.entry(place.function).or_default().push((place.address, record.count));
+    }
+    let weights = samples::weigh(program, &sampled);
     fit.functions = weights.functions.iter().filter(|(_, w)| w.is_hot()).count();
     (weights, fit)
 }

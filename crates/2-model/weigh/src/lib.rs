@@ -1,8 +1,10 @@
 //! How often each block, edge and call of the program ran ([`Weights`]), worked out from a profile.
 
 mod apply;
+mod inference;
 mod names;
 mod repair;
+mod samples;
 
 pub use afterlink_program::{CallWeight, EdgeWeight, FunctionWeights, Weights};
 pub use apply::{Fit, weigh};

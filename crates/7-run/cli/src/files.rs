@@ -9,7 +9,6 @@ pub use destination::{Destination, Kind};
 pub use output::OutputFile;
 
 use afterlink_core::{Error, Output, Pages, Result, Viewed};
-use afterlink_pipeline::require_branches;
 use afterlink_profile::Profile;
 use memmap2::{Mmap, UncheckedAdvice};
 use std::fs::File;
@@ -95,7 +94,6 @@ pub fn read_profile(path: &Path) -> Result<Profile> {
 pub fn read_profiles(paths: &[PathBuf]) -> Result<Vec<Profile>> {
     let usable = |path: &PathBuf| {
         let profile = read_profile(path)?;
-        require_branches(&profile).map_err(|e| e.in_file(path.display()))?;
         Ok(profile)
     };
     let profiles = paths.iter().map(usable).collect::<Result<Vec<_>>>()?;

@@ -14,7 +14,7 @@ mod survey;
 pub use check::{Check, check_pair, verify};
 pub use export::{ExportOptions, Exported, Steps, export};
 pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument, instrument_to};
-pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize, optimize_to, require_branches};
+pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize, optimize_to};
 pub use outline::{BlockOutline, FragmentOutline, FunctionOutline, Outline};
 pub use relayout::Relayout;
 pub use report::{RefusalCount, RefusedFunction, Report};

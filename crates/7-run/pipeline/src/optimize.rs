@@ -8,7 +8,7 @@ use afterlink_emit::{EmitOptions, Emitted, Planned};
 use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
 use afterlink_passes::{PassRun, Scope, dyno_stats};
-use afterlink_profile::{Kind, Profile};
+use afterlink_profile::Profile;
 use afterlink_program::{FuncId, Placement, Program, SectionId};
 use afterlink_verify::UnprovenFunction;
 use afterlink_weigh::{Fit, Weights};
@@ -281,7 +281,6 @@ pub(crate) fn weigh(
         return Err(Error::new("the profile is empty: it has no record")
             .next("run the instrumented program with a workload, then convert its counters"));
     }
-    require_branches(profile)?;
     let (weights, fit) = afterlink_weigh::weigh(image, program, profile);
     if fit.known_names == 0 {
         return Err(Error::new(format!(
@@ -295,16 +294,4 @@ pub(crate) fn weigh(
             .next("give a profile of this program, or insist with --any-profile"));
     }
     Ok((weights, Some(fit)))
-}
-
-/// # Errors
-/// If the profile holds samples of single addresses: a layout needs to know where control came from.
-pub fn require_branches(profile: &Profile) -> Result<()> {
-    if profile.kind() == Kind::Samples {
-        return Err(Error::new(
-            "the profile holds samples without branches (no_lbr), and layouts by those do not work yet",
-        )
-        .next("record branches (perf record -j any,u), or count them with `afterlink instrument`"));
-    }
-    Ok(())
 }

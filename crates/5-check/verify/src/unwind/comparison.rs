@@ -201,8 +201,8 @@ impl Compare<'_, '_, '_> {
                 return Err(finding(branch, output));
             }
             output = next;
-            // Only what was added behind the branch may have the row of what follows.
-            allowed[1] = behind.or(own);
+            // Only what was added behind the branch may have the row of what follows, or, as that, none.
+            allowed[1] = behind;
         }
         Ok(())
     }

@@ -56,7 +56,9 @@ pub(crate) fn is_displacement_of_access(bytes: &[u8], at: usize) -> bool {
     let inst = decoder.decode();
     let numbers = decoder.get_constant_offsets(&inst);
     let is_there = numbers.has_displacement() && numbers.displacement_offset() == at;
-    is_there && inst.memory_index() != Register::None && inst.mnemonic() != Mnemonic::Lea
+    let registers = [inst.memory_base(), inst.memory_index()];
+    let is_added_to = registers.iter().any(|r| !matches!(r, Register::None | Register::RIP | Register::EIP));
+    is_there && is_added_to && inst.mnemonic() != Mnemonic::Lea
 }
 
 /// Whether an operand may lie where nothing is: neither in the stack, nor at a place that the linker knew.
