@@ -42,19 +42,7 @@ as_user() {
 
 give_to_user() { [ "$(id -u)" -ne 0 ] || chown -R "$server_user:" "$@"; }
 
-# install_packages PACKAGE …: with apt-get, and only when one of them is missing.
-install_packages() {
-    local missing=() package
-    for package in "$@"; do
-        dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
-    done
-    [ "${#missing[@]}" -gt 0 ] || return 0
-    say "installing ${missing[*]}"
-    local become=()
-    [ "$(id -u)" -eq 0 ] || become=(sudo)
-    "${become[@]}" apt-get update -qq >/dev/null
-    DEBIAN_FRONTEND=noninteractive "${become[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
-}
+. "$study/../debian.sh"
 
 choose_user
 build=$STUDY_WORK/build

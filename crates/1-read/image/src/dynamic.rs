@@ -2,7 +2,7 @@
 //! applies: RELA, the PLT's RELA, and the packed RELR.
 
 use crate::header::damaged;
-use crate::{LE, Relocations, Section, SectionId, Segment, elf, slice};
+use crate::{Image, LE, Relocations, Section, SectionId, Segment, elf, slice};
 use afterlink_core::{FileOffset, IdVec, InputAddr, Result};
 use object::LittleEndian;
 
@@ -122,4 +122,25 @@ fn relr(bytes: &[u8], segments: &[Segment], raw: &[u8], out: &mut Vec<DynamicRel
         }
     }
     Ok(())
+}
+
+impl<'a> Image<'a> {
+    /// The name by which other files ask the dynamic linker for a shared object.
+    pub fn soname(&self) -> Option<&'a [u8]> {
+        self.dynamic_string(elf::DT_SONAME.0)
+    }
+
+    /// The folders in which the dynamic linker looks for what the file needs, as the linker wrote them down.
+    pub fn library_folders(&self) -> impl Iterator<Item = &'a [u8]> {
+        let list = [elf::DT_RUNPATH.0, elf::DT_RPATH.0].into_iter().find_map(|tag| self.dynamic_string(tag));
+        list.into_iter().flat_map(|list| list.split(|&byte| byte == b':')).filter(|folder| !folder.is_empty())
+    }
+
+    /// The string that the first entry with that tag names.
+    fn dynamic_string(&self, tag: i64) -> Option<&'a [u8]> {
+        let table = self.dynamic.value(elf::DT_STRTAB.0)?;
+        let start = InputAddr(table.checked_add(self.dynamic.value(tag)?)?);
+        let rest = self.bytes.get(self.file_offset(start)?.get() as usize..)?;
+        rest.split(|&byte| byte == 0).next()
+    }
 }

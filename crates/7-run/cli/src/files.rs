@@ -2,8 +2,10 @@
 //! in the target's directory ([`OutputFile`]), then linked and renamed into place, so that it is there whole or not at
 //! all, whatever ends the process.
 
+mod destination;
 mod output;
 
+pub use destination::{Destination, Kind};
 pub use output::OutputFile;
 
 use afterlink_core::{Error, Output, Pages, Result, Viewed};
@@ -199,9 +201,14 @@ impl Target {
 
     /// Writes any other file.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
-        let mut file = OutputFile::new(&self.path, 0o666)?;
+        let mut file = self.open()?;
         file.append(bytes)?;
         file.publish()
+    }
+
+    /// A file for it that is to appear here.
+    pub fn open(&self) -> Result<OutputFile> {
+        OutputFile::new(&self.path, 0o666)
     }
 }
 

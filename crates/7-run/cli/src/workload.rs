@@ -43,12 +43,12 @@ impl Workload {
         Ok(Self { words })
     }
 
-    /// Runs the command with `binary` to its end, and keeps what it prints.
+    /// Runs the command with `binary` and more variables to its end, and keeps what it prints.
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn capture(&self, binary: &Path) -> Result<Output> {
-        self.run_group(binary, Stdio::piped, Child::wait_with_output)
+    pub fn capture(&self, binary: &Path, variables: &[(&str, &OsStr)]) -> Result<Output> {
+        self.run_group(binary, variables, Stdio::piped, Child::wait_with_output)
     }
 
     /// Runs the command with `binary`, for at most `limit`, and discards what it prints.
@@ -56,7 +56,7 @@ impl Workload {
     /// # Errors
     /// If it cannot be started.
     pub fn run(&self, binary: &Path, limit: Option<Duration>) -> Result<Ended> {
-        self.run_group(binary, Stdio::null, |mut child| wait(&mut child, limit))
+        self.run_group(binary, &[], Stdio::null, |mut child| wait(&mut child, limit))
     }
 
     /// The command as it is run with `binary`, to show.
@@ -73,12 +73,13 @@ impl Workload {
     fn run_group<T>(
         &self,
         binary: &Path,
+        variables: &[(&str, &OsStr)],
         stream: fn() -> Stdio,
         finish: impl FnOnce(Child) -> std::io::Result<T>,
     ) -> Result<T> {
         let words = self.filled(binary);
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).env(BINARY_VARIABLE, binary);
+        command.args(&words[1..]).env(BINARY_VARIABLE, binary).envs(variables.iter().copied());
         command.stdin(Stdio::null()).stdout(stream()).stderr(stream()).process_group(0);
         let failed = |e: std::io::Error| {
             Error::new(format!("the command {} cannot be run: {e}", words[0].display()))

@@ -1,6 +1,6 @@
-//! How long the workload takes with the old program and with the new one.
+//! How long the workload takes with the old files and with the new ones.
 //!
-//! Both are written anew for each pair of runs, with other gaps between their functions, so that what is timed is the
+//! All are written anew for each pair of runs, with other gaps between their functions, so that what is timed is the
 //! order of the code and not the addresses that it got. The interval is Student's on the pairs' log ratios.
 
 use super::{ORIGINAL_FIRST, Run, Scratch, run_workload};
@@ -43,14 +43,37 @@ enum Printed {
     Different,
 }
 
-/// Runs the new program once as it is, then `pairs` pairs in turns.
+/// One file, to be written anew for each pair.
+pub struct Relayed<'a> {
+    /// Which of the files it is.
+    index: usize,
+    source: Relaid<'a>,
+}
+
+impl<'a> Relayed<'a> {
+    /// The file as it was linked, and as it is laid out now.
+    pub fn new(index: usize, subjects: [Subject<'a>; 2]) -> Self {
+        Self { index, source: Relaid::new(LayoutMode::Jitter, subjects) }
+    }
+
+    fn write_pair(&mut self, pair: u32, scratch: &Scratch) -> Result<()> {
+        let (old, new) = (&scratch.old.files[self.index], &scratch.new.files[self.index]);
+        for path in [old, new] {
+            let _ = std::fs::remove_file(path);
+        }
+        let seeds = PairSeeds { a: 2 * u64::from(pair), b: 2 * u64::from(pair) + 1 };
+        self.source.write_pair(pair, seeds, PairPaths { a: old, b: new })
+    }
+}
+
+/// Runs the new files once as they are, then `pairs` pairs in turns.
 ///
 /// # Errors
-/// If a program can't be written, or the workload fails with it.
+/// If a file can't be written, or the workload fails with it.
 pub fn time(
     pairs: u32,
     workload: &Workload,
-    subjects: [Subject; 2],
+    mut files: Vec<Relayed>,
     scratch: &Scratch,
     progress: &Terminal,
 ) -> Result<Timing> {
@@ -59,11 +82,10 @@ pub fn time(
     let run_old = || run_workload(workload, &scratch.old).map_err(|e| e.next(ORIGINAL_FIRST));
     let run_new = || run_workload(workload, &scratch.new).map_err(|e| e.next(FIND_CULPRIT));
     let shipped = run_new()?;
-    let mut source = Relaid::new(LayoutMode::Jitter, subjects);
     let (mut old, mut new) = (Vec::new(), Vec::new());
     for pair in 0..pairs {
         progress.step(&format!("timing old and new in turns, pair {} of {pairs}", pair + 1));
-        write_pair(&mut source, pair, scratch)?;
+        files.iter_mut().try_for_each(|file| file.write_pair(pair, scratch))?;
         // In turns, so that neither side always goes first.
         if pair % 2 == 0 {
             old.push(run_old()?);
@@ -74,12 +96,6 @@ pub fn time(
         }
     }
     Ok(Timing::of(&old, &new, &shipped))
-}
-
-fn write_pair(source: &mut Relaid, pair: u32, scratch: &Scratch) -> Result<()> {
-    scratch.remove_programs();
-    let seeds = PairSeeds { a: 2 * u64::from(pair), b: 2 * u64::from(pair) + 1 };
-    source.write_pair(pair, seeds, PairPaths { a: &scratch.old, b: &scratch.new })
 }
 
 impl Timing {

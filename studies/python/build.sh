@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Builds CPython 3.11 from Debian's source package as a shared library and the program that loads it, by gcc with plain -O2 and
+# the relocations kept.
+#
+# Gives $STUDY_WORK/build: ./python, libpython3.11.so.1.0 and the tests.
+. "$(dirname "$0")/environment.sh"
+
+package=python3.11
+
+compile() {
+    cd "$build"
+    ./configure --enable-shared OPT='-DNDEBUG -fwrapv -O2 -Wall' LDFLAGS=-Wl,--emit-relocs > configure.log
+    nice -n "${NICE:-0}" make -s -j"$(nproc)" > make.log 2>&1
+}
+
+install_packages build-essential dpkg-dev pkg-config zlib1g-dev libffi-dev libssl-dev libbz2-dev liblzma-dev libsqlite3-dev \
+    libreadline-dev uuid-dev libexpat1-dev
+if [ -x "$plain_library" ] && [ -f "$STUDY_WORK/version" ]; then
+    say "already built: $package $(cat "$STUDY_WORK/version"); remove $STUDY_WORK to build afresh"
+else
+    prepare_sources
+    version=$(download_source "$package")
+    say "building $package $version (about five minutes on two cores)"
+    unpack_source "$package" "$version" "$build"
+    compile
+    echo "$version" > "$STUDY_WORK/version"
+fi
+echo "$plain_library"
