@@ -13,7 +13,7 @@ use afterlink_image::{Image, elf};
 use afterlink_isa::Flow;
 use afterlink_program::Range;
 use event::{Event, EventKind};
-use pieces::{Piece, parent_of};
+use pieces::Piece;
 use rayon::prelude::*;
 use scan::Scan;
 use slots::Slots;
@@ -124,17 +124,6 @@ impl<'i, 'a> Code<'i, 'a> {
             self.pieces[child].parent_name().is_some_and(|name| self.pieces[of].names.contains(&name))
         };
         a == b || parent(a, b) || parent(b, a)
-    }
-
-    /// Whether at `address`, where another piece `to` begins, a fragment of `piece` would stand if it had a byte.
-    pub fn is_empty_fragment(&self, piece: usize, to: usize, address: InputAddr) -> bool {
-        let (parents, other) = (&self.pieces[piece].names, &self.pieces[to]);
-        let is_own = |name: &str| parent_of(name).is_some_and(|parent| parents.contains(&parent));
-        let is_named = other.range.start == address && other.names.iter().any(|name| is_own(name));
-        // Folded fragments share an address, too, and have code.
-        is_named
-            && self.image.symbols.iter().any(|s| s.address == address && s.size == 0 && is_own(s.name))
-            && !self.image.symbols.iter().any(|s| s.address == address && s.size > 0 && is_own(s.name))
     }
 }
 

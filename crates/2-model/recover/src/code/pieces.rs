@@ -24,16 +24,11 @@ impl Piece<'_> {
     /// The parent's name, if the piece is a fragment that a compiler split off (`parent.cold`,
     /// `parent.cold.7`).
     pub fn parent_name(&self) -> Option<&str> {
-        parent_of(self.name)
+        let at = self.name.rfind(".cold")?;
+        let rest = &self.name[at + ".cold".len()..];
+        let numbered = rest.strip_prefix('.').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+        (rest.is_empty() || numbered).then(|| &self.name[..at])
     }
-}
-
-/// The name of the function whose fragment bears `name`.
-pub(crate) fn parent_of(name: &str) -> Option<&str> {
-    let at = name.rfind(".cold")?;
-    let rest = &name[at + ".cold".len()..];
-    let numbered = rest.strip_prefix('.').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
-    (rest.is_empty() || numbered).then(|| &name[..at])
 }
 
 /// All pieces by ascending start, without overlap.

@@ -4,8 +4,7 @@
 //! An entry holds `target - table`, so the table's start must be known to read it. Every table is named by
 //! the `lea` of the function that uses it, and with kept relocations every entry is marked; so a table starts
 //! where such a `lea` points and an entry is marked, and ends where the marks end, the next table starts, or an
-//! entry would leave the function. An entry may lead to the function's own fragment without a byte: it is for what can't
-//! happen, and keeps leading to whatever stands there. Marked entries that no function claims make the functions they may
+//! entry would leave the function. Marked entries that no function claims make the functions they may
 //! lead to refused.
 
 use super::Table;
@@ -50,7 +49,7 @@ pub(crate) fn claim(code: &mut Code, fields: &[RelativeField], pointers: &mut Ve
     tables
 }
 
-/// The table at `base`, if its entries lead into the piece (or its family).
+/// The table at `base`, if its first entry leads into the piece (or its family).
 fn table(
     code: &Code,
     fields: &[RelativeField],
@@ -67,16 +66,10 @@ fn table(
     let targets = entries.map_while(|(_, f)| {
         let target = base + i64::from(f.value) as u64;
         let to = code.piece_at(target)?;
-        let is_own = code.are_family(piece, to) && code.is_boundary(to, target);
-        (is_own || code.is_empty_fragment(piece, to, target)).then_some((target, is_own))
+        (code.are_family(piece, to) && code.is_boundary(to, target)).then_some(target)
     });
-    let (targets, are_own): (Vec<InputAddr>, Vec<bool>) = targets.unzip();
-    are_own.contains(&true).then(|| Table {
-        piece,
-        base,
-        format: Some(TableFormat::relative32(base)),
-        targets,
-    })
+    let targets: Vec<InputAddr> = targets.collect();
+    (!targets.is_empty()).then(|| Table { piece, base, format: Some(TableFormat::relative32(base)), targets })
 }
 
 /// A run of relative entries that belong to no recognised table: either plain pointers that count from themselves, or

@@ -19,7 +19,6 @@ use crate::check::Check;
 use crate::input::code::Kind;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
-use afterlink_image::Symbol;
 use body::Body;
 use rayon::prelude::*;
 use run::{Fault, Run, Tables};
@@ -43,8 +42,7 @@ pub(crate) fn judge(check: &Check, layout: &Layout, named: &Named) -> Jumps {
         return jumps;
     }
     let taken = taken::pointers(check, layout);
-    let judge =
-        Judge { check, layout, named, taken: &taken, entered: OnceLock::new(), fragments: OnceLock::new() };
+    let judge = Judge { check, layout, named, taken: &taken, entered: OnceLock::new() };
     let found: Vec<Judged> =
         check.places.functions.par_iter().filter_map(|function| judge.function(function)).collect();
     for (words, finding) in found {
@@ -67,8 +65,6 @@ struct Judge<'j, 'c, 'a> {
     taken: &'j [u64],
     /// Places that other functions lead to, or that have a name; found when they are asked for.
     entered: OnceLock<Vec<u64>>,
-    /// The symbols of fragments, by address; likewise.
-    fragments: OnceLock<Vec<Symbol<'a>>>,
 }
 
 impl Judge<'_, '_, '_> {
@@ -151,31 +147,12 @@ impl Judge<'_, '_, '_> {
         let mut tables = Tables::default();
         for &base in bases {
             let words = words_from(self.check, self.layout, self.named, base);
-            let leads = words.take_while(|&target| own.holds(target) || self.is_empty_fragment(own, target));
-            let targets: Vec<u64> = leads.collect();
-            if targets.iter().any(|&target| own.holds(target)) {
+            let targets: Vec<u64> = words.take_while(|&target| own.holds(target)).collect();
+            if !targets.is_empty() {
                 tables.insert(base, targets);
             }
         }
         tables
-    }
-
-    /// Whether the function's symbols have a fragment of no size there and none with code: a place for what can't happen.
-    fn is_empty_fragment(&self, own: &Own, target: u64) -> bool {
-        let fragments = self.fragments.get_or_init(|| fragments(self.check));
-        let first = fragments.partition_point(|f| f.address.get() < target);
-        let mut here = fragments[first..].iter().take_while(|f| f.address.get() == target).peekable();
-        if here.peek().is_none() {
-            return false;
-        }
-        let function = self.check.functions.at(own.entry).map(|index| &self.check.functions.rows[index]);
-        let Some(function) = function.filter(|f| f.start == own.entry) else { return false };
-        let is_own = |name: &str| {
-            let rest = name.strip_prefix(&function.name).and_then(|rest| rest.strip_prefix(FRAGMENT));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        let mut own = here.filter(|f| is_own(f.name)).peekable();
-        own.peek().is_some() && own.all(|f| f.size == 0)
     }
 
     /// Lets control come to what other functions lead to; what then is not reached is a fault.
@@ -226,17 +203,6 @@ impl Judge<'_, '_, '_> {
     fn is_entered(&self, place: u64) -> bool {
         self.entered.get_or_init(|| entered(self.check)).binary_search(&place).is_ok()
     }
-}
-
-/// What stands in the names of the fragments that compilers split off.
-const FRAGMENT: &str = ".cold";
-
-/// The symbols of fragments, by address.
-fn fragments<'a>(check: &Check<'_, 'a>) -> Vec<Symbol<'a>> {
-    let is_fragment = |s: &Symbol| s.is_function() && s.name.contains(FRAGMENT);
-    let mut fragments: Vec<Symbol> = check.input.symbols.iter().filter(is_fragment).collect();
-    fragments.sort_by_key(|s| s.address);
-    fragments
 }
 
 /// Where functions start, what has a name, and where the direct branches of other functions lead.
