@@ -22,9 +22,10 @@ pub use verdict::finding::{Finding, FindingKind, UnprovenFunction, Verdict};
 use address_map::places::{Place, Places};
 use addresses::jumps::Jumps;
 use addresses::relative_words::Named;
+use addresses::restartable::Sequences;
 use addresses::{
-    function_types, indirect_targets, jump_tables, jumps, patched_code, pointers, runtime_tables,
-    sorted_tables, sums, taken, text_relocations, uses,
+    function_types, indirect_targets, jump_tables, jumps, patched_code, pointers, restartable,
+    runtime_tables, sorted_tables, sums, taken, text_relocations, uses,
 };
 use afterlink_core::InputAddr;
 use afterlink_core::limits::ENTRY_ALIGNMENT;
@@ -132,7 +133,9 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
             let mut findings = unwind::comparison::check(check, &rows);
             findings.extend(behind_faults::check(check, &layout, &named, &jumps));
             findings.extend(check_kept(check, &layout, &named, &jumps));
-            let (found, text_end) = sums::check(check);
+            let sequences = Sequences::read(check, &layout);
+            findings.extend(restartable::check(check, &sequences));
+            let (found, text_end) = sums::check(check, &sequences);
             findings.extend(found);
             findings.extend(taken::check(check, &layout, text_end));
             findings.extend(folded::check(check, &layout));

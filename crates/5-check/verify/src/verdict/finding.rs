@@ -57,6 +57,8 @@ pub enum FindingKind {
     Header,
     /// A function moved into which a tracer may write.
     PatchedCode,
+    /// Code moved that the kernel knows as a restartable sequence, or its handler's signature is gone.
+    RestartableSequence,
     /// Code moved that a runtime finds by a table which no relocation tells.
     RuntimeTable,
     /// Counter code does more than count.
