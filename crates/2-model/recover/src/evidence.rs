@@ -63,6 +63,8 @@ pub(crate) struct Evidence {
     pub data_in_code: Vec<(InputAddr, InputAddr)>,
     /// Instructions that have a part of an address, and the whole.
     pub parts: Vec<(InputAddr, InputAddr)>,
+    /// Where tracers may set breakpoints.
+    pub probes: Vec<InputAddr>,
 }
 
 /// Four bytes that count from themselves, as relocations have it.
@@ -72,6 +74,11 @@ impl Evidence {
     /// Whether the field or word at `address` means data, though its number may lie in code.
     pub fn means_data(&self, address: InputAddr) -> bool {
         self.meant_as_data.binary_search(&address).is_ok()
+    }
+
+    /// Whether a tracer may set a breakpoint at `address`.
+    pub fn is_probe(&self, address: InputAddr) -> bool {
+        self.probes.binary_search(&address).is_ok()
     }
 
     /// How many bytes of data stand at `address` in code, up to four; `None` if it is code.
@@ -84,6 +91,9 @@ impl Evidence {
 
 pub(crate) fn gather(image: &Image, symbols: &Symbols, is_code: &dyn Fn(InputAddr) -> bool) -> Evidence {
     let mut evidence = Evidence { data_in_code: image.data_in_code(), ..Evidence::default() };
+    evidence.probes.extend(image.probes().map(|probe| probe.place).filter(|&place| is_code(place)));
+    evidence.probes.sort_unstable();
+    evidence.probes.dedup();
     let fixed = !image.link_kind.is_position_independent();
     let is_data = |r: &Relocation| symbols.of(r).0 == Meaning::Data;
     for (id, relocations) in image.kept_relocations() {

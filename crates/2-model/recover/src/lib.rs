@@ -48,7 +48,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     } else {
         jump_tables::counted::tables(&mut code)
     };
-    let labels = labels::find(&mut code, &pointers, &tables, &pads);
+    let labels = labels::find(&mut code, &evidence, &pointers, &tables, &pads);
     let taking = uses::taking(&code);
     if is_rewritten {
         sums::refuse(&mut code, &sums, &unwind_ranges);
@@ -75,7 +75,8 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     unwind::attach(image, &frames, &pads, &mut functions, &mut rows);
     drop(pads);
     if is_rewritten {
-        functions.par_iter_mut().for_each(|function| computed::refuse(&code, function, &labels.starts));
+        let entered = labels.entered();
+        functions.par_iter_mut().for_each(|function| computed::refuse(&code, function, &entered));
     }
     pointers.sort_by_key(|p| p.field);
     pointers.dedup_by_key(|p| p.field);

@@ -31,7 +31,7 @@ use afterlink_core::InputAddr;
 use afterlink_core::limits::ENTRY_ALIGNMENT;
 use afterlink_image::{Image, elf};
 use check::Check;
-use file::{dynamic, dynamic_tables, note, sections, segments, symbols};
+use file::{dynamic, dynamic_tables, note, probes, sections, segments, symbols};
 use input::code::Code;
 use input::functions::Functions;
 use input::references::References;
@@ -93,7 +93,7 @@ impl<'c, 'a> Reading<'c, 'a> {
         forget();
         let frames: Vec<(u64, u64)> = rows.input.entries.iter().map(|e| (e.start, e.end)).collect();
         let functions = Functions::read(input, &frames);
-        let code = Code::decode(input, &functions);
+        let code = Code::decode(input, &functions, probes::places(input));
         references.forget_distances(&code);
         references.forget_language_data(&rows.input.known_areas());
         let places = Places::read(input, output, &code, &functions, matching.displaced, &mut findings);
@@ -184,6 +184,7 @@ fn check_kept(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps) -> V
     findings.extend(faults);
     findings.extend(dynamic_tables::check(check, &repeats));
     findings.extend(symbols::check(check));
+    findings.extend(probes::check(check));
     findings.extend(check_entry(check));
     findings.extend(check_alignment(check));
     findings.extend(text_relocations::check(check));
