@@ -31,6 +31,9 @@ pub(crate) struct RelativeField {
     pub named: InputAddr,
     /// The relocation names a symbol of its own and no addend, as only a distance from the field itself does.
     pub is_from_itself: bool,
+    /// What it counts from, where the relocation tells: in a table of virtual functions, the constant on a function's name is the
+    /// word's distance from there.
+    pub base: Option<InputAddr>,
 }
 
 /// A field of code that names another place in code, as the compiler saw it.
@@ -243,8 +246,16 @@ fn data_fields(
             if names_code || is_code(r.address + i64::from(value) as u64) {
                 let symbol = image.symbols.get(r.symbol).filter(|s| s.kind != elf::STT_SECTION.0);
                 let is_from_itself = r.addend == 0 && symbol.is_some();
-                let field = RelativeField { address: r.address, value, named: named_at, is_from_itself };
-                evidence.relative.push(field);
+                let is_virtual = meaning == Meaning::Function && symbols.is_virtual(r.address);
+                let base = is_virtual.then(|| InputAddr(r.address.get().wrapping_sub(r.addend as u64)));
+                let address = r.address;
+                evidence.relative.push(RelativeField {
+                    address,
+                    value,
+                    named: named_at,
+                    is_from_itself,
+                    base,
+                });
             }
         } else if image.arch.is_wide_difference(r.kind) && named(image, &r).is_some_and(is_code) {
             evidence.wide_relative.push(r.address);

@@ -44,12 +44,32 @@ pub(crate) fn claim(code: &mut Code, fields: &[RelativeField], pointers: &mut Ve
             }
         }
     }
+    for (field, claimed) in fields.iter().zip(&mut claimed).filter(|(_, claimed)| !**claimed) {
+        if let Some((base, target)) = virtual_function(code, field)
+            && let Some(at) = code.image.file_offset(field.address)
+        {
+            *claimed = true;
+            if code.is_entry(target) {
+                pointers.push(Pointer { field: at, form: PointerForm::Relative32(base), target });
+            }
+        }
+    }
     let unclaimed = fields.iter().zip(&claimed).filter(|(_, claimed)| !**claimed).map(|(f, _)| *f);
     let unclaimed: Vec<RelativeField> = unclaimed.collect();
     for run in unclaimed.chunk_by(|a, b| a.address + 4 == b.address) {
         settle_unclaimed(code, run, &uses, &bases, pointers);
     }
     found.into_iter().map(|(table, _)| table).collect()
+}
+
+/// What a word of a table of virtual functions counts from and leads to (`-fexperimental-relative-c++-abi-vtables`): a function,
+/// or the linker's stub for it.
+fn virtual_function(code: &Code, field: &RelativeField) -> Option<(InputAddr, InputAddr)> {
+    let base = field.base?;
+    let target = base + i64::from(field.value) as u64;
+    // Stubs have an unwind entry in common.
+    let stays = |piece: usize| code.pieces[piece].refusal == Some(Refusal::SpecialSection);
+    (code.is_entry(target) || code.piece_at(target).is_none_or(stays)).then_some((base, target))
 }
 
 /// Where fragments would stand that the compiler has split off but that have no instruction, each with its parent.

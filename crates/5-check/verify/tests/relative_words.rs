@@ -1,4 +1,5 @@
-//! Tables of which some entries lead to where the function ends: each word is broken, and each is missed.
+//! Tables of which some entries lead to where the function ends, and tables of virtual functions that hold distances: each word is
+//! broken, and each is missed.
 
 use afterlink_image::Image;
 use afterlink_pipeline::{Check, LayoutOptions, OptimizeOptions, Scope, Silent};
@@ -8,14 +9,25 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn no_word_of_such_a_table_is_left_unjudged() {
+fn no_entry_is_left_unjudged() {
+    break_words("clang-22", "unreachable_entries/main.c", &["-falign-functions=1"]);
+}
+
+#[test]
+fn no_virtual_function_is_left_unjudged() {
+    let flags = ["-fno-rtti", "-fexperimental-relative-c++-abi-vtables"];
+    break_words("clang++-22", "relative_vtables/main.cc", &flags);
+}
+
+fn break_words(compiler: &str, source: &str, flags: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/cases");
     let program = folder.path().join("program");
-    let status = Command::new("clang-22")
-        .args(["-O2", "-falign-functions=1", "-fPIE", "-pie", "-Wl,--emit-relocs", "-I"])
+    let status = Command::new(compiler)
+        .args(["-O2", "-fPIE", "-pie", "-Wl,--emit-relocs", "-I"])
         .arg(&cases)
-        .arg(cases.join("unreachable_entries/main.c"))
+        .arg(cases.join(source))
+        .args(flags)
         .arg("-o")
         .arg(&program)
         .status();
