@@ -35,6 +35,8 @@ pub enum Refusal {
     ReturnAddressTable,
     /// A tracer writes into it while the program runs, at places that the compiler has listed.
     PatchedCode,
+    /// It has a sequence of instructions, or its abort handler, that the kernel knows by place and length (`rseq`).
+    RestartableSequence,
     /// A runtime finds it by a table that no relocation tells, as Go's and V8's do.
     RuntimeTable,
     /// Its code, or code that refers to it, holds address differences of the large code model.
@@ -115,6 +117,7 @@ impl Refusal {
             Self::PatchedCode => {
                 "compile it without patchable entries (-fpatchable-function-entry, -mrecord-mcount)"
             }
+            Self::RestartableSequence => "nothing: the kernel looks for its sequence where it is",
             Self::RuntimeTable => "nothing: its runtime would not find it elsewhere",
             Self::CodeModel => "compile it without -mcmodel=large",
             Self::TextRelocations => "compile it with -fPIE, and assembly without absolute addresses",
@@ -150,6 +153,7 @@ impl fmt::Display for Refusal {
             Self::ReadsReturnAddress => "finds data by its return address",
             Self::ReturnAddressTable => "has calls whose return addresses are kept in a table",
             Self::PatchedCode => "has places that a tracer may write into",
+            Self::RestartableSequence => "has a restartable sequence that the kernel knows",
             Self::RuntimeTable => "stands in a table of its language's runtime (Go, V8)",
             Self::CodeModel => "uses address differences of the large code model",
             Self::TextRelocations => "is written to when the program starts",

@@ -264,6 +264,14 @@ impl Arch {
         }
     }
 
+    /// What stands in front of every place at which the kernel goes on when it has aborted a restartable sequence.
+    pub fn restart_signature(self) -> Option<[u8; 4]> {
+        match self {
+            Self::X86_64 => Some(x86_64::RESTART_SIGNATURE),
+            Self::Aarch64 => None,
+        }
+    }
+
     /// Bytes of an instruction at the start of `bytes` that only fills a gap, or marks a place where control must not come.
     pub fn filler(self, bytes: &[u8]) -> Option<u8> {
         match self {

@@ -20,6 +20,8 @@ pub struct Step {
     pub may_fault: bool,
     /// Where a direct call leads.
     pub callee: Option<InputAddr>,
+    /// A tracer may stop the program here, by its address.
+    pub is_probe: bool,
 }
 
 /// A function's instructions.
@@ -34,7 +36,13 @@ pub struct Scan {
 /// The instructions of each of `functions`; of all others, and of those that hold what is no instruction, `None`.
 pub fn scan_all(image: &Image, program: &Program, functions: &[FuncId]) -> IdVec<FuncId, Option<Scan>> {
     let body = |block: &Block| image.bytes_at(block.input, block.body as usize);
-    let scan = |&id: &FuncId| Scan::new(image.arch, &program.functions[id], body);
+    let mut probes: Vec<InputAddr> = image.probes().map(|probe| probe.place).collect();
+    probes.sort_unstable();
+    let scan = |&id: &FuncId| {
+        let mut scan = Scan::new(image.arch, &program.functions[id], body)?;
+        scan.observe(&program.functions[id], &probes);
+        Some(scan)
+    };
     let scans: Vec<Option<Scan>> = functions.par_iter().map(scan).collect();
     let mut all: IdVec<FuncId, Option<Scan>> = program.functions.ids().map(|_| None).collect();
     for (&id, scan) in functions.iter().zip(scans) {
@@ -62,12 +70,29 @@ impl Scan {
                 let callee = effects.callee.map(|callee| block.input + end as u64 + callee as u64);
                 let (reads, writes, kind) = (effects.reads, effects.writes, effects.kind);
                 let may_fault = effects.may_fault;
-                scan.steps.push(Step { at: at as u32, reads, writes, kind, may_fault, callee });
+                let step = Step { at: at as u32, reads, writes, kind, may_fault, callee, is_probe: false };
+                scan.steps.push(step);
                 at = end;
             }
             scan.ends.push(scan.steps.len() as u32);
         }
         Some(scan)
+    }
+
+    /// Has all registers read at `probes`, which ascend: tracers find the arguments in them.
+    fn observe(&mut self, function: &Function, probes: &[InputAddr]) {
+        for range in &function.ranges {
+            let from = probes.partition_point(|place| *place < range.start);
+            for &place in probes[from..].iter().take_while(|place| range.contains(**place)) {
+                let Some(block) = function.block_at(place) else { continue };
+                let first = block.0.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
+                if first < self.ends[block.0 as usize] {
+                    let step = &mut self.steps[first as usize];
+                    step.reads |= self.arch.registers();
+                    step.is_probe = true;
+                }
+            }
+        }
     }
 
     pub fn arch(&self) -> Arch {

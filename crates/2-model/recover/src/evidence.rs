@@ -31,6 +31,9 @@ pub(crate) struct RelativeField {
     pub named: InputAddr,
     /// The relocation names a symbol of its own and no addend, as only a distance from the field itself does.
     pub is_from_itself: bool,
+    /// What it counts from, where the relocation tells: in a table of virtual functions, the constant on a function's name is the
+    /// word's distance from there.
+    pub base: Option<InputAddr>,
 }
 
 /// A field of code that names another place in code, as the compiler saw it.
@@ -63,6 +66,8 @@ pub(crate) struct Evidence {
     pub data_in_code: Vec<(InputAddr, InputAddr)>,
     /// Instructions that have a part of an address, and the whole.
     pub parts: Vec<(InputAddr, InputAddr)>,
+    /// Where tracers may set breakpoints.
+    pub probes: Vec<InputAddr>,
 }
 
 /// Four bytes that count from themselves, as relocations have it.
@@ -72,6 +77,11 @@ impl Evidence {
     /// Whether the field or word at `address` means data, though its number may lie in code.
     pub fn means_data(&self, address: InputAddr) -> bool {
         self.meant_as_data.binary_search(&address).is_ok()
+    }
+
+    /// Whether a tracer may set a breakpoint at `address`.
+    pub fn is_probe(&self, address: InputAddr) -> bool {
+        self.probes.binary_search(&address).is_ok()
     }
 
     /// How many bytes of data stand at `address` in code, up to four; `None` if it is code.
@@ -84,6 +94,9 @@ impl Evidence {
 
 pub(crate) fn gather(image: &Image, symbols: &Symbols, is_code: &dyn Fn(InputAddr) -> bool) -> Evidence {
     let mut evidence = Evidence { data_in_code: image.data_in_code(), ..Evidence::default() };
+    evidence.probes.extend(image.probes().map(|probe| probe.place).filter(|&place| is_code(place)));
+    evidence.probes.sort_unstable();
+    evidence.probes.dedup();
     let fixed = !image.link_kind.is_position_independent();
     let is_data = |r: &Relocation| symbols.of(r).0 == Meaning::Data;
     for (id, relocations) in image.kept_relocations() {
@@ -233,8 +246,16 @@ fn data_fields(
             if names_code || is_code(r.address + i64::from(value) as u64) {
                 let symbol = image.symbols.get(r.symbol).filter(|s| s.kind != elf::STT_SECTION.0);
                 let is_from_itself = r.addend == 0 && symbol.is_some();
-                let field = RelativeField { address: r.address, value, named: named_at, is_from_itself };
-                evidence.relative.push(field);
+                let is_virtual = meaning == Meaning::Function && symbols.is_virtual(r.address);
+                let base = is_virtual.then(|| InputAddr(r.address.get().wrapping_sub(r.addend as u64)));
+                let address = r.address;
+                evidence.relative.push(RelativeField {
+                    address,
+                    value,
+                    named: named_at,
+                    is_from_itself,
+                    base,
+                });
             }
         } else if image.arch.is_wide_difference(r.kind) && named(image, &r).is_some_and(is_code) {
             evidence.wide_relative.push(r.address);

@@ -15,7 +15,7 @@ use afterlink_image::Image;
 use afterlink_program::{Function, Program};
 use afterlink_unwind::RowTable;
 use code::{Code, pieces, sweep};
-use doubts::{checked_calls, computed, patched_code, runtime_tables, sorted_tables, sums};
+use doubts::{checked_calls, computed, patched_code, restartable, runtime_tables, sorted_tables, sums};
 use evidence::Evidence;
 use evidence::symbols::Symbols;
 use functions::landing_pads::LandingPads;
@@ -36,8 +36,10 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     let pieces = pieces::find(image, &unwind_ranges);
     let symbols = Symbols::read(image);
     let evidence = evidence::gather(image, &symbols, &is_code);
-    let sums = sums::gather(image, &symbols, &pieces);
+    let mut sums = sums::gather(image, &symbols, &pieces);
     let mut code = scan_all(image, pieces, &evidence);
+    let explained = restartable::refuse(&mut code, &evidence);
+    sums.retain(|sum| !explained.contains(&sum.field));
     let mut pointers = pointers::find(&mut code, &evidence, &symbols, &is_code);
     // What moving would break is looked for where code is moved.
     let is_rewritten = image.arch.is_written();
@@ -46,7 +48,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     } else {
         jump_tables::counted::tables(&mut code)
     };
-    let labels = labels::find(&mut code, &pointers, &tables, &pads);
+    let labels = labels::find(&mut code, &evidence, &pointers, &tables, &pads);
     let taking = uses::taking(&code);
     if is_rewritten {
         sums::refuse(&mut code, &sums, &unwind_ranges);
@@ -73,7 +75,8 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     unwind::attach(image, &frames, &pads, &mut functions, &mut rows);
     drop(pads);
     if is_rewritten {
-        functions.par_iter_mut().for_each(|function| computed::refuse(&code, function, &labels.starts));
+        let entered = labels.entered();
+        functions.par_iter_mut().for_each(|function| computed::refuse(&code, function, &entered));
     }
     pointers.sort_by_key(|p| p.field);
     pointers.dedup_by_key(|p| p.field);

@@ -48,6 +48,7 @@ pub(crate) fn of_block(
         here != Some(StepKind::Landing)
             && before != Some(StepKind::TlsAddress)
             && !(is_known && i == 0)
+            && steps.get(i).is_none_or(|s| !s.is_probe)
             && !(ends_in_body && i == steps.len() && i > 0)
             // What stands behind a fault may be data, and is found by its distance.
             && (i <= fault || i == steps.len())

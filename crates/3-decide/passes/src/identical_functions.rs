@@ -69,8 +69,29 @@ fn may_be_folded(program: &Program, function: &Function) -> bool {
         && function.jump_tables.is_empty()
         && function.labels.is_empty()
         && !has_language_data(program, function)
+        && !may_be_traced(program, function)
         && function.blocks.len() == function.input_blocks as usize
         && function.blocks.iter().all(|(_, b)| is_simple(b))
+}
+
+/// Whether a tracer may count who comes by a place in it: where another function's calls led there, too, it would count those.
+/// What else knows a function's entry, knows code that does something.
+fn may_be_traced(program: &Program, function: &Function) -> bool {
+    let known = &program.known_places;
+    function.ranges.iter().any(|range| {
+        let from = known.partition_point(|place| *place < range.start);
+        let mut inside = known[from..].iter().take_while(|place| range.contains(**place));
+        inside.any(|&place| place != function.entry() || starts_with_nop(program, function))
+    })
+}
+
+fn starts_with_nop(program: &Program, function: &Function) -> bool {
+    let body = function
+        .blocks
+        .as_slice()
+        .first()
+        .and_then(|entry| program.code.at(entry.input, entry.body as usize));
+    body.and_then(|bytes| program.arch.decode(bytes)).is_some_and(|inst| inst.nop)
 }
 
 /// Whether something is said of exceptions in a function.

@@ -11,6 +11,7 @@ mod exported;
 mod map;
 mod note;
 mod patch;
+mod probes;
 mod shape;
 mod symbols;
 mod unwind;
@@ -117,6 +118,7 @@ pub fn plan<'i>(
     let mut sections: Vec<NewSection> = data(true).into_iter().chain(code).chain(data(false)).collect();
     let mut plan = OutputPlan::new(image);
     patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
+    plan.replacements = probes::replacements(image, &addresses);
     plan.entry = addresses.target(image.entry);
     plan.dynamic = dynamic_values(image, &addresses);
     if let Some(runtime) = &options.runtime {

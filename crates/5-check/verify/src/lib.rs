@@ -22,15 +22,16 @@ pub use verdict::finding::{Finding, FindingKind, UnprovenFunction, Verdict};
 use address_map::places::{Place, Places};
 use addresses::jumps::Jumps;
 use addresses::relative_words::Named;
+use addresses::restartable::Sequences;
 use addresses::{
-    function_types, indirect_targets, jump_tables, jumps, patched_code, pointers, runtime_tables,
-    sorted_tables, sums, taken, text_relocations, uses,
+    function_types, indirect_targets, jump_tables, jumps, patched_code, pointers, restartable,
+    runtime_tables, sorted_tables, sums, taken, text_relocations, uses,
 };
 use afterlink_core::InputAddr;
 use afterlink_core::limits::ENTRY_ALIGNMENT;
 use afterlink_image::{Image, elf};
 use check::Check;
-use file::{dynamic, dynamic_tables, note, sections, segments, symbols};
+use file::{dynamic, dynamic_tables, note, probes, sections, segments, symbols};
 use input::code::Code;
 use input::functions::Functions;
 use input::references::References;
@@ -92,7 +93,7 @@ impl<'c, 'a> Reading<'c, 'a> {
         forget();
         let frames: Vec<(u64, u64)> = rows.input.entries.iter().map(|e| (e.start, e.end)).collect();
         let functions = Functions::read(input, &frames);
-        let code = Code::decode(input, &functions);
+        let code = Code::decode(input, &functions, probes::places(input));
         references.forget_distances(&code);
         references.forget_language_data(&rows.input.known_areas());
         let places = Places::read(input, output, &code, &functions, matching.displaced, &mut findings);
@@ -132,7 +133,9 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
             let mut findings = unwind::comparison::check(check, &rows);
             findings.extend(behind_faults::check(check, &layout, &named, &jumps));
             findings.extend(check_kept(check, &layout, &named, &jumps));
-            let (found, text_end) = sums::check(check);
+            let sequences = Sequences::read(check, &layout);
+            findings.extend(restartable::check(check, &sequences));
+            let (found, text_end) = sums::check(check, &sequences);
             findings.extend(found);
             findings.extend(taken::check(check, &layout, text_end));
             findings.extend(folded::check(check, &layout));
@@ -181,6 +184,7 @@ fn check_kept(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps) -> V
     findings.extend(faults);
     findings.extend(dynamic_tables::check(check, &repeats));
     findings.extend(symbols::check(check));
+    findings.extend(probes::check(check));
     findings.extend(check_entry(check));
     findings.extend(check_alignment(check));
     findings.extend(text_relocations::check(check));

@@ -84,6 +84,15 @@ impl Judgement {
         }
     }
 
+    /// The signature without which the kernel does not go on at the abort handler of a restartable sequence; it stands right in
+    /// front of the handler.
+    pub fn restart_signature(self) -> Option<[u8; 4]> {
+        match self.arch {
+            Arch::X86_64 => Some(x86_64::judgement::RESTART_SIGNATURE),
+            Arch::Aarch64 => None,
+        }
+    }
+
     /// Bytes of a prefix at the start of an instruction that programs also enter behind it; 0 if it has none.
     pub fn skipped_prefix(self, bytes: &[u8]) -> usize {
         match self.arch {

@@ -26,6 +26,9 @@ pub(crate) use startup::assemble_startup;
 /// A byte that stops the program when it is executed.
 pub const TRAP: u8 = 0xcc;
 
+/// What C libraries register with the kernel as the signature of restartable sequences: the operand of a `ud1`.
+pub(crate) const RESTART_SIGNATURE: [u8; 4] = 0x5305_3053_u32.to_le_bytes();
+
 /// `endbr64`: the mark that indirect branches may land here.
 pub const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 

@@ -139,13 +139,15 @@ impl<'e> Sweep<'e> {
 
     fn flow(&mut self, offset: usize, inst: &Inst) {
         let after = self.end(offset, inst);
-        if let Some(kind) = flow_kind(inst) {
+        // A tracer's nop is no padding.
+        let is_nop = inst.nop && !self.evidence.is_probe(self.start + offset as u64);
+        if let Some(kind) = flow_kind(inst).filter(|kind| is_nop || *kind != EventKind::Nop) {
             let target = inst.flow.displacement().map_or(InputAddr(0), |d| after + d as u64);
             self.push(offset, inst, inst.flow_field.map_or(0, |field| field.at), kind, target);
         }
         let scan = &mut self.scan;
         scan.has_indirect_jump |= inst.flow == Flow::IndirectJump;
-        if !inst.nop {
+        if !is_nop {
             let end = offset as u32 + u32::from(inst.len);
             scan.ends_in_call = matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall);
             scan.ends_in_trap = scan.events.last().filter(|e| e.is_trap() && e.end() == end).map(|e| e.kind);

@@ -24,7 +24,7 @@ use afterlink_program::Range;
 /// A relocation that names code in another way than by a function's address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sum {
-    field: InputAddr,
+    pub field: InputAddr,
     symbol: InputAddr,
     pub meaning: Meaning,
     constant: i64,

@@ -27,22 +27,7 @@ fn known_places<'i>(image: &'i Image) -> impl Iterator<Item = InputAddr> + 'i {
     let entries = image.dynamic.entries.iter();
     let hooks =
         entries.filter(|e| e.tag == elf::DT_INIT.0 || e.tag == elf::DT_FINI.0).map(|e| InputAddr(e.value));
-    dynamic.chain(hooks).chain([image.entry]).chain(probes(image))
-}
-
-/// Where SystemTap's probes are: the first word of each note's description.
-fn probes<'i>(image: &'i Image) -> impl Iterator<Item = InputAddr> + 'i {
-    const HEADER: usize = 12;
-    let bytes = image.section_named(".note.stapsdt").map_or(&[][..], |id| image.section_bytes(id));
-    let mut rest = bytes;
-    std::iter::from_fn(move || {
-        let number = |at: usize| Some(u32::from_le_bytes(rest.get(at..at + 4)?.try_into().ok()?) as usize);
-        let (name, description) = (number(0)?.next_multiple_of(4), number(4)?);
-        let at = HEADER + name;
-        let place = u64::from_le_bytes(rest.get(at..at + 8)?.try_into().ok()?);
-        rest = rest.get(at + description.next_multiple_of(4)..)?;
-        Some(InputAddr(place))
-    })
+    dynamic.chain(hooks).chain([image.entry]).chain(image.probes().map(|probe| probe.place))
 }
 
 /// The stubs that are called, by address.

@@ -13,9 +13,11 @@ use crate::code::event::EventKind;
 use crate::evidence::RelativeField;
 use crate::references::pointers::Pointer;
 use afterlink_core::{InputAddr, Refusal};
+use afterlink_image::SectionId;
 use afterlink_isa::semantics::{Operation, SemanticsReader};
 use afterlink_program::{PointerForm, TableFormat};
 use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Claims tables for the pieces that use them, and adds each entry to `pointers`.
 pub(crate) fn claim(code: &mut Code, fields: &[RelativeField], pointers: &mut Vec<Pointer>) -> Vec<Table> {
@@ -28,16 +30,27 @@ pub(crate) fn claim(code: &mut Code, fields: &[RelativeField], pointers: &mut Ve
     uses.dedup();
     let mut bases: Vec<InputAddr> = uses.iter().map(|u| u.0).collect();
     bases.dedup();
-    let tables: Vec<Table> =
-        uses.par_iter().filter_map(|&(base, piece)| table(code, fields, &bases, base, piece)).collect();
+    let empty_fragments = empty_fragments(code);
+    let found: Vec<(Table, Vec<InputAddr>)> =
+        uses.par_iter().filter_map(|&used| table(code, fields, &bases, &empty_fragments, used)).collect();
     let mut claimed = vec![false; fields.len()];
-    for table in &tables {
+    for (table, entries) in &found {
         let first = fields.partition_point(|f| f.address < table.base);
-        for (i, &target) in table.targets.iter().enumerate() {
+        for (i, &target) in entries.iter().enumerate() {
             if !std::mem::replace(&mut claimed[first + i], true)
                 && let Some(field) = code.image.file_offset(fields[first + i].address)
             {
                 pointers.push(Pointer { field, form: PointerForm::Relative32(table.base), target });
+            }
+        }
+    }
+    for (field, claimed) in fields.iter().zip(&mut claimed).filter(|(_, claimed)| !**claimed) {
+        if let Some((base, target)) = virtual_function(code, field)
+            && let Some(at) = code.image.file_offset(field.address)
+        {
+            *claimed = true;
+            if code.is_entry(target) {
+                pointers.push(Pointer { field: at, form: PointerForm::Relative32(base), target });
             }
         }
     }
@@ -46,30 +59,77 @@ pub(crate) fn claim(code: &mut Code, fields: &[RelativeField], pointers: &mut Ve
     for run in unclaimed.chunk_by(|a, b| a.address + 4 == b.address) {
         settle_unclaimed(code, run, &uses, &bases, pointers);
     }
-    tables
+    found.into_iter().map(|(table, _)| table).collect()
 }
 
-/// The table at `base`, if its first entry leads into the piece (or its family).
+/// What a word of a table of virtual functions counts from and leads to (`-fexperimental-relative-c++-abi-vtables`): a function,
+/// or the linker's stub for it.
+fn virtual_function(code: &Code, field: &RelativeField) -> Option<(InputAddr, InputAddr)> {
+    let base = field.base?;
+    let target = base + i64::from(field.value) as u64;
+    // Stubs have an unwind entry in common.
+    let stays = |piece: usize| code.pieces[piece].refusal == Some(Refusal::SpecialSection);
+    (code.is_entry(target) || code.piece_at(target).is_none_or(stays)).then_some((base, target))
+}
+
+/// Where fragments would stand that the compiler has split off but that have no instruction, each with its parent.
+fn empty_fragments(code: &Code) -> BTreeSet<(InputAddr, usize)> {
+    let mut parents: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut empty = Vec::new();
+    for symbol in code.image.symbols.iter().filter(|s| s.size == 0 && s.is_function()) {
+        if let Some(at) = symbol.name.rfind(".cold") {
+            parents.entry(&symbol.name[..at]).or_default();
+            empty.push((symbol.address, &symbol.name[..at]));
+        }
+    }
+    if empty.is_empty() {
+        return BTreeSet::new();
+    }
+    for (piece, own) in code.pieces.iter().enumerate() {
+        own.names.iter().for_each(|name| {
+            if let Some(known) = parents.get_mut(name) {
+                known.push(piece);
+            }
+        });
+    }
+    let parents = |name| parents[name].iter().copied();
+    empty.into_iter().flat_map(|(at, name)| parents(name).map(move |piece| (at, piece))).collect()
+}
+
+/// The table at `base` and where all of its entries lead, if they lead into the piece (or its family). Those for values that the
+/// compiler knows never to come up may lead to an empty block, which stands where the function ends.
 fn table(
     code: &Code,
     fields: &[RelativeField],
     bases: &[InputAddr],
-    base: InputAddr,
-    piece: usize,
-) -> Option<Table> {
+    empty_fragments: &BTreeSet<(InputAddr, usize)>,
+    (base, piece): (InputAddr, usize),
+) -> Option<(Table, Vec<InputAddr>)> {
     let end = bases.get(bases.partition_point(|&b| b <= base)).copied();
     let first = fields.partition_point(|f| f.address < base);
     let entries = fields[first..]
         .iter()
         .enumerate()
         .take_while(|(i, f)| f.address == base + *i as u64 * 4 && end.is_none_or(|end| f.address < end));
-    let targets = entries.map_while(|(_, f)| {
-        let target = base + i64::from(f.value) as u64;
-        let to = code.piece_at(target)?;
-        (code.are_family(piece, to) && code.is_boundary(to, target)).then_some(target)
-    });
-    let targets: Vec<InputAddr> = targets.collect();
-    (!targets.is_empty()).then(|| Table { piece, base, format: Some(TableFormat::relative32(base)), targets })
+    let is_inside = |target: InputAddr| {
+        let to = code.piece_at(target);
+        to.is_some_and(|to| code.are_family(piece, to) && code.is_boundary(to, target))
+    };
+    let is_end = |target: InputAddr| {
+        let before = code.pieces.partition_point(|p| p.range.start < target).checked_sub(1);
+        let is_last =
+            before.is_some_and(|to| code.pieces[to].range.end() == target && code.are_family(piece, to));
+        let is_code = |id: SectionId| code.image.sections[id].is_code();
+        (is_last || empty_fragments.contains(&(target, piece)))
+            && code.image.section_at(target).is_some_and(is_code)
+    };
+    let entries = entries.map(|(_, f)| base + i64::from(f.value) as u64);
+    let entries: Vec<InputAddr> = entries.take_while(|&target| is_inside(target) || is_end(target)).collect();
+    let targets: Vec<InputAddr> = entries.iter().copied().filter(|&target| is_inside(target)).collect();
+    // Entries that lead to no block are written one by one.
+    let is_whole = targets.len() == entries.len();
+    let format = is_whole.then(|| TableFormat::relative32(base));
+    (!targets.is_empty()).then_some((Table { piece, base, format, targets }, entries))
 }
 
 /// A run of relative entries that belong to no recognised table: either plain pointers that count from themselves, or

@@ -5,12 +5,14 @@
 use crate::code::Code;
 use crate::code::event::{Event, EventKind};
 use crate::doubts::thunks;
+use crate::evidence::Evidence;
 use crate::functions::landing_pads::LandingPads;
 use crate::jump_tables::Table;
 use crate::references::pointers::Pointer;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::elf;
 use afterlink_program::PointerForm;
+use std::borrow::Cow;
 
 /// Addresses at which blocks must start, besides the targets of a function's own jumps.
 pub(crate) struct Labels {
@@ -18,9 +20,28 @@ pub(crate) struct Labels {
     pub starts: Vec<InputAddr>,
     /// Those whose address is taken, so that an indirect jump may lead there, ascending.
     pub taken: Vec<InputAddr>,
+    /// Those that nothing but a tracer knows, ascending: control does not come from there.
+    observed: Vec<InputAddr>,
 }
 
-pub(crate) fn find(code: &mut Code, pointers: &[Pointer], tables: &[Table], pads: &LandingPads) -> Labels {
+impl Labels {
+    /// Addresses at which control may come from outside, ascending.
+    pub fn entered(&self) -> Cow<'_, [InputAddr]> {
+        if self.observed.is_empty() {
+            return Cow::Borrowed(&self.starts);
+        }
+        let is_entered = |start: &InputAddr| self.observed.binary_search(start).is_err();
+        self.starts.iter().copied().filter(is_entered).collect()
+    }
+}
+
+pub(crate) fn find(
+    code: &mut Code,
+    evidence: &Evidence,
+    pointers: &[Pointer],
+    tables: &[Table],
+    pads: &LandingPads,
+) -> Labels {
     refuse_readers(code);
     if code.image.arch.is_written() {
         thunks::refuse_callers(code);
@@ -57,6 +78,10 @@ pub(crate) fn find(code: &mut Code, pointers: &[Pointer], tables: &[Table], pads
             taken.push(pointer.target);
         }
     }
+    starts.sort_unstable();
+    let is_named = |probe: &InputAddr| code.is_entry(*probe) || starts.binary_search(probe).is_ok();
+    let observed: Vec<InputAddr> = evidence.probes.iter().copied().filter(|probe| !is_named(probe)).collect();
+    starts.extend(&observed);
     for list in [&mut starts, &mut taken] {
         list.sort_unstable();
         list.dedup();
@@ -67,7 +92,7 @@ pub(crate) fn find(code: &mut Code, pointers: &[Pointer], tables: &[Table], pads
             code.refuse(piece, Refusal::EnteredInside);
         }
     }
-    Labels { starts, taken }
+    Labels { starts, taken, observed }
 }
 
 /// Where the kernel and the dynamic linker enter the program. Usually functions start there.

@@ -104,6 +104,10 @@ pub(crate) fn behind_added(places: &Places, added: std::ops::Range<u64>) -> u64 
 
 /// Only the new segment is followed through: nothing may rely on what stands where moved code was.
 fn step_output(places: &Places, at: u64) -> Option<(u64, Option<Effect>)> {
+    // A tracer sees who comes by here.
+    if places.observed.binary_search(&at).is_ok() {
+        return None;
+    }
     let bytes = places.output_bytes(at);
     if let Some(counter) = places.counters.as_ref().and_then(|c| c.parse(bytes, at)) {
         return Some((at + counter.len, Some(counter.effect)));

@@ -105,6 +105,8 @@ pub(crate) struct Places<'a> {
     pub displaced: Vec<Displaced>,
     /// Set for an instrumented output.
     pub counters: Option<Counters>,
+    /// Where moved instructions stand at which a tracer may stop the program, ascending.
+    pub observed: Vec<u64>,
     /// For each instruction of the input its place, from `new_start`, or a mark.
     places: Vec<AtomicU32>,
 }
@@ -146,6 +148,7 @@ impl<'a> Places<'a> {
             new_bytes,
             displaced,
             counters: counters::find(output),
+            observed: Vec::new(),
             places: Vec::new(),
         };
         let folded = places.take_map(code, map, findings);
@@ -153,6 +156,12 @@ impl<'a> Places<'a> {
         places.check_overlaps(code, findings);
         places.places = code.insts.par_iter().map(|_| AtomicU32::new(UNMOVED)).collect();
         places.blocks.par_iter().filter(|b| !b.is_added()).for_each(|block| places.align(code, block));
+        let observed = code.observed.iter().filter_map(|&probe| match places.of(code, probe) {
+            Place::Moved(place) => Some(place),
+            _ => None,
+        });
+        places.observed = observed.collect();
+        places.observed.sort_unstable();
         places.check_coverage(code, functions, findings);
         places.stubs = functions.rows.iter().map(|f| (f.start, stub_end(code, f.start))).collect();
         places

@@ -19,8 +19,9 @@ pub(crate) fn targets(check: &Check, layout: &Layout, named: &Named, jumps: &Jum
     let targets = words.filter_map(|word| {
         let old = word_at(check.input.bytes, layout, *word)? as u64;
         let bases = bases(jumps, word.address);
-        let guessed = named.readings(word.address).filter(move |_| bases.is_empty());
-        Some(bases.iter().map(|b| b.1).chain(guessed).map(move |base| base.wrapping_add(old)))
+        let known = check.references.base_of_virtual(word.address);
+        let guessed = named.readings(word.address).filter(move |_| bases.is_empty() && known.is_none());
+        Some(bases.iter().map(|b| b.1).chain(known).chain(guessed).map(move |base| base.wrapping_add(old)))
     });
     targets.flatten().collect()
 }
@@ -80,6 +81,11 @@ fn right(check: &Check, named: &Named, jumps: &Jumps, word: Field, old: i64) -> 
         let agree = others.iter().all(|&(_, base)| from(base) == Ok(right));
         let what = "two jumps count the table's word from different addresses";
         return if agree { Ok(right) } else { Err((what, target(base))) };
+    }
+    if let Some(base) = check.references.base_of_virtual(word.address)
+        && (check.functions.starts_at(target(base)) || !check.places.is_moved(target(base)))
+    {
+        return from(base);
     }
     if check.references.counts_from_itself(word.address) {
         return from(word.address);

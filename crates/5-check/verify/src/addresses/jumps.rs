@@ -42,7 +42,14 @@ pub(crate) fn judge(check: &Check, layout: &Layout, named: &Named) -> Jumps {
         return jumps;
     }
     let taken = taken::pointers(check, layout);
-    let judge = Judge { check, layout, named, taken: &taken, entered: OnceLock::new() };
+    let judge = Judge {
+        check,
+        layout,
+        named,
+        taken: &taken,
+        entered: OnceLock::new(),
+        empty_fragments: OnceLock::new(),
+    };
     let found: Vec<Judged> =
         check.places.functions.par_iter().filter_map(|function| judge.function(function)).collect();
     for (words, finding) in found {
@@ -65,6 +72,8 @@ struct Judge<'j, 'c, 'a> {
     taken: &'j [u64],
     /// Places that other functions lead to, or that have a name; found when they are asked for.
     entered: OnceLock<Vec<u64>>,
+    /// See [`empty_fragments`].
+    empty_fragments: OnceLock<Vec<(u64, String)>>,
 }
 
 impl Judge<'_, '_, '_> {
@@ -142,17 +151,35 @@ impl Judge<'_, '_, '_> {
         made
     }
 
-    /// The tables at `bases` that lead into the function.
+    /// The tables at `bases` that lead into the function. Entries for values that never come up may lead to where it ends: whatever
+    /// stands there, nothing of the function is meant, and the word follows that.
     fn tables(&self, own: &Own, bases: &[u64]) -> Tables {
         let mut tables = Tables::default();
         for &base in bases {
             let words = words_from(self.check, self.layout, self.named, base);
-            let targets: Vec<u64> = words.take_while(|&target| own.holds(target)).collect();
-            if !targets.is_empty() {
+            let targets: Vec<u64> =
+                words.take_while(|&target| own.holds(target) || self.is_end(own, target)).collect();
+            if targets.iter().any(|&target| own.holds(target)) {
                 tables.insert(base, targets);
             }
         }
         tables
+    }
+
+    /// Whether the function, or a fragment of it, ends at `address`; or an empty fragment would stand there, by its name.
+    fn is_end(&self, own: &Own, address: u64) -> bool {
+        let functions = &self.check.functions;
+        let rows =
+            || own.ranges.iter().filter_map(|range| functions.at(range.0)).map(|row| &functions.rows[row]);
+        let is_empty_fragment = || {
+            let empty = self.empty_fragments.get_or_init(|| empty_fragments(self.check));
+            let from = empty.partition_point(|fragment| fragment.0 < address);
+            let mut here = empty[from..].iter().take_while(|fragment| fragment.0 == address);
+            here.any(|(_, whole)| rows().any(|row| row.whole() == whole))
+        };
+        own.ranges.iter().any(|range| range.1 == address)
+            || rows().any(|row| row.end == address)
+            || is_empty_fragment()
     }
 
     /// Lets control come to what other functions lead to; what then is not reached is a fault.
@@ -203,6 +230,15 @@ impl Judge<'_, '_, '_> {
     fn is_entered(&self, place: u64) -> bool {
         self.entered.get_or_init(|| entered(self.check)).binary_search(&place).is_ok()
     }
+}
+
+/// Fragments without a byte: where each would stand, and what it was split off from, ascending.
+fn empty_fragments(check: &Check) -> Vec<(u64, String)> {
+    let symbols = check.input.symbols.iter().filter(|s| s.size == 0 && s.is_function());
+    let named = symbols.filter_map(|s| Some((s.address.get(), s.name[..s.name.find(".cold")?].to_owned())));
+    let mut empty: Vec<(u64, String)> = named.collect();
+    empty.sort_unstable();
+    empty
 }
 
 /// Where functions start, what has a name, and where the direct branches of other functions lead.

@@ -8,6 +8,7 @@ pub(crate) mod jumps;
 pub(crate) mod patched_code;
 pub(crate) mod pointers;
 pub(crate) mod relative_words;
+pub(crate) mod restartable;
 pub(crate) mod runtime_tables;
 pub(crate) mod sorted_tables;
 pub(crate) mod sums;

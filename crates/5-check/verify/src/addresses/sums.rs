@@ -3,6 +3,7 @@
 //! have moved; where the symbol is a section, a sum that nothing explains may mean the functions on both of its sides;
 //! and a label that is no function's name may be where a copy or a comparison ends.
 
+use crate::addresses::restartable::Sequences;
 use crate::check::Check;
 use crate::input::code::Kind;
 use crate::input::references::Class;
@@ -14,7 +15,7 @@ use afterlink_isa::judgement::Relocation as Meaning;
 const NEAR: u64 = 1 << 16;
 
 /// Findings, and where the input names the end of its text, if it does.
-pub(crate) fn check(check: &Check) -> (Vec<Finding>, Option<u64>) {
+pub(crate) fn check(check: &Check, sequences: &Sequences) -> (Vec<Finding>, Option<u64>) {
     if check.places.moved.is_empty() {
         return (Vec::new(), None);
     }
@@ -25,7 +26,8 @@ pub(crate) fn check(check: &Check) -> (Vec<Finding>, Option<u64>) {
         let is_metadata =
             matches!(section.name, ".eh_frame" | ".gcc_except_table" | "__patchable_function_entries");
         if section.is_loaded() && !is_metadata {
-            rows.iter().for_each(|row| sums.relocation(&row, section.is_code()));
+            let rows = rows.iter().filter(|row| !sequences.hold(row.address.get()));
+            rows.for_each(|row| sums.relocation(&row, section.is_code()));
         }
     }
     sums.pairs();

@@ -4,6 +4,7 @@
 pub(crate) mod dynamic;
 pub(crate) mod dynamic_tables;
 pub(crate) mod note;
+pub(crate) mod probes;
 pub(crate) mod sections;
 pub(crate) mod segments;
 pub(crate) mod symbols;

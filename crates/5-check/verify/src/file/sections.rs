@@ -2,6 +2,7 @@
 //! replaces; each new one is known and lies where it says. Contents that are not loaded are the input's.
 
 use crate::address_map::places::Displaced;
+use crate::file::probes;
 use crate::file::segments::same_notes;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::limits::{HUGE_PAGE, PAGE};
@@ -181,7 +182,8 @@ fn fault(
         };
         return (!same).then(|| "its bytes changed".to_owned());
     }
-    (!old.is_loaded() && a != b).then(|| "its bytes changed".to_owned())
+    let is_judged_apart = probes::are_judged(old);
+    (!old.is_loaded() && !is_judged_apart && a != b).then(|| "its bytes changed".to_owned())
 }
 
 /// The small sections behind the program headers end within so many bytes behind the longer table.

@@ -159,10 +159,13 @@ pub(crate) struct Code<'a> {
     pub insts: Vec<Inst>,
     /// Stretches that could not be decoded, ascending.
     pub undecoded: Vec<(u64, u64)>,
+    /// Places of instructions at which a tracer may stop the program, ascending. What stands there is no padding.
+    pub observed: Vec<u64>,
 }
 
 impl<'a> Code<'a> {
-    pub fn decode(image: &Image<'a>, functions: &Functions) -> Self {
+    /// `observed` are the places of probes, ascending.
+    pub fn decode(image: &Image<'a>, functions: &Functions, observed: Vec<u64>) -> Self {
         let mut found: Vec<_> = image
             .sections
             .iter()
@@ -171,7 +174,13 @@ impl<'a> Code<'a> {
             .collect();
         found.sort_by_key(|s| s.0);
         let judgement = Judgement::of(image.arch);
-        let mut code = Self { judgement, sections: Vec::new(), insts: Vec::new(), undecoded: Vec::new() };
+        let mut code = Self {
+            judgement,
+            sections: Vec::new(),
+            insts: Vec::new(),
+            undecoded: Vec::new(),
+            observed: Vec::new(),
+        };
         for (start, bytes) in found {
             // Sections that overlap cannot both be right; the later one stays data.
             if code.sections.last().is_none_or(|s| s.end <= start) {
@@ -179,7 +188,22 @@ impl<'a> Code<'a> {
             }
         }
         code.insts.shrink_to_fit();
+        code.observe(observed);
         code
+    }
+
+    /// Control that comes to the instructions at `places` is known to do so, whatever they do.
+    fn observe(&mut self, places: Vec<u64>) {
+        for &place in &places {
+            if let Some(index) = self.index_at(place) {
+                self.insts[index].flags &= !(NOP | FILLER);
+            }
+        }
+        self.observed = places;
+    }
+
+    pub fn is_observed(&self, address: u64) -> bool {
+        self.observed.binary_search(&address).is_ok()
     }
 
     fn add_section(&mut self, start: u64, bytes: &'a [u8], functions: &Functions) {

@@ -6,6 +6,7 @@
 use super::code::Code;
 use afterlink_image::{Image, Relocation, Symbol, elf};
 use afterlink_isa::judgement::{Judgement, Relocation as Meaning};
+use std::cell::LazyCell;
 
 /// What a relocation's symbol stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +52,9 @@ pub(crate) struct References {
     /// Relative words with a constant on a symbol of code, which may be a distance or belong to another base, and where
     /// the symbol is.
     constants_on_symbols: Vec<(u64, u64)>,
+    /// Relative words in tables of virtual functions of C++, and what each counts from: the constant on the function's name is the
+    /// distance from there.
+    virtual_words: Vec<(u64, u64)>,
 }
 
 impl References {
@@ -59,6 +63,7 @@ impl References {
         let relaxes = !image.link_kind.is_position_independent();
         let mut found = Self { classes: classes(image), ..Self::default() };
         let beyond = BeyondCode::of(image);
+        let virtual_tables = LazyCell::new(|| virtual_tables(image));
         for (section, rows) in image.kept_relocations() {
             let section = &image.sections[section];
             // Unwind tables are written anew and compared by what they mean.
@@ -92,6 +97,10 @@ impl References {
                         if class != Class::Section {
                             found.add_relative(image, &row);
                         }
+                        if class == Class::Function && size == 4 && holds(&virtual_tables, field.address) {
+                            let base = field.address.wrapping_sub(row.addend as u64);
+                            found.virtual_words.push((field.address, base));
+                        }
                     }
                     _ => {}
                 }
@@ -104,6 +113,7 @@ impl References {
         sort(&mut found.meant_as_data);
         sort(&mut found.pointers_from_themselves);
         sort(&mut found.constants_on_symbols);
+        sort(&mut found.virtual_words);
         sort(&mut found.sums_beyond_code);
         found
     }
@@ -178,6 +188,12 @@ impl References {
         words.binary_search_by_key(&address, |w| w.0).ok().map(|index| words[index].1)
     }
 
+    /// What a relative word counts from that stands in a table of virtual functions.
+    pub fn base_of_virtual(&self, address: u64) -> Option<u64> {
+        let words = &self.virtual_words;
+        words.binary_search_by_key(&address, |w| w.0).ok().map(|index| words[index].1)
+    }
+
     /// The absolute addresses inside the instruction of `len` bytes at `address`.
     pub fn fields_in(&self, address: u64, len: u8) -> &[Field] {
         self.addresses_in(address, address + u64::from(len))
@@ -229,6 +245,21 @@ fn sort<T: Ord>(list: &mut Vec<T>) {
         list.sort_unstable();
     }
     list.dedup();
+}
+
+/// Start and end of each table of virtual functions of C++, by its name, ascending.
+fn virtual_tables(image: &Image) -> Vec<(u64, u64)> {
+    let named = image.symbols.iter().filter(|s| s.name.starts_with("_ZTV") || s.name.starts_with("_ZTC"));
+    let mut tables: Vec<(u64, u64)> =
+        named.map(|s| (s.address.get(), s.address.get().saturating_add(s.size))).collect();
+    sort(&mut tables);
+    tables
+}
+
+/// Whether one of the ranges, which ascend, holds `address`.
+fn holds(ranges: &[(u64, u64)], address: u64) -> bool {
+    let next = ranges.partition_point(|range| range.0 <= address);
+    next.checked_sub(1).is_some_and(|index| address < ranges[index].1)
 }
 
 fn classes(image: &Image) -> Vec<Class> {

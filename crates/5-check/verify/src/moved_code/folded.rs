@@ -20,6 +20,7 @@ pub(crate) fn check(check: &Check, layout: &Layout) -> Vec<Finding> {
     let hooks = [elf::DT_INIT.0, elf::DT_FINI.0];
     let hooks = check.input.dynamic.entries.iter().filter(|e| hooks.contains(&e.tag)).map(|e| e.value);
     known.extend(dynamic.chain(hooks).chain([check.input.entry.get()]));
+    known.extend(&check.code.observed);
     known.sort_unstable();
     let held = |function: &MovedFunction| {
         let blocks = &check.places.blocks[function.blocks.clone()];
@@ -28,9 +29,18 @@ pub(crate) fn check(check: &Check, layout: &Layout) -> Vec<Finding> {
             known.get(first).copied().filter(|&address| address < block.input_end())
         })
     };
-    let faults = folded.into_iter().filter_map(|function| {
+    let faults = folded.iter().filter_map(|function| {
         let what = "the function was folded into another, though its address can be told from that one's";
         Some(Finding::new(FindingKind::Pointer, what).input(function.entry).names(held(function)?))
     });
-    faults.collect()
+    let traced = folded.iter().filter_map(|function| {
+        let what = "the function was folded into one with a probe, whose tracer would count its calls, too";
+        let probe = check.places.blocks[function.blocks.clone()].iter().find_map(|block| {
+            let observed = &check.places.observed;
+            let first = observed.partition_point(|&place| place < block.output);
+            observed.get(first).copied().filter(|&place| place < block.output_end())
+        });
+        Some(Finding::new(FindingKind::Probe, what).input(function.entry).output(probe?))
+    });
+    faults.chain(traced).collect()
 }

@@ -49,6 +49,10 @@ impl Walk<'_, '_, '_> {
                 let what = "inlined code uses the stack, or does anything but compute";
                 return Err(self.finding(FindingKind::Instruction, what));
             }
+            if code.is_observed(self.input) {
+                let what = "inlined code has a probe, whose tracer would not see it";
+                return Err(self.finding(FindingKind::Probe, what));
+            }
             self.same_inst(inst)?;
         }
         let last = code.at(self.input).and_then(|inst| code.bytes(self.input, usize::from(inst.len)));

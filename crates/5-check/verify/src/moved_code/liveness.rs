@@ -99,7 +99,11 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
                     address += u64::from(len);
                     let bytes = check.code.bytes(at, usize::from(len)).unwrap_or(&[]);
                     let known = if inst.is_prefix() { None } else { reader.read_use(bytes) };
-                    let found = known.unwrap_or(Use::UNKNOWN);
+                    let mut found = known.unwrap_or(Use::UNKNOWN);
+                    // A tracer finds its probe's arguments in any register.
+                    if check.code.is_observed(at) {
+                        found.read |= check.code.judgement.convention().general;
+                    }
                     changed |= found.written;
                     found
                 });

@@ -55,8 +55,12 @@ pub enum FindingKind {
     Section,
     /// The file header is wrong.
     Header,
+    /// A tracing probe's note does not follow its instruction, or says something else.
+    Probe,
     /// A function moved into which a tracer may write.
     PatchedCode,
+    /// Code moved that the kernel knows as a restartable sequence, or its handler's signature is gone.
+    RestartableSequence,
     /// Code moved that a runtime finds by a table which no relocation tells.
     RuntimeTable,
     /// Counter code does more than count.

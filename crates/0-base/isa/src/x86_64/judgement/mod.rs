@@ -25,6 +25,8 @@ use iced_x86::InstructionInfoFactory;
 pub(crate) const TRAP: u8 = 0xcc;
 /// `ud2`.
 pub(crate) const UNREACHABLE: &[u8] = &[0x0f, 0x0b];
+/// `RSEQ_SIG` of <sys/rseq.h>, as it lies in memory.
+pub(crate) const RESTART_SIGNATURE: [u8; 4] = *b"\x53\x30\x05\x53";
 /// `lock`: glibc jumps over it while a program has one thread.
 pub(crate) const LOCK: u8 = 0xf0;
 /// `endbr64`: indirect branches may land here.

@@ -33,7 +33,7 @@ fn forbidden(text: &str, taken: &[&str], queries: &[(&str, usize, Effect)]) -> V
     let image = Image::parse(&bytes).unwrap();
     let label = |name: &str| image.symbols.iter().find(|s| s.name == name).unwrap().address.get();
     let functions = Functions::read(&image, &[]);
-    let code = Code::decode(&image, &functions);
+    let code = Code::decode(&image, &functions, Vec::new());
     let mut places = Places::read(&image, &image, &code, &functions, Vec::new(), &mut Vec::new());
     let mut starts: Vec<u64> = (0..)
         .map(|i| format!("b{i}"))
