@@ -1,16 +1,5 @@
 /* Functions that data and code name with a constant added which does not lead out of them. */
-	.macro function name
-	.text
-	.p2align 4
-	.globl \name
-	.type \name, @function
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
+#include "assembly.h"
 
 /* Instructions start 1 and 16 bytes behind the entry. */
 	.macro body number
@@ -30,21 +19,26 @@
 	ret
 	.endm
 
+	.text
 function tagged
 	body 11
 end tagged
+	.text
 function distant
 	body 13
 end distant
+	.text
 function named_in_code
 	body 17
 end named_in_code
+	.text
 function beside
 	body 19
 end beside
 
 /* The same of a name that is no function's. */
 	.globl label
+	.text
 function around
 	testl $6, %edi
 	jne label
@@ -54,6 +48,7 @@ label:
 	body 23
 end around
 
+	.text
 function behind
 	leaq named_in_code + 16(%rip), %rax
 	ret
