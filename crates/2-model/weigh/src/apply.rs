@@ -61,19 +61,29 @@ pub fn weigh(image: &Image, program: &Program, profile: &Profile) -> (Weights, F
     let names_own = |l: Location| l.symbol().is_some_and(|name| own[name.index()]);
     let mut fit = Fit { names: own.iter().filter(|&&own| own).count(), ..Fit::default() };
     fit.known_names = addresses.iter().filter(|a| a.is_some()).count();
-    if profile.kind() == Kind::Samples {
-        return from_samples(program, profile, &addresses, names_own, fit);
-    }
+    let weights = match profile.kind() {
+        Kind::Samples => from_samples(program, profile, &addresses, names_own, &mut fit),
+        Kind::Branches => from_branches(program, profile, &addresses, names_own, &mut fit),
+    };
+    fit.functions = weights.functions.iter().filter(|(_, w)| w.is_hot()).count();
+    (weights, fit)
+}
+
+fn from_branches(
+    program: &Program,
+    profile: &Profile,
+    addresses: &[Option<InputAddr>],
+    names_own: impl Fn(Location) -> bool,
+    fit: &mut Fit,
+) -> Weights {
     let mut flows = Flows::default();
     for record in profile.branches() {
         if names_own(record.from) || names_own(record.to) {
             fit.all_count = fit.all_count.saturating_add(record.count);
         }
-        apply(program, &addresses, record, &mut flows, &mut fit);
+        apply(program, addresses, record, &mut flows, fit);
     }
-    let weights = flows.into_weights(program);
-    fit.functions = weights.functions.iter().filter(|(_, w)| w.is_hot()).count();
-    (weights, fit)
+    flows.into_weights(program)
 }
 
 /// The same from samples of single addresses.
@@ -82,8 +92,8 @@ fn from_samples(
     profile: &Profile,
     addresses: &[Option<InputAddr>],
     names_own: impl Fn(Location) -> bool,
-    mut fit: Fit,
-) -> (Weights, Fit) {
+    fit: &mut Fit,
+) -> Weights {
     let mut sampled = Sampled::default();
     for record in profile.samples().iter().filter(|record| names_own(record.at)) {
         fit.all_count = fit.all_count.saturating_add(record.count);
@@ -98,9 +108,7 @@ fn from_samples(
         fit.fitting_count = fit.fitting_count.saturating_add(record.count);
         sampled.entry(place.function).or_default().push((place.address, record.count));
     }
-    let weights = samples::weigh(program, &sampled);
-    fit.functions = weights.functions.iter().filter(|(_, w)| w.is_hot()).count();
-    (weights, fit)
+    samples::weigh(program, &sampled)
 }
 
 /// Counts by function, not yet summed.

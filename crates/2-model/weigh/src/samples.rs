@@ -101,19 +101,18 @@ fn calls_of_unknown(
 /// A function's blocks as the inference and the estimate want them.
 struct Shape {
     graph: FlowGraph,
-    /// Instructions, by block.
-    lengths: Vec<u64>,
+    sampled: Vec<instructions::Sampled>,
     /// What the compiler does not expect to run, by block.
     aside: Vec<bool>,
 }
 
 impl Shape {
-    fn of(program: &Program, function: &Function) -> Self {
+    fn of(program: &Program, function: &Function, samples: &[(InputAddr, u64)]) -> Self {
         // What names a block otherwise than by a jump is a label or a landing pad, which have their edges.
         let graph = FlowGraph::of(function, |_| false);
-        let lengths = function.blocks.iter().map(|(_, block)| instructions::number(program, block)).collect();
+        let sampled = instructions::sampled(program, function, samples);
         let aside = function.blocks.iter().map(|(_, block)| is_aside(function, block)).collect();
-        Self { graph, lengths, aside }
+        Self { graph, sampled, aside }
     }
 }
 
@@ -123,14 +122,12 @@ fn is_aside(function: &Function, block: &Block) -> bool {
 }
 
 fn from_samples(program: &Program, function: &Function, samples: &[(InputAddr, u64)]) -> FunctionWeights {
-    let shape = Shape::of(program, function);
+    let shape = Shape::of(program, function, samples);
     let chances = chances(function, &shape);
-    let sampled = instructions::sampled(program, function, samples);
-    let blocks: Vec<Evidence> =
-        sampled.iter().zip(&shape.lengths).map(|(s, &length)| seen(s, length)).collect();
+    let blocks: Vec<Evidence> = shape.sampled.iter().map(seen).collect();
     let ids = || function.blocks.ids();
     // What is likely must not outdo what was seen.
-    let unlikely = UNLIKELY * cheaper(sampled.iter().map(|s| s.all).max().unwrap_or(0));
+    let unlikely = UNLIKELY * cheaper(shape.sampled.iter().map(|s| s.all).max().unwrap_or(0));
     let edges: Vec<Vec<Evidence>> =
         ids().map(|block| edges(function, &shape, &chances[block.index()], unlikely, block)).collect();
     let entries: Vec<_> = ids().map(|block| (block.index() == 0).then(Evidence::default)).collect();
@@ -147,8 +144,8 @@ fn from_samples(program: &Program, function: &Function, samples: &[(InputAddr, u
     weights(function, &shape.graph, flow)
 }
 
-fn seen(sampled: &instructions::Sampled, length: u64) -> Evidence {
-    let weight = LONG.min(length) as f64 * cheaper(sampled.all);
+fn seen(sampled: &instructions::Sampled) -> Evidence {
+    let weight = LONG.min(sampled.number) as f64 * cheaper(sampled.all);
     Evidence {
         count: (sampled.typical * EXECUTIONS_PER_SAMPLE).round().min(MOST) as u64,
         more: (MORE * weight).round() as i64,
@@ -215,10 +212,9 @@ fn exit(block: &Block, unlikely: f64) -> Option<Evidence> {
 }
 
 fn from_entries(program: &Program, function: &Function, entries: u64) -> FunctionWeights {
-    let shape = Shape::of(program, function);
+    let shape = Shape::of(program, function, &[]);
     let estimate = frequency::estimate(&shape.graph, &shape.aside);
-    let per_entry: f64 =
-        estimate.blocks.iter().zip(&shape.lengths).map(|(f, &length)| f * length as f64).sum();
+    let per_entry: f64 = estimate.blocks.iter().zip(&shape.sampled).map(|(f, s)| f * s.number as f64).sum();
     let unseen = UNSEEN * EXECUTIONS_PER_SAMPLE / per_entry.max(1.0);
     let entries = (entries as f64).min(unseen);
     let times = |frequency: &f64| (frequency * entries).round() as u64;

@@ -10,9 +10,11 @@ use afterlink_core::InputAddr;
 use afterlink_program::{Block, Function, Program};
 use rustc_hash::FxHashMap;
 
-/// Samples of a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// Instructions of a block, and their samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sampled {
+    /// Instructions, at least one.
+    pub number: u64,
     pub all: u64,
     /// Of an instruction.
     pub typical: f64,
@@ -26,23 +28,17 @@ pub(super) fn sampled(program: &Program, function: &Function, samples: &[(InputA
         *sum = sum.saturating_add(count);
     }
     let of = |block: &Block| {
-        let (mut number, mut all, mut logarithms) = (0u32, 0u64, 0.0);
+        let (mut number, mut all, mut logarithms) = (0u64, 0u64, 0.0);
         for_each(program, block, |at| {
             let count = by_address.get(&at).copied().unwrap_or(0);
             number += 1;
             all = all.saturating_add(count);
             logarithms += (count as f64).ln_1p();
         });
-        Sampled { all, typical: (logarithms / f64::from(number.max(1))).exp_m1() }
+        let number = number.max(1);
+        Sampled { number, all, typical: (logarithms / number as f64).exp_m1() }
     };
     function.blocks.iter().map(|(_, block)| of(block)).collect()
-}
-
-/// Instructions of a block, at least one.
-pub(super) fn number(program: &Program, block: &Block) -> u64 {
-    let mut number = 0;
-    for_each(program, block, |_| number += 1);
-    number.max(1)
 }
 
 /// Calls `visit` with the address of each instruction that does something.

@@ -15,9 +15,10 @@ pub(super) fn add(flow: &mut Flow, shape: &Shape, chances: &[Vec<f64>]) {
     let mut extra = vec![0.0f64; blocks];
     for block in shape.graph.reverse_postorder() {
         let b = block as usize;
-        let most = UNSEEN * EXECUTIONS_PER_SAMPLE / shape.lengths[b] as f64;
+        let length = shape.sampled[b].number as f64;
+        let most = UNSEEN * EXECUTIONS_PER_SAMPLE / length;
         extra[b] = extra[b].min(most);
-        if extra[b] * (shape.lengths[b] as f64) < NEGLIGIBLE * EXECUTIONS_PER_SAMPLE {
+        if extra[b] * length < NEGLIGIBLE * EXECUTIONS_PER_SAMPLE {
             extra[b] = 0.0;
         }
         let total = flow.blocks[b] as f64 + extra[b];
