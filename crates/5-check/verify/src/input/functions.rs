@@ -42,12 +42,12 @@ fn read_symbols<'a>(image: &Image<'a>) -> (Vec<Function>, Vec<(u64, &'a str)>) {
             rows.push(Function {
                 start,
                 end,
-                name: symbol.name.to_owned(),
+                name: symbol.name().to_owned(),
                 has_symbol: true,
                 is_label: false,
             });
-        } else if symbol.kind == elf::STT_NOTYPE.0 && !symbol.name.is_empty() {
-            labels.push((start, symbol.name));
+        } else if symbol.kind == elf::STT_NOTYPE.0 && !symbol.name().is_empty() {
+            labels.push((start, symbol.name()));
         }
     }
     labels.sort();
