@@ -15,7 +15,7 @@ use std::cell::LazyCell;
 pub(crate) fn entries(code: &Code, pointers: &[Pointer], taking: &[Taking]) -> Vec<bool> {
     let mut taken = vec![false; code.pieces.len()];
     let mut take = |address: InputAddr| {
-        if let Ok(piece) = code.pieces.binary_search_by_key(&address, |p| p.range.start) {
+        if let Some(piece) = code.piece_from(address) {
             taken[piece] = true;
         }
     };
