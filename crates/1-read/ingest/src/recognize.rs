@@ -20,6 +20,13 @@ pub enum Kind {
     Unknown,
 }
 
+impl Kind {
+    /// Whether it holds addresses, which only the program turns into names.
+    pub fn needs_program(self) -> bool {
+        matches!(self, Self::PerfData | Self::PreAggregated)
+    }
+}
+
 /// What `bytes`, a whole file or its first few hundred bytes, look like.
 pub fn recognize(bytes: &[u8]) -> Kind {
     let magics: [(&[u8], Kind); 5] = [
