@@ -43,18 +43,16 @@ pub fn read(file: Viewed, program: &Program) -> Result<Reading> {
     }
     let ours = files_of(&survey, program)?;
     let list = &survey.header.attributes.list;
-    let with_branches = list[events[0]].has_branches();
     notes.extend(left_out_events(&survey, &events));
     let mappings = std::mem::take(&mut survey.processes).settle(|file| ours.contains(&file));
     let mut samples = Samples::new(&survey, program, mappings, &events);
     records::for_each(file, range, &mut |record| samples.add(record))?;
     let Samples { traces, left_out, seen, .. } = samples;
     let titles: Vec<String> = events.iter().map(|&e| list[e].title()).collect();
-    let (profile, agreement) = if with_branches && traces.has_branches() {
-        traces.into_branches(program)?
-    } else {
-        traces.into_samples(program, &titles)?
-    };
+    // Where a machine could not give stacks, they are empty.
+    let with_branches = traces.has_branches();
+    let (profile, agreement) =
+        if with_branches { traces.into_branches(program)? } else { traces.into_samples(program, &titles)? };
     notes.insert(0, outcome(&titles, with_branches, &seen, &agreement));
     notes.extend(doubts(with_branches, &left_out, &agreement));
     Ok(Reading { profile, notes })

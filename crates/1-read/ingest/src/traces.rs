@@ -1,9 +1,10 @@
 //! Branches, runs of code and samples by address, summed, and then turned into a [`Profile`] with the program.
 //!
 //! A branch stack says which branches were taken, and so which code ran between two of them: all of it, in order. A profile has
-//! records of branches only, so each such run is walked, and each conditional branch in it that was not taken becomes a record from it to
-//! the instruction behind it. What falls through without a branch needs no record: whoever reads the profile knows
-//! that what enters a block leaves it. Returns get no record either, as nobody can change where they lead; BOLT leaves them out, too.
+//! records of branches only, so each such run is walked, and each instruction in it behind which a block ends becomes a record from it to
+//! the next one: conditional branches that were not taken, and what stands in front of a target of a direct jump. Other block starts
+//! are not known here; whoever reads the profile knows that what enters a block leaves it. Returns get no record, as nobody can change
+//! where they lead; BOLT leaves them out, too.
 
 use crate::program::{Piece, Program};
 use afterlink_core::{InputAddr, Result};
@@ -84,9 +85,9 @@ impl Traces {
         *sum = sum.saturating_add(count);
     }
 
-    /// Whether there are branches.
+    /// Whether there is anything of branch stacks.
     pub fn has_branches(&self) -> bool {
-        !self.branches.is_empty()
+        !self.branches.is_empty() || !self.runs.is_empty()
     }
 
     /// The profile of branches.
@@ -106,9 +107,10 @@ impl Traces {
                 Some(Judgement::Branch) | None => names.add_branch(from, to, *taken)?,
             }
         }
+        let mut targets = Targets { program, of_piece: FxHashMap::default() };
         for (&(start, end), &count) in &self.runs {
             agreement.runs = agreement.runs.saturating_add(count);
-            match not_taken(program, start, end) {
+            match targets.passed(start, end) {
                 Some(branches) => {
                     for (from, to) in branches {
                         names.add_branch(Some(from), Some(to), Taken { count, mispredicted: 0 })?;
@@ -163,26 +165,53 @@ fn judge(program: &Program, from: InputAddr, to: Spot) -> Judgement {
     }
 }
 
-/// The conditional branches between `start` and `end` that were not taken, with what stands behind each; `None` if control can't
-/// have gone from one to the other without a jump.
-fn not_taken(program: &Program, start: InputAddr, end: InputAddr) -> Option<Vec<(InputAddr, InputAddr)>> {
-    let piece = program.piece_at(start)?;
-    if end < start || end >= piece.end || end.since(start) > LONGEST_RUN {
-        return None;
-    }
-    let mut branches = Vec::new();
-    let mut at = start;
-    while at < end {
-        let inst = program.instruction_at(at)?;
-        let next = at + u64::from(inst.len);
-        match inst.flow {
-            Flow::Branch(..) | Flow::ShortBranch(_) => branches.push((at, next)),
-            flow if !flow.falls_through() => return None,
-            _ => {}
+/// Where direct jumps of each function lead inside of it, found when they are first asked for.
+struct Targets<'a, 'p> {
+    program: &'a Program<'p>,
+    of_piece: FxHashMap<InputAddr, Vec<InputAddr>>,
+}
+
+impl Targets<'_, '_> {
+    /// The instructions between `start` and `end` behind which a block ends, each with the next one; `None` if control can't have
+    /// gone from one to the other without a jump.
+    fn passed(&mut self, start: InputAddr, end: InputAddr) -> Option<Vec<(InputAddr, InputAddr)>> {
+        let program = self.program;
+        let piece = program.piece_at(start)?;
+        if end < start || end >= piece.end || end.since(start) > LONGEST_RUN {
+            return None;
         }
-        at = next;
+        let targets = self.of_piece.entry(piece.start).or_insert_with(|| jump_targets(program, piece));
+        let mut passed = Vec::new();
+        let mut at = start;
+        while at < end {
+            let inst = program.instruction_at(at)?;
+            let next = at + u64::from(inst.len);
+            match inst.flow {
+                Flow::Branch(..) | Flow::ShortBranch(_) => passed.push((at, next)),
+                flow if !flow.falls_through() => return None,
+                _ if targets.binary_search(&next).is_ok() => passed.push((at, next)),
+                _ => {}
+            }
+            at = next;
+        }
+        (at == end).then_some(passed)
     }
-    (at == end).then_some(branches)
+}
+
+/// Where the direct jumps of a piece lead, as long as it decodes.
+fn jump_targets(program: &Program, piece: &Piece) -> Vec<InputAddr> {
+    let mut targets = Vec::new();
+    let mut at = piece.start;
+    while at < piece.end {
+        let Some(inst) = program.instruction_at(at) else { break };
+        at = at + u64::from(inst.len);
+        if let Flow::Jump(distance) | Flow::Branch(_, distance) | Flow::ShortBranch(distance) = inst.flow {
+            targets.push(InputAddr(at.get().wrapping_add_signed(distance)));
+        }
+    }
+    targets.sort_unstable();
+    targets.dedup();
+    targets
 }
 
 /// A profile on its way, and the names of its program.

@@ -137,7 +137,7 @@ impl Header {
             let numbers = fields.half()?;
             let length = fields.half()? as usize;
             let name = Fields::new(fields.take(length)?).text();
-            let numbers = fields.take((numbers as usize).checked_mul(8).unwrap_or(usize::MAX))?;
+            let numbers = fields.take((numbers as usize).saturating_mul(8))?;
             for number in words(numbers) {
                 self.attributes.name_by_number(number, name);
             }

@@ -70,5 +70,5 @@ fn skip_values(fields: &mut Fields, format: u64) -> Result<()> {
     }
     let count = fields.word()?;
     fields.skip_words(times)?;
-    fields.skip_words(count.checked_mul(each).unwrap_or(u64::MAX))
+    fields.skip_words(count.saturating_mul(each))
 }
