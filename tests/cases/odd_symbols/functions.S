@@ -87,6 +87,26 @@ swallowed_too:
 swallowed_functions:
 	.quad swallowed, swallowed_too
 
+/* The same, and only code names the one that is swallowed. */
+	.text
+	.p2align 4
+	.globl holding, held
+	.type holding, @function
+holding:
+	leal 7(%rdi), %eax
+	ret
+	.p2align 4
+	.type held, @function
+held:
+	.cfi_startproc
+	leal 8(%rdi), %eax
+	ret
+	.cfi_endproc
+	.size held, . - held
+	.p2align 4
+	.size holding, . - holding + 16
+	.skip 16, 0x90
+
 /* Its size ends in the middle of an instruction of the next one, which jumps by a table. */
 	.text
 	.p2align 4

@@ -6,6 +6,7 @@
 
 unsigned whole(unsigned x), empty(unsigned x), framed(unsigned x), unsized(unsigned x);
 unsigned swallowing(unsigned x);
+unsigned holding(unsigned x), held(unsigned x);
 unsigned reaching(unsigned x), reached(unsigned x), behind_reached(unsigned x);
 extern unsigned (*const swallowed_functions[2])(unsigned);
 #ifndef __PIE__
@@ -29,6 +30,8 @@ int main(void) {
         unsigned (*function)(unsigned) = swallowed_functions[opaque(i)];
         printf("%08x %d\n", function(opaque(i)), (int)((unsigned long)function & 15));
     }
+    unsigned (*by_code)(unsigned) = opaque(1) ? held : holding;
+    printf("%08x %08x %d\n", holding(opaque(1)), by_code(opaque(1)), (int)((unsigned long)by_code & 15));
     printf("%08x\n", reaching(opaque(1)) + reached(opaque(4)) + reached(opaque(5)) + behind_reached(opaque(6)));
     return 0;
 }

@@ -78,7 +78,7 @@ pub fn image(bytes: &[u8]) {
         assert!(image.bytes_at(section.address, usize::MAX).is_none());
     }
     for symbol in image.symbols.iter().chain(image.dynamic_symbols.iter()) {
-        assert!(symbol.name.len() <= bytes.len());
+        assert!(symbol.name().len() <= bytes.len());
         sum = sum.wrapping_add(image.file_offset(symbol.address).map_or(0, |o| o.get()));
     }
     for (_, relocations) in image.kept_relocations() {

@@ -47,14 +47,14 @@ impl Edit {
     fn function(&self, name: &str) -> (u64, usize) {
         let image = self.image();
         let symbol =
-            image.symbols.iter().find(|s| s.name == name).unwrap_or_else(|| panic!("there is no {name}"));
+            image.symbols.iter().find(|s| s.is_named(name)).unwrap_or_else(|| panic!("there is no {name}"));
         (symbol.address.get(), image.file_offset(symbol.address).unwrap().get() as usize)
     }
 
     /// The function with the most code.
     fn largest_function(&self) -> String {
         let image = self.image();
-        image.symbols.iter().filter(|s| s.is_function()).max_by_key(|s| s.size).unwrap().name.to_owned()
+        image.symbols.iter().filter(|s| s.is_function()).max_by_key(|s| s.size).unwrap().name().to_owned()
     }
 
     #[track_caller]
@@ -198,7 +198,7 @@ fn counts_of_a_function_that_was_not_built_to_its_end() {
     let mut edit = Edit::new(PIE);
     let name = edit.largest_function();
     let (_, at) = edit.function(&name);
-    let size = edit.image().symbols.iter().find(|s| s.name == name).unwrap().size as usize;
+    let size = edit.image().symbols.iter().find(|s| s.is_named(&name)).unwrap().size as usize;
     // `cmp; jne` to the start, and on into the next function.
     let end: [u8; 6] = [0x83, 0xf8, 0, 0x75, (4 - size as isize) as u8, 0x90];
     edit.put(at, &vec![0x90; size]);

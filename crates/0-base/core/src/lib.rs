@@ -12,6 +12,7 @@ pub mod index;
 pub mod limits;
 pub mod output;
 pub mod refusal;
+pub mod start_table;
 pub mod varint;
 
 pub use addr::{FileOffset, InputAddr, OutputAddr};
@@ -20,3 +21,4 @@ pub use error::{Error, Result};
 pub use index::IdVec;
 pub use output::{Output, Pages, Viewed};
 pub use refusal::Refusal;
+pub use start_table::StartTable;

@@ -31,12 +31,12 @@ pub(crate) fn foreign_parts(image: &Image<'_>) -> Result<()> {
         .next("give the program as the linker made it, and append to the output"));
     }
     // The Glasgow Haskell compiler's runtime; code reads the words in front of a function's address.
-    if let Some(symbol) = image.symbols.iter().find(|s| s.name == "stg_ap_v_info") {
+    if let Some(symbol) = image.symbols.iter().find(|s| s.is_named("stg_ap_v_info")) {
         return Err(Error::new("the program was made by GHC, whose functions have data in front of them")
-            .at(symbol.name)
+            .at(symbol.name())
             .next("leave it as it is"));
     }
-    let named = |name: &str| image.symbols.iter().any(|s| s.name == name);
+    let named = |name: &str| image.symbols.iter().any(|s| s.is_named(name));
     if is_go(image) && !(named("runtime.text") && named("runtime.etext")) {
         return Err(Error::new(
             "the program has a part made by Go, and no symbols tell where it starts and ends",

@@ -177,7 +177,7 @@ impl<'a> Image<'a> {
     pub fn first_found_frame(&self) -> u64 {
         let has_table = self.segments.iter().any(|s| s.kind == elf::PT_GNU_EH_FRAME.0);
         let section = self.section_named(".eh_frame").filter(|_| !has_table).map(|id| &self.sections[id]);
-        let begin = self.symbols.iter().find(|s| s.is_local() && s.name == "__EH_FRAME_BEGIN__");
+        let begin = self.symbols.iter().find(|s| s.is_local() && s.is_named("__EH_FRAME_BEGIN__"));
         let inside = section.zip(begin).filter(|(s, b)| b.address >= s.address && b.address < s.end());
         inside.map_or(0, |(section, begin)| begin.address.since(section.address))
     }

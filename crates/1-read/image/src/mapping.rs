@@ -16,7 +16,7 @@ impl Symbol<'_> {
     /// What the symbol says of the bytes behind it, if it is a mapping symbol.
     pub fn mapped(&self, arch: Arch) -> Option<Mapped> {
         let is_one = arch == Arch::Aarch64 && self.kind == elf::STT_NOTYPE.0 && self.is_local();
-        let name = self.name.strip_prefix('$').filter(|_| is_one)?;
+        let name = self.name().strip_prefix('$').filter(|_| is_one)?;
         match name.split('.').next()? {
             "x" => Some(Mapped::Code),
             "d" => Some(Mapped::Data),

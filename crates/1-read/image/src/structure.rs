@@ -124,13 +124,13 @@ fn sections(image: &Image<'_>) -> Result<()> {
 
 fn symbols(image: &Image<'_>) -> Result<()> {
     let section = |index: u16| image.sections.get(SectionId(u32::from(index)));
-    let is_null = |s: Symbol<'_>| s.name.is_empty() && s.section == 0 && s.address.get() == 0;
+    let is_null = |s: Symbol<'_>| s.name().is_empty() && s.section == 0 && s.address.get() == 0;
     if !image.symbols.get(0).is_some_and(is_null) {
         return Err(damaged("the first symbol is not the one that stands for none").at(".symtab"));
     }
     let is_dropped = |s: &Section<'_>| s.kind == elf::SHT_RELA.0 && !s.is_loaded();
     for symbol in image.symbols.iter().chain(image.dynamic_symbols.iter()).filter(|s| s.is_defined()) {
-        let fault = |what| Err(damaged(what).at(format!("symbol {} {}", symbol.index, symbol.name)));
+        let fault = |what| Err(damaged(what).at(format!("symbol {} {}", symbol.index, symbol.name())));
         let Some(section) = section(symbol.section) else {
             return fault("the symbol's section is not there");
         };

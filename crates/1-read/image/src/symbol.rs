@@ -1,7 +1,6 @@
 //! `.symtab` and `.dynsym`, read in place: a large program has a million symbols.
 
 use crate::header::damaged;
-use crate::section::string_at;
 use crate::{LE, Section, SectionId, elf, slice};
 use afterlink_core::{IdVec, InputAddr, Result};
 use object::LittleEndian;
@@ -18,12 +17,12 @@ pub struct SymbolTable<'a> {
 }
 
 /// One symbol.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Symbol<'a> {
     /// Index in its table.
     pub index: u32,
-    /// Empty if the name is no text.
-    pub name: &'a str,
+    /// The table of names from where its own starts. Most questions need not know where it ends.
+    names: &'a [u8],
     /// Address, for a symbol of a loaded section.
     pub address: InputAddr,
     pub size: u64,
@@ -37,7 +36,23 @@ pub struct Symbol<'a> {
     pub section: u16,
 }
 
-impl Symbol<'_> {
+impl<'a> Symbol<'a> {
+    /// Empty if the name is no text.
+    pub fn name(&self) -> &'a str {
+        let end = memchr::memchr(0, self.names);
+        end.and_then(|end| std::str::from_utf8(&self.names[..end]).ok()).unwrap_or("")
+    }
+
+    /// The same as asking [`Self::name`], but the whole of it is not looked at.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.names.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
+    }
+
+    /// The same as asking [`Self::name`] of a name that is text.
+    pub fn name_starts_with(&self, prefix: &str) -> bool {
+        self.names.starts_with(prefix.as_bytes())
+    }
+
     pub fn is_local(&self) -> bool {
         self.binding == elf::STB_LOCAL.0
     }
@@ -92,7 +107,7 @@ impl<'a> SymbolTable<'a> {
         let row = self.rows.get(index as usize)?;
         Some(Symbol {
             index,
-            name: string_at(self.names, row.st_name.get(LE)).unwrap_or(""),
+            names: self.names.get(row.st_name.get(LE) as usize..).unwrap_or_default(),
             address: InputAddr(row.st_value.get(LE)),
             size: row.st_size.get(LE),
             kind: row.st_type().0,

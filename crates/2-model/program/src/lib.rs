@@ -28,7 +28,7 @@ pub use runtime::Runtime;
 pub use stream::Stream;
 pub use weights::{CallWeight, EdgeWeight, FunctionWeights, Weights};
 
-use afterlink_core::{FileOffset, IdVec, InputAddr, Refusal, define_index};
+use afterlink_core::{FileOffset, IdVec, InputAddr, Refusal, StartTable, define_index};
 use afterlink_isa::Arch;
 use afterlink_unwind::{EhFrame, RowTable};
 
@@ -67,6 +67,34 @@ pub struct LinkerStub {
     pub slot: InputAddr,
 }
 
+/// Which function has which addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extents {
+    /// By ascending start.
+    ranges: Vec<(Range, FuncId)>,
+    starts: StartTable,
+}
+
+impl Extents {
+    fn of(functions: &IdVec<FuncId, Function>) -> Self {
+        let ranges = functions.iter().flat_map(|(id, f)| f.ranges.iter().map(move |r| (*r, id)));
+        let mut ranges: Vec<(Range, FuncId)> = ranges.collect();
+        ranges.sort_by_key(|(range, _)| range.start);
+        let starts = StartTable::of(ranges.iter().map(|(range, _)| range.start.get()));
+        Self { ranges, starts }
+    }
+
+    /// All ranges of functions, by ascending start.
+    pub fn ranges(&self) -> impl Iterator<Item = Range> + '_ {
+        self.ranges.iter().map(|(range, _)| *range)
+    }
+
+    fn function_at(&self, address: InputAddr) -> Option<FuncId> {
+        let (range, id) = self.ranges[self.starts.last_up_to(address.get())?];
+        range.contains(address).then_some(id)
+    }
+}
+
 /// Everything that was recovered from an image.
 pub struct Program<'a> {
     /// The instruction set of its code.
@@ -75,8 +103,8 @@ pub struct Program<'a> {
     pub code: CodeBytes<'a>,
     /// By ascending entry address.
     pub functions: IdVec<FuncId, Function<'a>>,
-    /// Where each function's ranges lie, by ascending start.
-    pub extents: Vec<(Range, FuncId)>,
+    /// Where each function's ranges lie.
+    pub extents: Extents,
     /// Every pointer to code in data, but for the entries of jump tables.
     pub pointers: Vec<DataPointer>,
     /// Places that the dynamic linker, the kernel or a tracer knows, ascending.
@@ -95,7 +123,7 @@ impl<'a> Program<'a> {
         Self {
             arch,
             code: CodeBytes::default(),
-            extents: Self::extents_of(&functions),
+            extents: Extents::of(&functions),
             functions,
             pointers: Vec::new(),
             known_places: Vec::new(),
@@ -104,21 +132,12 @@ impl<'a> Program<'a> {
             rows: RowTable::new(),
         }
     }
-
-    fn extents_of(functions: &IdVec<FuncId, Function>) -> Vec<(Range, FuncId)> {
-        let ranges = functions.iter().flat_map(|(id, f)| f.ranges.iter().map(move |r| (*r, id)));
-        let mut extents: Vec<(Range, FuncId)> = ranges.collect();
-        extents.sort_by_key(|(range, _)| range.start);
-        extents
-    }
 }
 
 impl Program<'_> {
     /// The function whose ranges hold `address`.
     pub fn function_at(&self, address: InputAddr) -> Option<FuncId> {
-        let next = self.extents.partition_point(|(range, _)| range.start <= address);
-        let (range, id) = self.extents.get(next.checked_sub(1)?)?;
-        range.contains(address).then_some(*id)
+        self.extents.function_at(address)
     }
 
     /// The block that starts at `address`.

@@ -8,7 +8,7 @@ pub(crate) mod slots;
 pub(crate) mod sweep;
 
 use afterlink_core::limits::{MOST_MOVED, REACH};
-use afterlink_core::{InputAddr, Refusal};
+use afterlink_core::{InputAddr, Refusal, StartTable};
 use afterlink_image::{Image, elf};
 use afterlink_isa::Flow;
 use afterlink_program::Range;
@@ -22,6 +22,7 @@ pub(crate) struct Code<'i, 'a> {
     pub image: &'i Image<'a>,
     /// By ascending start, without overlap.
     pub pieces: Vec<Piece<'a>>,
+    starts: StartTable,
     /// One a piece.
     pub scans: Vec<Scan>,
     /// First and last address that moved code can name.
@@ -37,12 +38,20 @@ impl<'i, 'a> Code<'i, 'a> {
         // named too: a weak symbol that nobody defines has the address 0.
         let end = image.loaded_end();
         let low = InputAddr(end.get().saturating_sub(REACH - MOST_MOVED)).min(lowest);
-        Self { image, pieces, scans, near: (low, end + (REACH - MOST_MOVED)), slots: Slots::read(image) }
+        let starts = StartTable::of(pieces.iter().map(|p| p.range.start.get()));
+        Self {
+            image,
+            pieces,
+            starts,
+            scans,
+            near: (low, end + (REACH - MOST_MOVED)),
+            slots: Slots::read(image),
+        }
     }
 
     /// The piece whose range holds `address`.
     pub fn piece_at(&self, address: InputAddr) -> Option<usize> {
-        let index = self.pieces.partition_point(|p| p.range.start <= address).checked_sub(1)?;
+        let index = self.starts.last_up_to(address.get())?;
         self.pieces[index].range.contains(address).then_some(index)
     }
 
@@ -51,10 +60,14 @@ impl<'i, 'a> Code<'i, 'a> {
         address >= self.near.0 && address < self.near.1
     }
 
+    /// The piece that starts at `address`.
+    pub fn piece_from(&self, address: InputAddr) -> Option<usize> {
+        let last = self.starts.last_up_to(address.get());
+        last.filter(|&index| self.pieces[index].range.start == address)
+    }
+
     pub fn is_entry(&self, address: InputAddr) -> bool {
-        // Most addresses that are asked for are data's.
-        self.pieces.last().is_some_and(|last| address <= last.range.start)
-            && self.pieces.binary_search_by_key(&address, |p| p.range.start).is_ok()
+        self.piece_from(address).is_some()
     }
 
     /// The function whose entry an instruction names, or loads from a slot of the global offset table.

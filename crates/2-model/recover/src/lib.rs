@@ -43,7 +43,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     let mut pointers = pointers::find(&mut code, &evidence, &symbols, &is_code);
     // What moving would break is looked for where code is moved.
     let is_rewritten = image.arch.is_written();
-    let tables = if is_rewritten {
+    let mut tables = if is_rewritten {
         jump_tables::relative::claim(&mut code, &evidence.relative, &mut pointers)
     } else {
         jump_tables::counted::tables(&mut code)
@@ -66,6 +66,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
         stubs::refuse_short_targets(&mut code, &rooms);
     }
     let families = families::group(&code, &tables, &frames, &pads);
+    tables.sort_by_key(|table| table.piece);
     let mut functions: Vec<Function> =
         families.par_iter().map(|members| blocks::build(&code, members, &labels, &tables, &taken)).collect();
     for (function, members) in functions.iter_mut().zip(&families) {

@@ -17,7 +17,7 @@ impl Names {
         let mut names = afterlink_profile::names::primary_names(image);
         let known = |at: InputAddr| names.binary_search_by_key(&at, |n| n.0).is_ok();
         let mut nameless: Vec<InputAddr> =
-            program.extents.iter().map(|(range, _)| range.start).filter(|&start| !known(start)).collect();
+            program.extents.ranges().map(|range| range.start).filter(|&start| !known(start)).collect();
         nameless.dedup();
         names.extend(
             nameless.into_iter().map(|a| (a, format!("__BOLT_FDE_FUNCat{:x}", a.get()).into_bytes())),

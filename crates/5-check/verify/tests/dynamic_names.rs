@@ -98,7 +98,7 @@ fn repeat_cannot_stand_before_its_function() {
     let repeats: Vec<_> = symbols
         .windows(2)
         .filter(|pair| {
-            pair[0].name == pair[1].name && pair[0].kind == elf::STT_FUNC.0 && pair[0].is_defined()
+            pair[0].name() == pair[1].name() && pair[0].kind == elf::STT_FUNC.0 && pair[0].is_defined()
         })
         .collect();
     assert!(repeats.len() >= 5);
@@ -106,6 +106,6 @@ fn repeat_cannot_stand_before_its_function() {
         let at = table.offset.get() as usize + pair[0].index as usize * 24;
         let mut broken = output.clone();
         broken[at..at + 48].rotate_left(24);
-        assert!(!is_accepted(&input, &broken), "{}", pair[0].name);
+        assert!(!is_accepted(&input, &broken), "{}", pair[0].name());
     }
 }

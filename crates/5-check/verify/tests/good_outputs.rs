@@ -71,7 +71,7 @@ fn a_finding_shows_both_sides() {
     let pair = &programs::build()[0];
     let input = Image::parse(&pair.input).unwrap();
     let output = Image::parse(&pair.output).unwrap();
-    let symbol = output.symbols.iter().find(|s| s.name == "push").unwrap();
+    let symbol = output.symbols.iter().find(|s| s.is_named("push")).unwrap();
     let at = output.file_offset(symbol.address).unwrap().get() as usize;
     let mut bytes = pair.output.clone();
     // `movslq 0x100(%rdi),%rax` or the like: another displacement.
@@ -80,7 +80,7 @@ fn a_finding_shows_both_sides() {
     let verdict = verify(&input, &broken, &Options::default());
     let finding = &verdict.findings[0];
     assert_eq!((finding.kind, finding.function.as_str()), (FindingKind::Instruction, "push"));
-    let was = input.symbols.iter().find(|s| s.name == "push").unwrap().address;
+    let was = input.symbols.iter().find(|s| s.is_named("push")).unwrap().address;
     assert_eq!(finding.input, Some(was));
     assert_eq!(finding.output.map(|a| a.get()), Some(symbol.address.get()));
     assert!(!finding.input_code.is_empty() && finding.input_code[0] != finding.output_code[0]);

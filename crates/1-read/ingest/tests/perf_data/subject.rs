@@ -75,7 +75,7 @@ impl Subject {
         let code = image.segments.iter().find(|s| s.kind == 1 && s.flags & 1 != 0).unwrap();
         let mapping = (code.address.get() + bias, code.file_size.next_multiple_of(4096), code.offset.get());
         let address =
-            |name: &str| image.symbols.iter().find(|s| s.name == name).unwrap().address.get() + bias;
+            |name: &str| image.symbols.iter().find(|s| s.name() == name).unwrap().address.get() + bias;
         let (start, work) = (address("_start"), address("work"));
         Self { folder, path, bytes, mapping, start, work }
     }

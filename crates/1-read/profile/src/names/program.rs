@@ -10,8 +10,8 @@ pub fn nameable<'a>(image: &Image<'a>) -> Vec<Symbol<'a>> {
     let mut symbols = Vec::new();
     for symbol in image.symbols.iter() {
         if symbol.kind == elf::STT_FILE.0 {
-            if symbol.name != "ld-temp.o" {
-                file = Some(symbol.name.as_bytes());
+            if symbol.name() != "ld-temp.o" {
+                file = Some(symbol.name().as_bytes());
             }
             continue;
         }
@@ -31,7 +31,7 @@ pub fn nameable<'a>(image: &Image<'a>) -> Vec<Symbol<'a>> {
             k if k == elf::STT_SECTION.0 => SymbolKind::Section,
             _ => SymbolKind::Other,
         };
-        let name = if is_section { section.map_or("", |s| s.name) } else { symbol.name };
+        let name = if is_section { section.map_or("", |s| s.name) } else { symbol.name() };
         symbols.push(Symbol {
             address: symbol.address,
             name: name.as_bytes(),

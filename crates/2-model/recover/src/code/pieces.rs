@@ -82,7 +82,7 @@ fn code_symbols<'a>(image: &Image<'a>) -> Vec<Symbol<'a>> {
             && section.is_some_and(|x| x.is_code() && s.address >= x.address && s.address < x.end())
     };
     let names_code = |s: &Symbol| {
-        let is_label = s.kind == elf::STT_NOTYPE.0 && !s.name.is_empty() && !s.name.starts_with(".L");
+        let is_label = s.kind == elf::STT_NOTYPE.0 && !s.name_starts_with(".L") && !s.name().is_empty();
         s.is_function() || is_label && s.mapped(image.arch).is_none()
     };
     image.symbols.iter().filter(|s| names_code(s) && is_code(s)).collect()
@@ -93,7 +93,7 @@ fn from_symbols<'a>(image: &Image<'a>, symbols: &[Symbol<'a>], unwind: &[Range])
     for (i, symbol) in symbols.iter().enumerate() {
         if let Some(last) = pieces.last_mut() {
             if last.range.start == symbol.address {
-                last.names.push(symbol.name);
+                last.names.push(symbol.name());
                 continue;
             }
             // A label without a size, or a whole function inside another: an entry of the larger one.
@@ -107,8 +107,8 @@ fn from_symbols<'a>(image: &Image<'a>, symbols: &[Symbol<'a>], unwind: &[Range])
         let (size, refusal) = extent(image, symbol, next, unwind);
         pieces.push(Piece {
             range: Range { start: symbol.address, size },
-            name: symbol.name,
-            names: vec![symbol.name],
+            name: symbol.name(),
+            names: vec![symbol.name()],
             inner_entries: Vec::new(),
             refusal,
         });
@@ -126,7 +126,7 @@ fn best_name<'a>(names: &[&'a str], symbols: &[Symbol<'a>], start: InputAddr) ->
     let here = || symbols[first..].iter().take_while(|s| s.address == start);
     let global = here().filter(|s| s.is_function()).find(|s| !s.is_local());
     let local = || here().filter(|s| s.is_function()).min_by_key(|s| (s.size == 0, s.index));
-    global.or_else(local).map_or(names[0], |s| s.name)
+    global.or_else(local).map_or(names[0], |s| s.name())
 }
 
 /// The size of the code at `symbol`: its own, else the unwind entry's, else up to what follows.
@@ -192,7 +192,7 @@ fn cut_overlaps(pieces: &mut [Piece<'_>]) {
 fn is_special(image: &Image, section: &Section) -> bool {
     let name = section.name;
     let walked = || {
-        let bound = |prefix: &str| image.symbols.iter().any(|s| s.name.strip_prefix(prefix) == Some(name));
+        let bound = |prefix: &str| image.symbols.iter().any(|s| s.name().strip_prefix(prefix) == Some(name));
         !name.starts_with('.') && (bound("__start_") || bound("__stop_"))
     };
     !section.is_code()

@@ -10,9 +10,12 @@ use crate::code::Code;
 use afterlink_core::{InputAddr, Refusal};
 use std::collections::BTreeSet;
 
+/// What the name of a function's type starts with.
+const TYPED: &str = "__cfi_";
+
 pub(crate) fn refuse(code: &mut Code) {
-    let symbols = code.image.symbols.iter();
-    let typed: BTreeSet<&str> = symbols.filter_map(|s| typed_function(s.name)).collect();
+    let symbols = code.image.symbols.iter().filter(|s| s.name_starts_with(TYPED));
+    let typed: BTreeSet<&str> = symbols.filter_map(|s| typed_function(s.name())).collect();
     for piece in 0..code.pieces.len() {
         let mut names = code.pieces[piece].names.iter();
         let is_typed = names.any(|name| typed.contains(name) || typed_function(name).is_some());
@@ -24,7 +27,7 @@ pub(crate) fn refuse(code: &mut Code) {
 
 /// The function whose type stands under `name`.
 fn typed_function(name: &str) -> Option<&str> {
-    name.strip_prefix("__cfi_")
+    name.strip_prefix(TYPED)
 }
 
 /// Whether the mark of `-fsanitize=function` stands in front of the piece, with four bytes between.

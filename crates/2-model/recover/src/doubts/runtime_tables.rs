@@ -23,7 +23,7 @@ pub(crate) fn refuse(code: &mut Code) {
 
 /// All that Go's compiler made; the linker was handed it in one piece.
 fn go(image: &Image) -> Option<Range> {
-    let named = |name: &str| image.symbols.iter().find(|s| s.is_defined() && s.name == name);
+    let named = |name: &str| image.symbols.iter().find(|s| s.is_defined() && s.is_named(name));
     named("runtime.pclntab").or_else(|| named("runtime.firstmoduledata"))?;
     let (start, end) = (named("runtime.text")?.address, named("runtime.etext")?.address);
     Some(Range { start, size: end.since(start) })
@@ -31,15 +31,14 @@ fn go(image: &Image) -> Option<Range> {
 
 /// V8's blobs of built-in functions. The number of each one's bytes is a variable beside it.
 fn v8(image: &Image) -> Vec<Range> {
-    let is_blob = |name: &str| name.starts_with("v8_") && name.ends_with("_embedded_blob_code_");
-    let symbols = || image.symbols.iter().filter(|s| s.is_defined());
-    let blobs = symbols().filter(|s| is_blob(s.name));
+    let symbols = || image.symbols.iter().filter(|s| s.is_defined() && s.name_starts_with("v8_"));
+    let blobs = symbols().filter(|s| s.name().ends_with("_embedded_blob_code_"));
     let range = |start: InputAddr, name: &str| {
-        let size = symbols().find(|s| s.name.strip_suffix("size_") == Some(name));
+        let size = symbols().find(|s| s.name().strip_suffix("size_") == Some(name));
         let size = size.and_then(|s| image.bytes_at(s.address, 4)?.try_into().ok()).map(u32::from_le_bytes);
         let section = image.section_at(start).map_or(start, |id| image.sections[id].end());
         // An unknown size is taken for the largest.
         Range { start, size: size.map_or(section.since(start), u64::from) }
     };
-    blobs.map(|s| range(s.address, s.name)).collect()
+    blobs.map(|s| range(s.address, s.name())).collect()
 }

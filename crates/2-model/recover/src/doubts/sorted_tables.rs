@@ -146,7 +146,10 @@ fn asks_order(inst: &Semantics) -> bool {
 fn calls_search(code: &Code, piece: usize) -> bool {
     let range = code.pieces[piece].range;
     let names = |symbol: u32| {
-        code.image.symbols.get(symbol).is_some_and(|s| s.name == "bsearch" || s.name.starts_with("bsearch@"))
+        code.image
+            .symbols
+            .get(symbol)
+            .is_some_and(|s| s.is_named("bsearch") || s.name_starts_with("bsearch@"))
     };
     let tables = code.image.kept_relocations().filter(|(id, _)| code.image.sections[*id].is_code());
     tables.into_iter().flat_map(|(_, rows)| rows.iter()).any(|r| range.contains(r.address) && names(r.symbol))

@@ -37,8 +37,8 @@ impl Symbols {
         // Who asks for the members of a section of a name of its own finds them where they were.
         let is_end = |s: &Symbol| {
             s.kind == elf::STT_NOTYPE.0
-                && (matches!(s.name, "etext" | "_etext" | "__etext")
-                    || ends.contains(&s.address) && !s.name.starts_with("__stop_"))
+                && (matches!(s.name(), "etext" | "_etext" | "__etext")
+                    || ends.contains(&s.address) && !s.name_starts_with("__stop_"))
         };
         let meaning = |s: &Symbol| match is_code.get(usize::from(s.section)) {
             Some(true) if s.kind == elf::STT_SECTION.0 => Meaning::Code,
@@ -57,7 +57,7 @@ impl Symbols {
         };
         for s in image.symbols.iter() {
             symbols.rows.push((meaning(&s), s.address));
-            if s.name.starts_with("_ZTV") || s.name.starts_with("_ZTC") {
+            if s.name_starts_with("_ZTV") || s.name_starts_with("_ZTC") {
                 symbols.virtual_tables.push((s.address, s.address + s.size));
             }
         }

@@ -13,7 +13,7 @@ use afterlink_program::{
     Block, BlockId, ChunkSpan, Function, JumpTable, Operand, Role, Span, Stop, Target, Terminator,
 };
 
-/// Builds the function that `members` (the entry's piece first) make up.
+/// Builds the function that `members` (the entry's piece first) make up. `tables` are by ascending piece.
 pub(crate) fn build<'a>(
     code: &Code<'_, 'a>,
     members: &[usize],
@@ -316,7 +316,13 @@ impl Builder<'_, '_, '_> {
     /// Finds out where each indirect jump may lead: through a table, to labels, or out of the function.
     fn name_tables(&mut self, members: &[usize], tables: &[Table]) {
         let function = &mut *self.function;
-        for table in tables.iter().filter(|t| members.contains(&t.piece)) {
+        let of = |&piece: &usize| {
+            let from = tables.partition_point(|t| t.piece < piece);
+            tables[from..].iter().take_while(move |t| t.piece == piece)
+        };
+        let mut own: Vec<&Table> = members.iter().flat_map(of).collect();
+        own.sort_by_key(|t| t.base);
+        for table in own {
             if function.jump_tables.iter().any(|t| t.base == table.base) {
                 continue;
             }

@@ -95,10 +95,10 @@ fn is_known(image: &Image, personality: Personality) -> bool {
     let mut filled = image.dynamic.relocations.iter().filter(|r| r.address == word);
     match filled.next() {
         Some(relocation) => {
-            let symbol = image.dynamic_symbols.get(relocation.symbol).filter(|s| !s.name.is_empty());
+            let symbol = image.dynamic_symbols.get(relocation.symbol).filter(|s| !s.name().is_empty());
             symbol.map_or_else(
                 || is_named_at(image, InputAddr(relocation.addend as u64)),
-                |s| is_known_name(s.name),
+                |s| is_known_name(s.name()),
             )
         }
         None => image.word_at(word).is_some_and(|routine| is_named_at(image, InputAddr(routine))),
@@ -107,12 +107,12 @@ fn is_known(image: &Image, personality: Personality) -> bool {
 
 /// Whether a known routine starts at `address`, or the linker's stub that leads to one.
 fn is_named_at(image: &Image, address: InputAddr) -> bool {
-    let is_one = |s: &Symbol| s.address == address && is_known_name(s.name);
+    let is_one = |s: &Symbol| s.address == address && is_known_name(s.name());
     image.symbols.iter().chain(image.dynamic_symbols.iter()).any(|s| is_one(&s)) || {
         let slot = crate::code::slots::slot_of_stub(image, address);
         let filled = slot.and_then(|slot| image.dynamic.relocations.iter().find(|r| r.address == slot));
         let symbol = filled.and_then(|r| image.dynamic_symbols.get(r.symbol));
-        symbol.is_some_and(|s| is_known_name(s.name))
+        symbol.is_some_and(|s| is_known_name(s.name()))
     }
 }
 

@@ -18,10 +18,9 @@ pub(crate) fn size(code: &Code, entry: InputAddr) -> u64 {
 
 /// For each piece whether the jump has room at its start: the piece's own bytes and the padding behind it, up to the next name.
 pub(crate) fn rooms(code: &Code) -> Vec<bool> {
-    let symbols =
-        code.image.symbols.iter().filter(|s| {
-            s.is_defined() && (s.is_function() || s.kind == elf::STT_NOTYPE.0 && !s.name.is_empty())
-        });
+    let symbols = code.image.symbols.iter().filter(|s| {
+        s.is_defined() && (s.is_function() || s.kind == elf::STT_NOTYPE.0 && !s.name().is_empty())
+    });
     let mut names: Vec<InputAddr> = symbols.map(|s| s.address).collect();
     names.extend(code.pieces.iter().map(|p| p.range.start));
     names.sort_unstable();

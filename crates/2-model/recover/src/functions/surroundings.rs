@@ -51,7 +51,7 @@ fn linker_stubs(image: &Image, program: &Program) -> Vec<LinkerStub> {
     let mut names: BTreeMap<InputAddr, Option<&str>> = stubs.iter().map(|stub| (stub.slot, None)).collect();
     for relocation in image.dynamic.relocations.iter().filter(|_| !stubs.is_empty()) {
         if let Some(name) = names.get_mut(&relocation.address) {
-            name.get_or_insert(image.dynamic_symbols.get(relocation.symbol).map_or("", |s| s.name));
+            name.get_or_insert(image.dynamic_symbols.get(relocation.symbol).map_or("", |s| s.name()));
         }
     }
     // Calls by which thread-local memory is found are known by their bytes.

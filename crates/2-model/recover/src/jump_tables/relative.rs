@@ -77,9 +77,10 @@ fn empty_fragments(code: &Code) -> BTreeSet<(InputAddr, usize)> {
     let mut parents: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut empty = Vec::new();
     for symbol in code.image.symbols.iter().filter(|s| s.size == 0 && s.is_function()) {
-        if let Some(at) = symbol.name.rfind(".cold") {
-            parents.entry(&symbol.name[..at]).or_default();
-            empty.push((symbol.address, &symbol.name[..at]));
+        let name = symbol.name();
+        if let Some(at) = name.rfind(".cold") {
+            parents.entry(&name[..at]).or_default();
+            empty.push((symbol.address, &name[..at]));
         }
     }
     if empty.is_empty() {

@@ -15,7 +15,7 @@ use std::cell::LazyCell;
 pub(crate) fn entries(code: &Code, pointers: &[Pointer], taking: &[Taking]) -> Vec<bool> {
     let mut taken = vec![false; code.pieces.len()];
     let mut take = |address: InputAddr| {
-        if let Ok(piece) = code.pieces.binary_search_by_key(&address, |p| p.range.start) {
+        if let Some(piece) = code.piece_from(address) {
             taken[piece] = true;
         }
     };
@@ -35,18 +35,37 @@ pub(crate) fn refuse_swallowing(
 ) {
     let places = LazyCell::new(|| symbols.places_in_code());
     let is_named = |address: InputAddr| places.binary_search(&address).is_ok();
-    let targets = pointers.iter().map(|p| p.target);
+    let swallowing = swallowing(code, unwind_ranges, is_named);
+    if swallowing.is_empty() {
+        return;
+    }
+    let mut found = code.collect_events(|_, e| e.takes_address().then_some(e.target));
+    found.extend(pointers.iter().map(|p| p.target));
+    for target in found {
+        if let Some(piece) = code.piece_at(target).filter(|piece| swallowing.binary_search(piece).is_ok())
+            && !code.is_entry(target)
+            && alignment(code.image, target) > 1
+            && is_named(target)
+        {
+            code.refuse(piece, Refusal::EnteredInside);
+        }
+    }
+}
+
+/// The pieces inside of which something with a name and an unwind entry of its own starts, ascending.
+fn swallowing(code: &Code, unwind_ranges: &[Range], is_named: impl Fn(InputAddr) -> bool) -> Vec<usize> {
+    let mut piece = 0;
     let mut found = Vec::new();
-    for target in targets.filter(|&target| !code.is_entry(target) && alignment(code.image, target) > 1) {
-        let Some(piece) = code.piece_at(target) else { continue };
-        let range = code.pieces[piece].range;
-        let first = unwind_ranges.partition_point(|r| r.start <= range.start);
-        let mut inside = unwind_ranges[first..].iter().take_while(|r| r.start < range.end());
-        if inside.any(|r| is_named(r.start)) && is_named(target) {
+    for start in unwind_ranges.iter().map(|r| r.start) {
+        while code.pieces.get(piece).is_some_and(|p| p.range.end() <= start) {
+            piece += 1;
+        }
+        if code.pieces.get(piece).is_some_and(|p| p.range.start < start) && is_named(start) {
             found.push(piece);
         }
     }
-    found.into_iter().for_each(|piece| code.refuse(piece, Refusal::EnteredInside));
+    found.dedup();
+    found
 }
 
 /// The program has the address at which its text ends, and may ask of any address whether it lies before: functions that

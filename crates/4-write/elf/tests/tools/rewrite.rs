@@ -27,7 +27,7 @@ pub fn plan_new_code<'a>(image: &'a Image<'a>, counting: Counting) -> OutputPlan
             counting_code(counter.wrapping_sub(hot.get()))
         }
     };
-    let answer = image.symbols.iter().find(|s| s.name == "answer").unwrap();
+    let answer = image.symbols.iter().find(|s| s.is_named("answer")).unwrap();
     let start = image.file_offset(answer.address).unwrap().get() as usize;
     let distance = (hot.get().wrapping_sub(answer.address.get() + 5) as u32).to_le_bytes();
     plan.patches.write(start, &[0xe9]);
@@ -109,10 +109,10 @@ pub const ADDED: [&str; 4] = ["answer.cold", "last.local", "new.global", "first.
 fn change_symbols(plan: &mut OutputPlan<'_>, answer: &Symbol<'_>, place: SymbolMove) {
     plan.symbols.push((answer.index, SymbolChange::Move(place)));
     // The dynamic symbol stays, as if only a part of the function had moved, which has its name too.
-    if let Some(exported) = plan.image.dynamic_symbols.iter().find(|s| s.name == "answer") {
+    if let Some(exported) = plan.image.dynamic_symbols.iter().find(|s| s.is_named("answer")) {
         plan.added_dynamic_symbols.push(NewDynamicSymbol { of: exported.index, place });
     }
-    let step = plan.image.symbols.iter().find(|s| s.name == "step").map(|s| s.index);
+    let step = plan.image.symbols.iter().find(|s| s.is_named("step")).map(|s| s.index);
     for (name, binding, after) in [
         ("answer.cold", elf::STB_LOCAL, step),
         ("last.local", elf::STB_LOCAL, None),

@@ -37,7 +37,7 @@ const NUMBERED: [elf::SectionType; 4] =
 fn loaded_bytes_stay_but_for_patches() {
     for_each_output(|name, input, output| {
         let table = 64 + 56 * output.segments.len() as u64;
-        let patched = input.symbols.iter().find(|s| s.name == "answer").unwrap().address;
+        let patched = input.symbols.iter().find(|s| s.is_named("answer")).unwrap().address;
         for (_, section) in
             input.sections.iter().filter(|(_, s)| s.is_loaded() && s.size > 0 && s.kind != elf::SHT_NOBITS.0)
         {
@@ -190,7 +190,7 @@ fn nm_lists_the_same_symbols_and_the_changed_ones() {
 #[test]
 fn added_local_stands_behind_its_row_and_locals_come_first() {
     for_each_output(|name, input, output| {
-        let names: Vec<&str> = output.symbols.iter().map(|s| s.name).collect();
+        let names: Vec<&str> = output.symbols.iter().map(|s| s.name()).collect();
         let at = names.iter().position(|n| *n == "answer.cold").unwrap();
         assert_eq!(names[at - 1], "step", "{name}");
         assert_eq!(names.len(), input.symbols.len() + ADDED.len(), "{name}");
@@ -205,10 +205,10 @@ fn added_local_stands_behind_its_row_and_locals_come_first() {
 /// Each named symbol with the name of its section.
 fn with_sections(image: &Image<'_>, table: SymbolTable<'_>) -> Vec<(String, Option<String>)> {
     let changed = |name: &str| ["", "answer"].contains(&name) || ADDED.contains(&name);
-    let known = table.iter().filter(|s| s.is_defined() && !changed(s.name));
+    let known = table.iter().filter(|s| s.is_defined() && !changed(s.name()));
     let section = |index: u16| image.sections.as_slice().get(usize::from(index));
     let name = |s: &Section<'_>| s.name.replace(".eh_frame_hdr.input", ".eh_frame_hdr");
-    known.map(|s| (s.name.to_owned(), section(s.section).map(name))).collect()
+    known.map(|s| (s.name().to_owned(), section(s.section).map(name))).collect()
 }
 
 #[test]
@@ -272,21 +272,21 @@ fn contradictory_plans_are_refused() {
 fn added_dynamic_symbols_shift_the_rows_behind_them_and_what_names_these() {
     let mut grown = 0;
     for_each_output(|name, input, output| {
-        let exported = input.dynamic_symbols.iter().find(|s| s.name == "answer");
+        let exported = input.dynamic_symbols.iter().find(|s| s.is_named("answer"));
         assert_eq!(grew(input, output), exported.is_some(), "{name}");
         let Some(answer) = exported else { return };
         let row = |old: u32| old + u32::from(old > answer.index);
         for old in input.dynamic_symbols.iter() {
             let new = output.dynamic_symbols.get(row(old.index)).unwrap();
             let facts = |s: &afterlink_image::Symbol<'_>| (s.size, s.kind, s.binding, s.other);
-            assert_eq!((old.name, facts(&old)), (new.name, facts(&new)), "{name}");
+            assert_eq!((old.name(), facts(&old)), (new.name(), facts(&new)), "{name}");
         }
         let added = output.dynamic_symbols.get(row(answer.index) + 1).unwrap();
         let hot = &output.sections[output.section_named(".text.hot").unwrap()];
-        assert_eq!((added.name, added.address, added.size), ("answer", hot.address, hot.size), "{name}");
+        assert_eq!((added.name(), added.address, added.size), ("answer", hot.address, hot.size), "{name}");
         let names = |image: &Image<'_>| -> Vec<String> {
             let relocations = image.dynamic.relocations.iter();
-            relocations.map(|r| image.dynamic_symbols.get(r.symbol).unwrap().name.to_owned()).collect()
+            relocations.map(|r| image.dynamic_symbols.get(r.symbol).unwrap().name().to_owned()).collect()
         };
         assert!(names(input).len() > 5);
         assert_eq!(names(input), names(output), "{name}");

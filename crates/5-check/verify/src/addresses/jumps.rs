@@ -235,7 +235,8 @@ impl Judge<'_, '_, '_> {
 /// Fragments without a byte: where each would stand, and what it was split off from, ascending.
 fn empty_fragments(check: &Check) -> Vec<(u64, String)> {
     let symbols = check.input.symbols.iter().filter(|s| s.size == 0 && s.is_function());
-    let named = symbols.filter_map(|s| Some((s.address.get(), s.name[..s.name.find(".cold")?].to_owned())));
+    let of = |name: &str| Some(name[..name.find(".cold")?].to_owned());
+    let named = symbols.filter_map(|s| Some((s.address.get(), of(s.name())?)));
     let mut empty: Vec<(u64, String)> = named.collect();
     empty.sort_unstable();
     empty

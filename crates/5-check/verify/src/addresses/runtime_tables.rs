@@ -28,7 +28,7 @@ pub(crate) fn check(check: &Check) -> Vec<Finding> {
 fn of_go(image: &Image) -> Option<Fixed> {
     let is_table = |name: &str| name.ends_with("gopclntab");
     let by_section = image.sections.iter().any(|(_, s)| is_table(s.name));
-    let symbol = |name| image.symbols.iter().find(|s| s.name == name).map(|s| s.address.get());
+    let symbol = |name| image.symbols.iter().find(|s| s.is_named(name)).map(|s| s.address.get());
     if !by_section && symbol("runtime.pclntab").is_none() && symbol("go:buildid").is_none() {
         return None;
     }
@@ -41,10 +41,11 @@ fn of_go(image: &Image) -> Option<Fixed> {
 
 /// V8's built-in functions, each by its name.
 fn of_v8(image: &Image) -> Vec<Fixed> {
-    if !image.symbols.iter().any(|s| s.name.ends_with("_embedded_blob_code_")) {
+    let mut own = image.symbols.iter().filter(|s| s.name_starts_with("v8_"));
+    if !own.any(|s| s.name().ends_with("_embedded_blob_code_")) {
         return Vec::new();
     }
-    let builtins = image.symbols.iter().filter(|s| s.is_function() && s.name.starts_with("Builtins_"));
+    let builtins = image.symbols.iter().filter(|s| s.is_function() && s.name_starts_with("Builtins_"));
     let why = "a built-in function of V8 moved, which V8 finds by a table of offsets";
     builtins
         .map(|s| Fixed { start: s.address.get(), end: s.address.get().saturating_add(s.size.max(1)), why })
@@ -53,7 +54,7 @@ fn of_v8(image: &Image) -> Vec<Fixed> {
 
 /// Functions of GHC have words in front of them that its runtime reads.
 fn of_ghc(image: &Image) -> Option<Fixed> {
-    let ghc = image.symbols.iter().any(|s| s.name == "stg_ap_v_info");
+    let ghc = image.symbols.iter().any(|s| s.is_named("stg_ap_v_info"));
     let why = "code moved in a program of GHC, whose functions have data in front of them";
     ghc.then_some(Fixed { start: 0, end: u64::MAX, why })
 }

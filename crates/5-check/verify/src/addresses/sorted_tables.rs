@@ -96,7 +96,7 @@ fn words(check: &Check, layout: &Layout) -> Vec<(u64, u64)> {
     let mut walked: Vec<(u64, u64)> = sections.map(|(_, s)| (s.address.get(), s.end().get())).collect();
     // Virtual functions stand in the order in which a class declares them, and are never searched.
     let symbols = check.input.symbols.iter();
-    let virtual_tables = symbols.filter(|s| s.name.starts_with("_ZTV") || s.name.starts_with("_ZTC"));
+    let virtual_tables = symbols.filter(|s| s.name_starts_with("_ZTV") || s.name_starts_with("_ZTC"));
     walked.extend(virtual_tables.map(|s| (s.address.get(), s.address.get().saturating_add(s.size))));
     walked.sort_unstable();
     let is_walked = |word: u64| {

@@ -64,7 +64,7 @@ impl Sums<'_, '_, '_> {
         // Members of a section with a name of its own stay in it, so that asking for its end is right.
         if class == Class::Label
             && self.check.code.sections.iter().any(|s| s.end == symbol)
-            && !named.name.starts_with("__stop_")
+            && !named.name().starts_with("__stop_")
         {
             self.text_end = Some(field);
         }

@@ -71,8 +71,8 @@ pub(crate) fn check_symbols(check: &Check) -> (Vec<Finding>, Repeats) {
 }
 
 fn fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<String> {
-    if (old.name, old.kind, old.binding, old.other) != (new.name, new.kind, new.binding, new.other) {
-        return Some(format!("is another symbol, {}", new.name));
+    if (old.name(), old.kind, old.binding, old.other) != (new.name(), new.kind, new.binding, new.other) {
+        return Some(format!("is another symbol, {}", new.name()));
     }
     let fault = crate::file::symbols::value_fault(check, old, new);
     fault.or_else(|| crate::file::symbols::name_fault(check, old, new, true))

@@ -29,22 +29,20 @@ impl Repeats {
         let mut of = Vec::new();
         for old in check.input.dynamic_symbols.iter() {
             let Some(new) = news.next() else {
-                findings.push(finding(format!("dynamic symbol {} is missing", old.name)));
+                findings.push(finding(format!("dynamic symbol {} is missing", old.name())));
                 break;
             };
             if let Some(fault) = fault(&old, &new) {
-                let what = finding(format!("dynamic symbol {}: {fault}", old.name));
+                let what = finding(format!("dynamic symbol {}: {fault}", old.name()));
                 findings.push(what.input(old.address.get()).output(new.address.get()));
             }
             while news.next_if(|new| parts.is_repeat(&old, new)).is_some() {
                 of.push(old.index);
             }
         }
-        findings.extend(
-            news.next().map(|new| {
-                finding(format!("dynamic symbol {} was added", new.name)).output(new.address.get())
-            }),
-        );
+        findings.extend(news.next().map(|new| {
+            finding(format!("dynamic symbol {} was added", new.name())).output(new.address.get())
+        }));
         Self { of }
     }
 
@@ -90,7 +88,7 @@ impl<'c, 'd, 'a> Parts<'c, 'd, 'a> {
         let address = old.address.get();
         let owns = blocks.iter().any(|b| !b.is_added() && address >= b.input && address < b.input_end());
         let section = self.check.output.sections.as_slice().get(usize::from(new.section));
-        (new.name, new.binding, new.other) == (old.name, old.binding, old.other)
+        (new.name(), new.binding, new.other) == (old.name(), old.binding, old.other)
             && old.is_function()
             && !old.is_local()
             && new.kind == elf::STT_FUNC.0

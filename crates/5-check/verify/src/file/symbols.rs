@@ -48,11 +48,11 @@ fn walk(check: &Check) -> Vec<Finding> {
             last = Some(old.index);
             let fault = value_fault(check, &old, &new);
             if let Some(fault) = fault.or_else(|| name_fault(check, &old, &new, false)) {
-                let what = Finding::new(FindingKind::Symbol, format!("symbol {} {fault}", old.name));
+                let what = Finding::new(FindingKind::Symbol, format!("symbol {} {fault}", old.name()));
                 findings.push(what.input(old.address.get()).output(new.address.get()));
             }
         } else if !may_go(check, &old) {
-            let what = format!("no symbol {} at {:#x} in its place", old.name, expected_value(check, &old));
+            let what = format!("no symbol {} at {:#x} in its place", old.name(), expected_value(check, &old));
             findings.push(Finding::new(FindingKind::Symbol, what).input(old.address.get()));
             if findings.len() >= ENOUGH {
                 return findings;
@@ -61,7 +61,7 @@ fn walk(check: &Check) -> Vec<Finding> {
     }
     let at = Position { last, locals_end: true };
     for new in news.filter(|new| !cold.take(check, new, at)).take(ENOUGH) {
-        let what = format!("added symbol {} at {:#x}", new.name, new.address.get());
+        let what = format!("added symbol {} at {:#x}", new.name(), new.address.get());
         findings.push(Finding::new(FindingKind::Symbol, what).output(new.address.get()));
     }
     findings.extend(cold.missing(check));
@@ -81,7 +81,7 @@ pub(crate) fn name_fault(check: &Check, old: &Symbol, new: &Symbol, dynamic: boo
 }
 
 fn is_named_alike(old: &Symbol, new: &Symbol) -> bool {
-    (old.name, old.kind, old.binding, old.other) == (new.name, new.kind, new.binding, new.other)
+    (old.name(), old.kind, old.binding, old.other) == (new.name(), new.kind, new.binding, new.other)
 }
 
 /// The header of the table says where the symbols that are not local begin.
@@ -171,7 +171,7 @@ fn may_go(check: &Check, symbol: &Symbol) -> bool {
     }
     let value = symbol.address.get();
     symbol.is_function()
-        && symbol.name.contains(COLD)
+        && symbol.name().contains(COLD)
         && check.places.is_moved(value)
         && !check.places.functions.iter().any(|f| f.entry == value)
 }
@@ -208,11 +208,16 @@ impl<'a> ColdNames<'a> {
             })
             .collect();
         fragments.sort_unstable();
-        let symbols = check.input.symbols.iter().filter(|s| s.is_defined() && !s.name.is_empty());
-        let mut names: Vec<(u64, &str)> = symbols.map(|s| (s.address.get(), s.name)).collect();
+        let entries: FxHashSet<u64> = fragments.iter().map(|f| f.2).collect();
+        let symbols = || {
+            let defined = check.input.symbols.iter().filter(|s| s.is_defined());
+            defined.filter(|s| entries.contains(&s.address.get()))
+        };
+        let named = symbols().filter(|s| !s.name().is_empty());
+        let mut names: Vec<(u64, &str)> = named.map(|s| (s.address.get(), s.name())).collect();
         names.sort_unstable();
         let mut rows = FxHashMap::default();
-        for symbol in check.input.symbols.iter().filter(|s| s.is_local() && s.is_defined()) {
+        for symbol in symbols().filter(|s| s.is_local()) {
             let section = check.input.sections.as_slice().get(usize::from(symbol.section));
             let kind = symbol.is_function() || symbol.kind == elf::STT_NOTYPE.0;
             if kind && section.is_some_and(|s| s.is_code()) {
@@ -231,8 +236,8 @@ impl<'a> ColdNames<'a> {
         };
         let part = check.output.sections.as_slice().get(usize::from(symbol.section)).map(|s| s.name);
         let end = if part == Some(".text.hot") { WARM } else { COLD };
-        let parent =
-            fragment_parent(symbol.name).filter(|parent| symbol.name[parent.len()..].starts_with(end));
+        let name = symbol.name();
+        let parent = fragment_parent(name).filter(|parent| name[parent.len()..].starts_with(end));
         let named = parent.is_some_and(|n| self.names.binary_search(&(entry, n)).is_ok());
         let fits = (start, size) == (value, symbol.size)
             && (symbol.kind, symbol.other) == (elf::STT_FUNC.0, 0)
@@ -242,7 +247,7 @@ impl<'a> ColdNames<'a> {
             Some(&row) => at.last == Some(row),
             None => at.locals_end,
         };
-        let first = named && fits && in_place && !*met && self.taken.insert((entry, symbol.name));
+        let first = named && fits && in_place && !*met && self.taken.insert((entry, name));
         *met |= first;
         first
     }

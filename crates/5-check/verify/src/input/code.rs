@@ -156,6 +156,8 @@ const BEHIND: u8 = u8::MAX;
 pub(crate) struct Code<'a> {
     pub judgement: Judgement,
     pub sections: Vec<CodeSection<'a>>,
+    /// The index of the largest one.
+    largest: usize,
     pub insts: Vec<Inst>,
     /// Stretches that could not be decoded, ascending.
     pub undecoded: Vec<(u64, u64)>,
@@ -177,6 +179,7 @@ impl<'a> Code<'a> {
         let mut code = Self {
             judgement,
             sections: Vec::new(),
+            largest: 0,
             insts: Vec::new(),
             undecoded: Vec::new(),
             observed: Vec::new(),
@@ -188,6 +191,8 @@ impl<'a> Code<'a> {
             }
         }
         code.insts.shrink_to_fit();
+        let sizes = code.sections.iter().enumerate().map(|(index, s)| (s.end - s.start, index));
+        code.largest = sizes.max().map_or(0, |(_, index)| index);
         code.observe(observed);
         code
     }
@@ -262,8 +267,9 @@ impl<'a> Code<'a> {
 
     /// The section that holds `address`.
     pub fn section_at(&self, address: u64) -> Option<&CodeSection<'a>> {
-        let index = self.sections.partition_point(|s| s.start <= address).checked_sub(1)?;
-        Some(&self.sections[index]).filter(|s| address < s.end)
+        // Nearly all code is in one section.
+        let holds = |s: &&CodeSection| address >= s.start && address < s.end;
+        self.sections.get(self.largest).filter(holds).or_else(|| self.sections.iter().find(holds))
     }
 
     pub fn holds(&self, address: u64) -> bool {

@@ -1,6 +1,7 @@
 //! The input's functions, by two witnesses: sized symbols of code, and unwind entries where no symbol tells.
 //! They name findings, bound the decoding, and are what the verdict counts.
 
+use afterlink_core::StartTable;
 use afterlink_image::{Image, elf};
 
 /// A stretch of code that something names.
@@ -42,12 +43,12 @@ fn read_symbols<'a>(image: &Image<'a>) -> (Vec<Function>, Vec<(u64, &'a str)>) {
             rows.push(Function {
                 start,
                 end,
-                name: symbol.name.to_owned(),
+                name: symbol.name().to_owned(),
                 has_symbol: true,
                 is_label: false,
             });
-        } else if symbol.kind == elf::STT_NOTYPE.0 && !symbol.name.is_empty() {
-            labels.push((start, symbol.name));
+        } else if symbol.kind == elf::STT_NOTYPE.0 && !symbol.name().is_empty() {
+            labels.push((start, symbol.name()));
         }
     }
     labels.sort();
@@ -87,6 +88,7 @@ fn swallowed(symbols: &[Function], frames: &[(u64, u64)]) -> Vec<u64> {
 #[derive(Default)]
 pub(crate) struct Functions {
     pub rows: Vec<Function>,
+    starts: StartTable,
     /// Where decoding starts afresh: starts and ends, ascending.
     pub boundaries: Vec<u64>,
     /// Starts of functions with a symbol and an unwind entry of their own that stand inside of a longer symbol. Ascending.
@@ -98,7 +100,8 @@ impl Functions {
     pub fn read(image: &Image, frames: &[(u64, u64)]) -> Self {
         let (mut rows, labels) = read_symbols(image);
         end_with_frames(&mut rows, frames);
-        let symbols = Self { rows, ..Self::default() };
+        let starts = StartTable::of(rows.iter().map(|f| f.start));
+        let symbols = Self { rows, starts, ..Self::default() };
         let mut boundaries: Vec<u64> = symbols.rows.iter().map(|f| f.start).collect();
         boundaries.extend(symbols.rows.iter().filter(|f| !symbols.ends_inside_next(f)).map(|f| f.end));
         let unnamed: Vec<Function> = frames
@@ -135,7 +138,8 @@ impl Functions {
             let next = boundaries.partition_point(|&b| b <= function.start);
             function.end = boundaries.get(next).copied().unwrap_or(function.start);
         }
-        Self { rows, boundaries, swallowed }
+        let starts = StartTable::of(rows.iter().map(|f| f.start));
+        Self { rows, starts, boundaries, swallowed }
     }
 
     /// Whether a symbol is so long that it ends inside of a later one: there no instruction needs to start.
@@ -168,7 +172,7 @@ impl Functions {
 
     /// What lies around `address`, up to where the next function starts.
     pub fn near(&self, address: u64) -> Near {
-        let next = self.rows.partition_point(|f| f.start <= address);
+        let next = self.starts.last_up_to(address).map_or(0, |last| last + 1);
         let end = self.rows.get(next).map_or(u64::MAX, |f| f.start);
         let Some(index) = next.checked_sub(1) else { return Near { start: 0, end, function: None } };
         let function = &self.rows[index];

@@ -83,10 +83,10 @@ impl Slots {
 fn ends(image: &Image) -> FxHashSet<u64> {
     let never_returns = |name: &str| NEVER_RETURN.contains(&name);
     let own = image.symbols.iter().filter(|s| s.is_function() && !s.is_local() && s.is_defined());
-    let own = own.filter(|s| never_returns(s.name)).map(|s| s.address.get());
+    let own = own.filter(|s| never_returns(s.name())).map(|s| s.address.get());
     let slots = image.dynamic.relocations.iter().filter(|r| {
         let symbol = image.dynamic_symbols.get(r.symbol);
-        r.symbol != 0 && symbol.is_some_and(|s| never_returns(s.name))
+        r.symbol != 0 && symbol.is_some_and(|s| never_returns(s.name()))
     });
     own.chain(slots.map(|r| r.address.get())).collect()
 }

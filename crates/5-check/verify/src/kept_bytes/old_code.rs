@@ -76,10 +76,9 @@ fn stubs(check: &Check, layout: &Layout, findings: &mut Vec<Finding>) -> Vec<Stu
 
 /// Whatever has a name in code may be kept by it, so no stub covers it.
 fn names(input: &Image) -> Vec<u64> {
-    let named = input
-        .symbols
-        .iter()
-        .filter(|s| s.is_defined() && (s.is_function() || s.kind == elf::STT_NOTYPE.0 && !s.name.is_empty()));
+    let named = input.symbols.iter().filter(|s| {
+        s.is_defined() && (s.is_function() || s.kind == elf::STT_NOTYPE.0 && !s.name().is_empty())
+    });
     named.map(|s| s.address.get()).collect()
 }
 

@@ -27,12 +27,12 @@ pub(crate) fn is_known(image: &Image, routine: Pointer) -> bool {
         }
     };
     let tables = [&image.symbols, &image.dynamic_symbols];
-    tables.into_iter().any(|table| table.iter().any(|s| s.address.get() == address && is_one(s.name)))
+    tables.into_iter().any(|table| table.iter().any(|s| s.address.get() == address && is_one(s.name())))
         || stub_of(image, address).is_some_and(is_one)
 }
 
 fn name_of<'a>(table: &SymbolTable<'a>, row: u32) -> Option<&'a str> {
-    table.get(row).map(|s| s.name).filter(|name| !name.is_empty())
+    table.get(row).map(|s| s.name()).filter(|name| !name.is_empty())
 }
 
 fn is_one(name: &str) -> bool {

@@ -9,6 +9,7 @@ use crate::unwind::libgcc_reading::LibgccReading;
 use crate::unwind::personality;
 use crate::unwind::remainder;
 use crate::unwind::table::{Entry, Table, limit};
+use afterlink_core::StartTable;
 use afterlink_image::Image;
 use gimli::{CfaRule, Pointer, RegisterRule, UnwindContext, UnwindExpression};
 use rayon::prelude::*;
@@ -50,6 +51,7 @@ pub(crate) struct UnwindRows {
     pub spans: Vec<Span>,
     /// Ascending by start.
     pub entries: Vec<FrameEntry>,
+    entry_starts: StartTable,
     /// Code with landing pads, ascending.
     pub landings: Vec<LandingSite>,
     strings: Vec<Box<[u8]>>,
@@ -90,6 +92,7 @@ impl UnwindRows {
         }
         all.strings = known.into_strings();
         all.entries.sort_unstable();
+        all.entry_starts = StartTable::of(all.entries.iter().map(|entry| entry.start));
         all.landings.sort_unstable();
         all.spans.sort_by_key(|s| s.start);
         all.spans.dedup_by(|next, last| {
@@ -134,7 +137,7 @@ impl UnwindRows {
 
     /// The entry that covers `address`.
     pub fn entry(&self, address: u64) -> Option<&FrameEntry> {
-        let index = self.entries.partition_point(|e| e.start <= address).checked_sub(1)?;
+        let index = self.entry_starts.last_up_to(address)?;
         let entry = &self.entries[index];
         (address < entry.end).then_some(entry)
     }

@@ -74,7 +74,7 @@ fn first_found(input: &Image) -> Option<u64> {
         return None;
     }
     let table = table::address(input).and_then(|at| input.section_at(InputAddr(at)))?;
-    let begin = input.symbols.iter().find(|s| s.name == "__EH_FRAME_BEGIN__" && s.is_local())?;
+    let begin = input.symbols.iter().find(|s| s.is_named("__EH_FRAME_BEGIN__") && s.is_local())?;
     (input.section_at(begin.address) == Some(table)).then_some(begin.address.get())
 }
 

@@ -123,7 +123,7 @@ fn symbols_swapped(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let b = if rng.random() { a + 1 } else { rng.random_range(0..count) };
     // In which order names of fragments stand is not judged.
     let is_fragment = |row: usize| {
-        let name = sites.output.symbols.get(row as u32).map_or("", |s| s.name);
+        let name = sites.output.symbols.get(row as u32).map_or("", |s| s.name());
         name.contains(".warm") || name.contains(".cold")
     };
     if is_fragment(a) && is_fragment(b) {
@@ -146,14 +146,14 @@ fn symbol_visibility(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 }
 
 fn fragment_name(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let is_fragment = |s: &afterlink_image::Symbol| s.name.contains(".warm") || s.name.contains(".cold");
+    let is_fragment = |s: &afterlink_image::Symbol| s.name().contains(".warm") || s.name().contains(".cold");
     let row = sites.symbol(rng, false, is_fragment)?;
     write_number(sites, row, 4, sites.word(row, 4) + rng.random_range(-3..4), "name of a fragment")
 }
 
 /// A number behind all names: readers may take it for no name, or for damage.
 fn name_of_nameless(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let row = sites.symbol(rng, false, |s| s.name.is_empty())?;
+    let row = sites.symbol(rng, false, |s| s.name().is_empty())?;
     write_number(sites, row, 4, rng.random_range(1 << 16..1 << 30), "name of a symbol without one")
 }
 

@@ -31,7 +31,7 @@ fn build() -> Vec<u8> {
 /// Address and size of a function, by the symbols of a file.
 fn function(file: &[u8], name: &str) -> (OutputAddr, u64) {
     let image = Image::parse(file).expect("a program");
-    let symbol = image.symbols.iter().find(|s| s.name == name).expect("the function has a symbol");
+    let symbol = image.symbols.iter().find(|s| s.is_named(name)).expect("the function has a symbol");
     (OutputAddr(symbol.address.get()), symbol.size)
 }
 

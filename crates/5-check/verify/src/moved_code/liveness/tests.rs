@@ -31,7 +31,7 @@ fn assemble(text: &str) -> Vec<u8> {
 fn forbidden(text: &str, taken: &[&str], queries: &[(&str, usize, Effect)]) -> Vec<bool> {
     let bytes = assemble(text);
     let image = Image::parse(&bytes).unwrap();
-    let label = |name: &str| image.symbols.iter().find(|s| s.name == name).unwrap().address.get();
+    let label = |name: &str| image.symbols.iter().find(|s| s.is_named(name)).unwrap().address.get();
     let functions = Functions::read(&image, &[]);
     let code = Code::decode(&image, &functions, Vec::new());
     let mut places = Places::read(&image, &image, &code, &functions, Vec::new(), &mut Vec::new());
