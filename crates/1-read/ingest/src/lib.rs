@@ -2,9 +2,12 @@
 
 pub mod counters;
 pub mod perf_data;
+pub mod perf_script;
+pub mod pre_aggregated;
 mod program;
 mod reading;
 mod recognize;
+mod recording;
 mod traces;
 
 pub use program::Program;
@@ -39,10 +42,8 @@ pub fn read_of(file: Viewed, program: Option<&Program>) -> Result<Reading> {
         Kind::Fdata => return fdata::read(bytes).map(Reading::from),
         Kind::CounterFile => return counters::read(bytes).map(Reading::from),
         Kind::PerfData => return perf_data::read(file, needed()?),
-        Kind::PreAggregated => (
-            "pre-aggregated profiles are not supported yet",
-            "convert it with `perf2bolt --pa -p FILE -o OUT.fdata BINARY` and give OUT.fdata",
-        ),
+        Kind::PerfScript => return perf_script::read(file, needed()?),
+        Kind::PreAggregated => return pre_aggregated::read(file, needed()?),
         Kind::Pprof => (
             "gzip files, such as pprof profiles, are not supported yet",
             "unpack it if it is fdata; for a program of your own, use `afterlink instrument`",
@@ -75,7 +76,7 @@ mod tests {
     fn what_is_not_supported_says_what_to_do() {
         let files: [(&[u8], &str); 5] = [
             (b"PERFILE2rest", "--binary"),
-            (b"B 4b196f 4b19e0 2 0\n", "perf2bolt --pa"),
+            (b"B 4b196f 4b19e0 2 0\n", "--binary"),
             (b"\x1f\x8b\x08rest", "afterlink instrument"),
             (b"---\nheader:\n", "--profile-format=fdata"),
             (b"\x7fELF", "fdata text"),

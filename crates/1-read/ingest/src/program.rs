@@ -15,6 +15,7 @@ pub struct Program<'a> {
     /// Empty if it has none.
     pub build_id: Vec<u8>,
     segments: Vec<Segment>,
+    first_address: u64,
     code: Vec<Code<'a>>,
     /// Ascending, without overlaps.
     pieces: Vec<Piece>,
@@ -50,6 +51,8 @@ impl<'a> Program<'a> {
                 .at(".symtab")
                 .next("give the file from before `strip`, or link without -s"));
         }
+        let loaded = image.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0).map(|s| s.address.get());
+        let first_address = if image.link_kind.is_position_independent() { loaded.min() } else { None };
         let segments =
             image.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0 && s.flags & elf::PF_X.0 != 0);
         let segments =
@@ -63,6 +66,7 @@ impl<'a> Program<'a> {
             path: std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec(),
             build_id: image.build_id.to_vec(),
             segments: segments.collect(),
+            first_address: first_address.unwrap_or(0),
             pieces: pieces(image, &code),
             code,
         })
@@ -77,6 +81,15 @@ impl<'a> Program<'a> {
     pub fn address_of(&self, offset: u64) -> Option<InputAddr> {
         let segment = self.segments.iter().find(|s| offset >= s.offset && offset - s.offset < s.size)?;
         Some(segment.address + (offset - segment.offset))
+    }
+
+    /// Where the first loaded byte stands: zero, unless it is linked to fixed addresses, which count from zero themselves.
+    pub fn first_address(&self) -> u64 {
+        self.first_address
+    }
+
+    pub fn has_code_at(&self, address: InputAddr) -> bool {
+        self.bytes_from(address).is_some_and(|bytes| !bytes.is_empty())
     }
 
     /// The piece that `address` lies in.

@@ -3,6 +3,7 @@
 
 use super::attributes::{Attribute, Attributes};
 use super::fields::{Fields, damaged};
+use crate::recording::{BuildId, padded};
 use afterlink_core::{Error, Result};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -12,9 +13,6 @@ const BUILD_IDS: u32 = 2;
 const EVENTS: u32 = 12;
 /// Says that a build-id's length stands behind it.
 const HAS_LENGTH: u16 = 1 << 15;
-
-/// A build-id, with zeroes behind it up to the longest.
-pub type BuildId = [u8; 20];
 
 /// What is known before, or besides, the records.
 #[derive(Default)]
@@ -152,14 +150,6 @@ impl Header {
             .ok_or_else(|| damaged("an event's description is cut short"))?;
         self.attributes.add(Attribute::read(attribute)?, words(numbers))
     }
-}
-
-/// A build-id with zeroes up to the longest that recorders keep.
-pub fn padded(id: &[u8]) -> BuildId {
-    let mut padded = BuildId::default();
-    let length = id.len().min(padded.len());
-    padded[..length].copy_from_slice(&id[..length]);
-    padded
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {

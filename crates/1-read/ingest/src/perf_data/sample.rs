@@ -2,6 +2,7 @@
 
 use super::attributes::{Attribute, field};
 use super::fields::{Fields, damaged};
+use crate::recording::Entry;
 use afterlink_core::Result;
 
 /// What is used of a sample.
@@ -10,12 +11,11 @@ pub struct Sample<'a> {
     pub address: Option<u64>,
     pub process: Option<u32>,
     pub time: Option<u64>,
-    /// The branches last taken, the newest first.
-    pub branches: &'a [u8],
+    stack: &'a [u8],
 }
 
 /// Bytes of an entry of a branch stack.
-pub const ENTRY: usize = 24;
+const ENTRY: usize = 24;
 
 impl<'a> Sample<'a> {
     pub fn read(body: &'a [u8], event: &Attribute) -> Result<Self> {
@@ -49,9 +49,16 @@ impl<'a> Sample<'a> {
             let size = size.ok_or_else(|| {
                 damaged(format!("a stack of {count} branches in a sample of {} bytes", body.len()))
             })?;
-            sample.branches = fields.take(size)?;
+            sample.stack = fields.take(size)?;
         }
         Ok(sample)
+    }
+
+    /// The branches last taken, the newest first.
+    pub fn branches(&self) -> impl Iterator<Item = Entry> {
+        let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+        let entry = move |e: &[u8]| Entry { from: word(&e[..8]), to: word(&e[8..16]), flags: word(&e[16..]) };
+        self.stack.chunks_exact(ENTRY).map(entry)
     }
 }
 

@@ -1,10 +1,10 @@
 //! The first look at a recording: what was mapped where, how many samples each event has, what was lost.
 
-use super::attributes::field;
+use super::attributes::{Attribute, field};
 use super::fields::Fields;
-use super::header::{BuildId, Header, padded};
-use super::processes::{Change, FileId, Moment, Processes};
+use super::header::Header;
 use super::records::{Record, kind};
+use crate::recording::{Candidate, Change, FileId, Moment, Processes, RecordedFile, padded};
 use afterlink_core::Result;
 use rustc_hash::FxHashMap;
 
@@ -16,13 +16,6 @@ mod misc {
     /// A mapping that is not to be run; or, of a name, that another program is run from now on.
     pub const DATA_OR_EXEC: u16 = 1 << 13;
     pub const HAS_BUILD_ID: u16 = 1 << 14;
-}
-
-/// A recorded file: two of the same name may be different ones.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RecordedFile {
-    pub name: Vec<u8>,
-    pub build_id: Option<BuildId>,
 }
 
 /// What a recording holds.
@@ -176,21 +169,17 @@ pub fn is_of_user(bits: u16) -> bool {
     bits & misc::MODE == USER
 }
 
-/// The events of which samples are used: those that tell best where time goes, and that have branches if any has.
-pub fn chosen(survey: &Survey) -> Vec<usize> {
+/// The events as something to choose from.
+pub fn candidates(survey: &Survey) -> Vec<Candidate> {
     let list = &survey.header.attributes.list;
-    let count = |event: usize| survey.samples.get(event).copied().unwrap_or(0);
-    let usable = |event: &usize| count(*event) > 0 && list[*event].has(field::IP | field::BRANCH_STACK);
-    let mut events: Vec<usize> = (0..list.len()).filter(usable).collect();
-    if events.iter().any(|&e| list[e].has_branches()) {
-        events.retain(|&e| list[e].has_branches());
-    }
-    let Some(best) = events.iter().map(|&e| list[e].rank()).min() else { return events };
-    const OTHER: u8 = 4;
-    if best < OTHER {
-        events.retain(|&e| list[e].rank() == best);
-        return events;
-    }
-    let most = events.into_iter().max_by_key(|&e| (count(e), std::cmp::Reverse(e)));
-    most.into_iter().collect()
+    let candidate = |(event, attribute): (usize, &Attribute)| Candidate {
+        samples: match attribute.has(field::IP | field::BRANCH_STACK) {
+            true => survey.samples.get(event).copied().unwrap_or(0),
+            false => 0,
+        },
+        rank: attribute.rank(),
+        has_branches: attribute.has_branches(),
+        title: attribute.title(),
+    };
+    list.iter().enumerate().map(candidate).collect()
 }

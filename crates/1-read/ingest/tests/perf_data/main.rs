@@ -5,5 +5,6 @@ mod damaged;
 mod oracles;
 mod stacks;
 mod subject;
+mod texts;
 mod traps;
 mod writer;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Whether a tool is installed; if not, says so.
-fn is_installed(tool: &str) -> bool {
+pub fn is_installed(tool: &str) -> bool {
     let run = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if run.is_err() {
         eprintln!("not tested here: {tool} is not installed");
@@ -15,7 +15,7 @@ fn is_installed(tool: &str) -> bool {
 }
 
 #[track_caller]
-fn run(folder: &Path, tool: &str, arguments: &[&str]) -> String {
+pub fn run(folder: &Path, tool: &str, arguments: &[&str]) -> String {
     let output = Command::new(tool).args(arguments).current_dir(folder).output().expect(tool);
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{tool} {arguments:?}: {error}");
@@ -24,13 +24,13 @@ fn run(folder: &Path, tool: &str, arguments: &[&str]) -> String {
 
 /// What perf2bolt makes of a recording, sorted.
 #[track_caller]
-fn by_perf2bolt(subject: &Subject, arguments: &[&str]) -> Vec<String> {
+pub fn by_perf2bolt(subject: &Subject, arguments: &[&str]) -> Vec<String> {
     let all = [arguments, &["-p", "r.data", "-o", "bolt.fdata", subject.name()]].concat();
     run(subject.folder.path(), "perf2bolt-22", &all);
     lines(&std::fs::read_to_string(subject.folder.path().join("bolt.fdata")).unwrap())
 }
 
-fn lines(text: &str) -> Vec<String> {
+pub fn lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines.sort();
     lines
@@ -124,7 +124,7 @@ fn perf2bolt_makes_the_same_of_samples() {
 }
 
 /// perf2bolt keeps the colon that `perf script` puts behind an event's name, and names the linker's stubs.
-fn known_differences(lines: Vec<String>) -> Vec<String> {
+pub fn known_differences(lines: Vec<String>) -> Vec<String> {
     let kept = lines.into_iter().filter(|line| !line.contains("@PLT "));
     kept.map(|line| if line.starts_with("no_lbr") { line.trim_end_matches(':').to_owned() } else { line })
         .collect()

@@ -24,7 +24,8 @@ pub enum Profile {
 
 #[derive(clap::Args)]
 pub struct Convert {
-    /// Counter files of instrumented programs (of a running one, too), perf.data, or fdata.
+    /// Counter files of instrumented programs (of a running one, too), perf.data, text of perf script,
+    /// BOLT's pre-aggregated text, or fdata.
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
     /// Where the fdata goes.

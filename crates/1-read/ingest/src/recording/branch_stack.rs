@@ -5,39 +5,42 @@
 //! (AMD, marked as the wrong path), halves of which one address is zero (Arm's BRBE), interrupts and system calls, and transactions that
 //! were given up.
 
-use super::sample::ENTRY;
 use crate::traces::{Spot, Traces};
 
-/// A branch as it is recorded.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    from: u64,
-    to: u64,
-    flags: u64,
+/// A branch as it is recorded (`struct perf_branch_entry`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    pub from: u64,
+    pub to: u64,
+    pub flags: u64,
+}
+
+/// Bits of an entry's flags.
+pub mod flag {
+    pub const MISPREDICTED: u64 = 1;
+    pub const ABORT: u64 = 1 << 3;
+    pub const WRONG_PATH: u64 = 1 << 24;
+    /// The type of an interrupt.
+    pub const INTERRUPT: u64 = 12 << 20;
 }
 
 /// Addresses from here on are the kernel's.
 const KERNEL: u64 = 1 << 63;
 
 impl Entry {
-    fn read(bytes: &[u8]) -> Self {
-        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        Self { from: word(0), to: word(8), flags: word(16) }
-    }
-
     fn is_mispredicted(self) -> bool {
-        self.flags & 1 != 0
+        self.flags & flag::MISPREDICTED != 0
     }
 
     /// It ended a transaction: where it came from is no branch.
     fn is_abort(self) -> bool {
-        self.flags & 1 << 3 != 0
+        self.flags & flag::ABORT != 0
     }
 
     /// Predicted, but never taken.
     fn is_on_wrong_path(self) -> bool {
-        const WRONG_PATH: u64 = 1;
-        self.flags >> 24 & 3 == WRONG_PATH
+        const PATHS: u64 = 3 << 24;
+        self.flags & PATHS == flag::WRONG_PATH
     }
 
     /// Into the kernel or out of it: system calls, interrupts and returns from them.
@@ -65,10 +68,15 @@ pub struct Stacks<'t> {
 
 impl Stacks<'_> {
     /// Counts a stack; `place` says where an address stands in the program.
-    pub fn add(&mut self, stack: &[u8], place: &dyn Fn(u64) -> Spot, starts_piece: &dyn Fn(Spot) -> bool) {
+    pub fn add(
+        &mut self,
+        stack: impl Iterator<Item = Entry>,
+        place: &dyn Fn(u64) -> Spot,
+        starts_piece: &dyn Fn(Spot) -> bool,
+    ) {
         // Where the newer branch stands, if what ran up to it is known to be without a gap.
         let mut newer: Spot = None;
-        for entry in stack.chunks_exact(ENTRY).map(Entry::read) {
+        for entry in stack {
             if entry.is_on_wrong_path() {
                 self.left_out.wrong_path += 1;
                 continue;

@@ -108,6 +108,15 @@ impl Mappings {
         view
     }
 
+    /// The process that mapped the file, if there is one only.
+    pub fn only_process(&self) -> Option<u32> {
+        let maps = |changes: &Vec<(Moment, Change)>| {
+            changes.iter().any(|c| matches!(c.1, Change::Map { file: 1, .. }))
+        };
+        let mut found = self.changes.iter().filter(|(_, changes)| maps(changes)).map(|(process, _)| *process);
+        found.next().filter(|_| found.next().is_none())
+    }
+
     fn build(&self, process: u32, count: usize) -> View {
         // Back to where this process, or the one that it came from, started afresh.
         let mut parts: Vec<&[(Moment, Change)]> = Vec::new();
