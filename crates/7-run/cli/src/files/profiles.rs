@@ -1,7 +1,7 @@
 //! Reading profiles of whatever kind the first bytes say.
 
 use super::{map, read};
-use afterlink_core::{Error, Result};
+use afterlink_core::{Error, Result, Viewed};
 use afterlink_image::Image;
 use afterlink_ingest::{Program, Reading, read_of, recognize};
 use afterlink_profile::Profile;
@@ -15,23 +15,35 @@ pub struct Ran<'a> {
     pub bytes: &'a [u8],
 }
 
+impl Ran<'_> {
+    /// # Errors
+    /// It is none that addresses can become names by.
+    pub fn check(self) -> Result<()> {
+        self.with_program(|_| Ok(()))
+    }
+
+    fn with_program<T>(self, work: impl FnOnce(&Program) -> Result<T>) -> Result<T> {
+        let in_file = |e: Error| e.in_file(self.path.display());
+        let image = Image::parse(self.bytes).map_err(in_file)?;
+        let whole = std::fs::canonicalize(self.path).unwrap_or_else(|_| self.path.to_owned());
+        work(&Program::new(&image, &whole).map_err(in_file)?)
+    }
+}
+
 /// A profile. What its reader has to say of it goes to stderr.
 pub fn read_profile(path: &Path, ran: Option<Ran>) -> Result<Profile> {
-    let in_file = |e: Error| e.in_file(path.display());
     let file = map(path)?;
-    if !recognize(&file).needs_program() {
-        drop(file);
+    match ran.filter(|_| recognize(&file).needs_program()) {
+        Some(ran) => profile_of(file.viewed(), path, ran),
         // A copy: counters change while they are read.
-        return afterlink_ingest::read(&read(path)?).map_err(in_file);
+        None => afterlink_ingest::read(&read(path)?).map_err(|e| e.in_file(path.display())),
     }
-    let image =
-        ran.map(|ran| Image::parse(ran.bytes).map_err(|e| e.in_file(ran.path.display()))).transpose()?;
-    let program = ran.zip(image.as_ref()).map(|(ran, image)| {
-        let whole = std::fs::canonicalize(ran.path).unwrap_or_else(|_| ran.path.to_owned());
-        Program::new(image, &whole).map_err(|e| e.in_file(ran.path.display()))
-    });
-    let Reading { profile, notes } =
-        read_of(file.viewed(), program.transpose()?.as_ref()).map_err(in_file)?;
+}
+
+/// The same of bytes that are, or will be, in a file of this name, and hold addresses only.
+pub fn profile_of(file: Viewed, path: &Path, ran: Ran) -> Result<Profile> {
+    let read = |program: &Program| read_of(file, Some(program)).map_err(|e| e.in_file(path.display()));
+    let Reading { profile, notes } = ran.with_program(read)?;
     for note in notes {
         let _ = writeln!(std::io::stderr(), "afterlink: note: {}: {note}", path.display());
     }
