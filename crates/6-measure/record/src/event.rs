@@ -14,6 +14,9 @@ pub type Attribute = abi::perf_event_attr;
 /// Bytes of it that are used. Later versions are longer, and older kernels and `perf` read none of those.
 pub const ATTRIBUTE_SIZE: usize = 112;
 
+/// Bytes of records behind which the kernel wakes us up: a quarter of a ring.
+const WAKE_UP_AT: u32 = 128 << 10;
+
 /// What is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampled {
@@ -107,7 +110,7 @@ fn attribute(kind: u32, config: u64, sampled: Sampled, options: &Options) -> Att
         ..Attribute::default()
     };
     attribute.__bindgen_anon_1.sample_freq = options.frequency.min(most());
-    attribute.__bindgen_anon_2.wakeup_watermark = crate::ring::WAKE_UP_AT;
+    attribute.__bindgen_anon_2.wakeup_watermark = WAKE_UP_AT;
     if sampled.branches {
         attribute.sample_type |= u64::from(abi::PERF_SAMPLE_BRANCH_STACK);
         attribute.branch_sample_type =

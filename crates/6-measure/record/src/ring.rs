@@ -10,8 +10,6 @@ use std::time::Duration;
 
 /// Bytes of a ring: with the page in front, what every user may have for each processor (`perf_event_mlock_kb`).
 const SIZE: usize = 512 << 10;
-/// When the kernel wakes us up.
-pub const WAKE_UP_AT: u32 = SIZE as u32 / 4;
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
