@@ -36,6 +36,11 @@ fn fixed(settings: &Settings) -> bool {
     settings.fixed()
 }
 
+/// Handlers that add an instruction's length count on it; the assembler lengthens instructions by prefixes where it is told to.
+fn unpadded(settings: &Settings) -> bool {
+    !settings.has("-mbranches-within")
+}
+
 fn unwinds(settings: &Settings) -> bool {
     settings.unwinds()
 }
@@ -70,10 +75,10 @@ pub const PIECES: &[Piece] = &[
     piece("table-in-text", always, tables::in_text),
     piece("table-computed-step", always, tables::computed_step),
     piece("table-of-calls", always, tables::of_calls),
-    piece("trap-breakpoint", always, traps::breakpoint),
-    piece("trap-undefined", always, traps::undefined),
-    piece("trap-with-data", always, traps::with_data),
-    piece("trap-fault", plain, traps::fault),
+    piece("trap-breakpoint", unpadded, traps::breakpoint),
+    piece("trap-undefined", unpadded, traps::undefined),
+    piece("trap-with-data", unpadded, traps::with_data),
+    piece("trap-fault", |s| plain(s) && unpadded(s), traps::fault),
     piece("trap-recovered", always, traps::recovered),
     piece("trap-exception-table", always, traps::exception_table),
     piece("tail-calls", always, calls::tail),
