@@ -12,16 +12,19 @@ use std::process::{Child, ExitCode};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Samples a command, or processes that run, with all their threads and what they start; no other program is needed.
+/// Samples a command, or processes that run, with all their threads and what they start
+///
+/// No other program is needed.
 ///
 ///     afterlink record -o P.fdata -- ./server its arguments
 ///     afterlink record -o P.fdata -p $(pgrep -o postgres) --seconds 30
 ///
-/// Where the machine has branch stacks, they are taken; where not, addresses by the processor's cycles; where it counts none
-/// (most virtual machines), by the clock. Counts of `afterlink instrument` are worth about twice as much as addresses.
+/// Where the machine has branch stacks, they are taken; where not, addresses by the processor's
+/// cycles; where it counts none (most virtual machines), by the clock. Counts of afterlink
+/// instrument are worth about twice as much as addresses.
 ///
-/// A name that ends in .fdata gets a profile of one program, any other a recording (perf.data) of all, which `perf` and
-/// every command of afterlink that takes a profile read.
+/// A name that ends in .fdata gets a profile of one program, any other a recording (perf.data) of
+/// all, which perf reads, and every command of afterlink that takes a profile.
 ///
 /// Sampling needs the right to: perf_event_paranoid of at most 2, or CAP_PERFMON.
 #[derive(clap::Args)]
