@@ -57,6 +57,8 @@ pub struct Function<'a> {
     pub folded_into: Option<crate::FuncId>,
     /// Whether a jump to the new place can stand at the old entry.
     pub has_stub_room: bool,
+    /// Whether the program may read its bytes where they stand: it is left alone, and no field of it may lead elsewhere.
+    pub is_read: bool,
     /// Why the function is left alone.
     pub refusal: Option<Refusal>,
 }
@@ -144,6 +146,7 @@ impl<'a> Function<'a> {
             alignment: 1,
             folded_into: None,
             has_stub_room: false,
+            is_read: false,
             refusal: None,
         }
     }

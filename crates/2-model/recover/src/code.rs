@@ -79,6 +79,19 @@ impl<'i, 'a> Code<'i, 'a> {
         named.filter(|&address| self.is_entry(address))
     }
 
+    /// The same; or a place between functions that it names, where code ends or a label stands.
+    pub fn bound_taken(&self, event: &Event) -> Option<InputAddr> {
+        let is_code = |address| {
+            let mut sections = self.image.sections.iter().filter(|(_, s)| s.is_code());
+            sections.any(|(_, s)| address >= s.address && address <= s.end())
+        };
+        let between = || {
+            let named = Some(event.target).filter(|_| event.takes_address());
+            named.filter(|&address| self.piece_at(address).is_none() && is_code(address))
+        };
+        self.function_taken(event).or_else(between)
+    }
+
     /// Where a call of `address` goes: a stub of the linker leads on to what its slot holds.
     pub fn callee(&self, address: InputAddr) -> InputAddr {
         let behind = || self.slots.address_in(slots::slot_of_stub(self.image, address)?);
@@ -92,6 +105,16 @@ impl<'i, 'a> Code<'i, 'a> {
     /// Refuses a piece, unless it already is.
     pub fn refuse(&mut self, piece: usize, reason: Refusal) {
         self.pieces[piece].refusal.get_or_insert(reason);
+    }
+
+    /// Refuses everything from `low` up to `high`, whose bytes the program may read.
+    pub fn keep(&mut self, low: InputAddr, high: InputAddr, reason: Refusal) {
+        let first = self.pieces.partition_point(|p| p.range.end() <= low);
+        let behind = self.pieces.partition_point(|p| p.range.start < high);
+        for piece in first..behind {
+            self.refuse(piece, reason);
+            self.pieces[piece].is_read = true;
+        }
     }
 
     /// Whether what the scan says of the piece's instructions can be believed.

@@ -5,6 +5,7 @@ pub(crate) mod checked_calls;
 pub(crate) mod computed;
 pub(crate) mod faults;
 pub(crate) mod patched_code;
+pub(crate) mod read_code;
 pub(crate) mod restartable;
 pub(crate) mod runtime_tables;
 pub(crate) mod sorted_tables;

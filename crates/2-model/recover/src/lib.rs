@@ -15,7 +15,9 @@ use afterlink_image::Image;
 use afterlink_program::{Function, Program};
 use afterlink_unwind::RowTable;
 use code::{Code, pieces, sweep};
-use doubts::{checked_calls, computed, patched_code, restartable, runtime_tables, sorted_tables, sums};
+use doubts::{
+    checked_calls, computed, patched_code, read_code, restartable, runtime_tables, sorted_tables, sums,
+};
 use evidence::Evidence;
 use evidence::symbols::Symbols;
 use functions::landing_pads::LandingPads;
@@ -51,19 +53,19 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     let labels = labels::find(&mut code, &evidence, &pointers, &tables, &pads);
     let taking = uses::taking(&code);
     if is_rewritten {
-        sums::refuse(&mut code, &sums, &unwind_ranges);
+        let taken_labels = sums::refuse(&mut code, &sums, &unwind_ranges);
+        read_code::refuse_between(&mut code, &taken_labels, &taking, &pointers);
         uses::refuse(&mut code, &taking);
         sorted_tables::refuse(&mut code, &evidence, &symbols);
         pointers.extend(unknown_code::pointers(&mut code, &evidence, &unwind_ranges));
     }
     let taken = taken::entries(&code, &pointers, &taking);
+    let rooms = stubs::rooms(&code);
     if is_rewritten {
         taken::refuse_compared_with_text(&mut code, &sums, &taken);
         taken::refuse_swallowing(&mut code, &pointers, &symbols, &unwind_ranges);
-    }
-    let rooms = stubs::rooms(&code);
-    if is_rewritten {
         stubs::refuse_short_targets(&mut code, &rooms);
+        read_code::keep_named(&mut code, &rooms);
     }
     let families = families::group(&code, &tables, &frames, &pads);
     tables.sort_by_key(|table| table.piece);

@@ -22,7 +22,7 @@ pub(crate) fn patch(
         if addresses.is_moved(id) {
             tables(image, id, function, addresses, patches);
             old_code(image, function, addresses, trap_old_code, patches);
-        } else {
+        } else if !function.is_read {
             fields(image, id, function, addresses, patches);
         }
     }

@@ -21,6 +21,7 @@ pub use verdict::finding::{Finding, FindingKind, UnprovenFunction, Verdict};
 
 use address_map::places::{Place, Places};
 use addresses::jumps::Jumps;
+use addresses::read_code::ReadCode;
 use addresses::relative_words::Named;
 use addresses::restartable::Sequences;
 use addresses::{
@@ -132,8 +133,10 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
         || {
             let mut findings = unwind::comparison::check(check, &rows);
             findings.extend(behind_faults::check(check, &layout, &named, &jumps));
-            findings.extend(check_kept(check, &layout, &named, &jumps));
             let sequences = Sequences::read(check, &layout);
+            let read = ReadCode::of(check, &layout, &sequences);
+            findings.extend(read.check(check));
+            findings.extend(check_kept(check, &layout, &named, &jumps, &read));
             findings.extend(restartable::check(check, &sequences));
             let (found, text_end) = sums::check(check, &sequences);
             findings.extend(found);
@@ -154,9 +157,9 @@ fn read_unwinding(image: &Image) -> Result<UnwindRows, String> {
 }
 
 /// Everything that stays where it was, and the tables that are not loaded.
-fn check_kept(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps) -> Vec<Finding> {
+fn check_kept(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps, read: &ReadCode) -> Vec<Finding> {
     let mut expected: Vec<Expected> = Vec::new();
-    let demands = kept_code::expect(check, layout, &mut expected);
+    let demands = kept_code::expect(check, layout, read, &mut expected);
     let mut findings = demands.findings;
     findings.extend(pointers::expect(check, layout, &mut expected));
     findings.extend(dynamic::expect(check, &mut expected));

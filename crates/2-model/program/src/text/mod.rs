@@ -23,7 +23,7 @@
 //! in front and behind (`#"a"b"#`); of functions with the same name, the second is `name~1`, the third `name~2`.
 //!
 //! - **Header**: `program`, the processor, and `counted` if there are [`Weights`].
-//! - **`function`** name, ranges with commas; then, where it is so, `align N`, `stub-room`, `refused REASON`,
+//! - **`function`** name, ranges with commas; then, where it is so, `align N`, `stub-room`, `read`, `refused REASON`,
 //!   `folded-into NAME`. Then its parts, in this order:
 //!   - **Blocks**: `block bN START:`, and `added` before the colon if it is not the input's; its code; its terminator; and behind `|` the
 //!     bytes that the terminator and the padding take in the input. Where the input's bytes are unknown, `size N body N` stands

@@ -18,6 +18,8 @@ pub(crate) struct Piece<'a> {
     /// Symbols inside the range.
     pub inner_entries: Vec<InputAddr>,
     pub refusal: Option<Refusal>,
+    /// The program may read its bytes where they stand.
+    pub is_read: bool,
 }
 
 impl Piece<'_> {
@@ -111,6 +113,7 @@ fn from_symbols<'a>(image: &Image<'a>, symbols: &[Symbol<'a>], unwind: &[Range])
             names: vec![symbol.name()],
             inner_entries: Vec::new(),
             refusal,
+            is_read: false,
         });
     }
     for piece in &mut pieces {
@@ -167,6 +170,7 @@ fn add_unnamed(image: &Image, unwind: &[Range], pieces: &mut Vec<Piece<'_>>) {
                 names: Vec::new(),
                 inner_entries: Vec::new(),
                 refusal: None,
+                is_read: false,
             });
         }
     }

@@ -15,6 +15,7 @@
 use crate::code::Code;
 use crate::code::event::EventKind;
 use crate::code::pieces::Piece;
+use crate::doubts::read_code::TakenLabel;
 use crate::evidence::symbols::{Meaning, Symbols};
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::Image;
@@ -84,8 +85,10 @@ impl Sum {
     }
 }
 
-/// Refuses what the sums may mean and cannot follow. `unwind` are the ranges of unwind entries.
-pub(crate) fn refuse(code: &mut Code, sums: &[Sum], unwind: &[Range]) {
+/// Refuses what the sums may mean and cannot follow. `unwind` are the ranges of unwind entries. Gives the labels whose addresses
+/// are taken.
+pub(crate) fn refuse(code: &mut Code, sums: &[Sum], unwind: &[Range]) -> Vec<TakenLabel> {
+    let mut labels = Vec::new();
     let mut inner: Vec<(usize, InputAddr)> = Vec::new();
     let mut functions: Vec<InputAddr> =
         code.image.symbols.iter().filter(|s| s.is_function()).map(|s| s.address).collect();
@@ -96,6 +99,9 @@ pub(crate) fn refuse(code: &mut Code, sums: &[Sum], unwind: &[Range]) {
             Meaning::Code => refuse_around(code, target),
             _ if target != sum.symbol => refuse_between(code, sum.symbol, target),
             _ => {
+                if sum.meaning == Meaning::Label {
+                    labels.push(TakenLabel { field: sum.field, label: target });
+                }
                 let is_function = functions.binary_search(&target).is_ok();
                 let is_described = unwind.binary_search_by_key(&target, |r| r.start).is_ok();
                 let piece = refuse_bounded(code, target, is_function, is_described);
@@ -108,6 +114,7 @@ pub(crate) fn refuse(code: &mut Code, sums: &[Sum], unwind: &[Range]) {
     for group in inner.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() > 1) {
         code.refuse(group[0].0, Refusal::Bounded);
     }
+    labels
 }
 
 /// What the field of `sum` means; `None` if it is no address that is taken.

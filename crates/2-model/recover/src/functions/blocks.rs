@@ -25,6 +25,7 @@ pub(crate) fn build<'a>(
     let mut function = Function {
         alignment: if taken[members[0]] { taken::alignment(code.image, entry.range.start) } else { 1 },
         refusal: members.iter().find_map(|&m| code.pieces[m].refusal),
+        is_read: members.iter().any(|&m| code.pieces[m].is_read),
         ..Function::new(entry.name, members.iter().map(|&m| code.pieces[m].range).collect())
     };
     if !members.iter().all(|&m| code.is_trusted(m)) {

@@ -16,9 +16,9 @@ const WINDOW: usize = 24;
 /// What is wrong with which code: all pieces from the first address to the second.
 type Fault = (InputAddr, InputAddr, Refusal);
 
-/// An instruction that takes the address of a function's entry, or loads it from its slot.
+/// An instruction that takes the address of a function's entry, or of a place between functions, or loads it from its slot.
 pub(crate) struct Taking {
-    piece: usize,
+    pub piece: usize,
     /// Where it starts in the piece.
     offset: u32,
     pub function: InputAddr,
@@ -30,7 +30,7 @@ pub(crate) fn taking(code: &Code) -> Vec<Taking> {
     let taking = pieces.flat_map_iter(|piece| {
         let events = code.scans[piece].events.iter();
         events.filter_map(move |event| {
-            code.function_taken(event).map(|function| Taking { piece, offset: event.offset, function })
+            code.bound_taken(event).map(|function| Taking { piece, offset: event.offset, function })
         })
     });
     taking.collect()
@@ -46,6 +46,9 @@ pub(crate) fn refuse(code: &mut Code, taking: &[Taking]) {
         let first = code.pieces.partition_point(|p| p.range.end() <= low);
         let last = code.pieces.partition_point(|p| p.range.start <= high);
         (first..last).for_each(|piece| code.refuse(piece, reason));
+        if low < high && reason == Refusal::ComputedAddress {
+            code.keep(low, high, reason);
+        }
     }
 }
 
@@ -90,7 +93,7 @@ impl Holders<'_, '_, '_> {
     fn named(&self, inst: &Semantics) -> Option<InputAddr> {
         let offset = InputAddr(inst.address).since(self.code.pieces[self.piece].range.start) as u32;
         let mut events = self.code.scans[self.piece].events_in(offset, offset + 1).iter();
-        events.find_map(|event| self.code.function_taken(event))
+        events.find_map(|event| self.code.bound_taken(event))
     }
 
     /// Takes note of one instruction.

@@ -86,11 +86,18 @@ fn behind_signatures(check: &Check) -> Vec<u64> {
 }
 
 /// Words of data that hold an address as the program runs, and what they hold.
-fn words(check: &Check, layout: &Layout) -> FxHashMap<u64, u64> {
-    let meaning = |kind| check.code.judgement.start_up_relocation(kind);
-    let relocations = check.input.dynamic.relocations.iter();
-    let own = relocations.filter(|r| meaning(r.kind) == Some(StartUpRelocation::FromBase));
-    let mut words: FxHashMap<u64, u64> = own.map(|r| (r.address.get(), r.addend as u64)).collect();
+pub(super) fn words(check: &Check, layout: &Layout) -> FxHashMap<u64, u64> {
+    let filled = check.input.dynamic.relocations.iter().filter_map(|r| {
+        let symbol = || check.input.dynamic_symbols.get(r.symbol).filter(|s| s.is_defined());
+        let base = match check.code.judgement.start_up_relocation(r.kind)? {
+            StartUpRelocation::FromBase => 0,
+            // Another object may come first; if none does, it is this one's.
+            StartUpRelocation::Symbol => symbol()?.address.get(),
+            StartUpRelocation::Resolved => return None,
+        };
+        Some((r.address.get(), base.wrapping_add(r.addend as u64)))
+    });
+    let mut words: FxHashMap<u64, u64> = filled.collect();
     for field in check.references.data_words.iter().filter(|f| f.size == 8) {
         let linked = layout.offset(field.address).and_then(|_| check.input.word_at(InputAddr(field.address)));
         if let Some(linked) = linked.filter(|_| !check.input.link_kind.is_position_independent()) {
@@ -135,7 +142,7 @@ fn made(check: &Check, handlers: &[u64]) -> Vec<Kept> {
 }
 
 /// The places in code whose addresses an instruction has for an operand, not to go there.
-fn named(check: &Check, address: u64, inst: &Inst) -> Vec<u64> {
+pub(super) fn named(check: &Check, address: u64, inst: &Inst) -> Vec<u64> {
     let relative = inst.is_address_only().then(|| inst.target(&check.code, address));
     let absolute = check.references.fields_in(address, inst.len).iter().filter_map(|field| {
         let bytes = check.code.bytes(field.address, usize::from(field.size))?;

@@ -20,6 +20,39 @@ pub(crate) fn check(check: &Check, sequences: &Sequences) -> (Vec<Finding>, Opti
         return (Vec::new(), None);
     }
     let mut sums = Sums { check, findings: Vec::new(), inner: Vec::new(), text_end: None };
+    each(check, sequences, |sum| sums.relocation(&sum));
+    sums.pairs();
+    (sums.findings, sums.text_end)
+}
+
+/// Fields that hold the address of a label, and the label.
+pub(crate) fn taken_labels(check: &Check, sequences: &Sequences) -> Vec<(u64, u64)> {
+    let mut labels = Vec::new();
+    // Where a section ends stands the end of the text, which is asked for to compare with it.
+    let ends_section = |address: u64| check.code.sections.iter().any(|s| s.end == address);
+    each(check, sequences, |sum| {
+        let is_label = sum.class == Class::Label && sum.target == sum.symbol;
+        if sum.is_taken && is_label && !ends_section(sum.symbol) {
+            labels.push((sum.field, sum.target));
+        }
+    });
+    labels
+}
+
+/// What a relocation says that names code in another way than by a function's address.
+struct Sum {
+    field: u64,
+    /// Where its symbol is, and that one's row.
+    symbol: u64,
+    row: u32,
+    class: Class,
+    target: u64,
+    /// It is no branch, and the linker has left the instruction as it was.
+    is_taken: bool,
+}
+
+/// Hands over all of them, but for those of restartable sequences.
+fn each(check: &Check, sequences: &Sequences, mut take: impl FnMut(Sum)) {
     for (section, rows) in check.input.kept_relocations() {
         let section = &check.input.sections[section];
         // Unwinders and tracers name places beside functions that the program does not.
@@ -27,11 +60,52 @@ pub(crate) fn check(check: &Check, sequences: &Sequences) -> (Vec<Finding>, Opti
             matches!(section.name, ".eh_frame" | ".gcc_except_table" | "__patchable_function_entries");
         if section.is_loaded() && !is_metadata {
             let rows = rows.iter().filter(|row| !sequences.hold(row.address.get()));
-            rows.for_each(|row| sums.relocation(&row, section.is_code()));
+            rows.filter_map(|row| read(check, &row, section.is_code())).for_each(&mut take);
         }
     }
-    sums.pairs();
-    (sums.findings, sums.text_end)
+}
+
+fn read(check: &Check, row: &Relocation, in_code: bool) -> Option<Sum> {
+    let addend = row.addend as u64;
+    let (constant, relative) = match check.code.judgement.relocation(row.kind)? {
+        Meaning::Absolute { .. } => (addend, false),
+        Meaning::Relative { size: 4 } if in_code => (addend.wrapping_add(4), true),
+        // The global offset table holds nothing but the symbol's address.
+        Meaning::OffsetTableEntry { .. } => (0, false),
+        _ => return None,
+    };
+    let class = check.references.class(row);
+    if !matches!(class, Class::Function | Class::Label | Class::Section)
+        || class == Class::Function && constant == 0
+    {
+        return None;
+    }
+    let symbol = check.input.symbols.get(row.symbol)?.address.get();
+    let field = row.address.get();
+    let mut target = symbol.wrapping_add(constant);
+    if class == Class::Section && starts_function(check, target) {
+        return None;
+    }
+    // A branch goes where it goes; only an address that is taken can be meant otherwise.
+    let mut is_taken = true;
+    if relative {
+        let found = operand(check, field);
+        target = target.wrapping_add(found.map_or(4, |(_, behind)| behind)).wrapping_sub(4);
+        is_taken = found.is_some_and(|(found, _)| found == target);
+    }
+    Some(Sum { field, symbol, row: row.symbol, class, target, is_taken })
+}
+
+/// What the operand whose displacement stands at `field` means, and the bytes from there to its instruction's end.
+fn operand(check: &Check, field: u64) -> Option<(u64, u64)> {
+    let (start, inst) = check.code.around(field)?;
+    let before = field - start;
+    let is_operand = inst.has_rip() && inst.field().is_some_and(|f| f.0 as u64 == before);
+    is_operand.then(|| (inst.target(&check.code, start), u64::from(inst.len) - before))
+}
+
+fn starts_function(check: &Check, address: u64) -> bool {
+    check.functions.rows.binary_search_by_key(&address, |f| f.start).is_ok()
 }
 
 struct Sums<'s, 'c, 'a> {
@@ -44,59 +118,20 @@ struct Sums<'s, 'c, 'a> {
 }
 
 impl Sums<'_, '_, '_> {
-    fn relocation(&mut self, row: &Relocation, in_code: bool) {
-        let addend = row.addend as u64;
-        let (constant, relative) = match self.check.code.judgement.relocation(row.kind) {
-            Some(Meaning::Absolute { .. }) => (addend, false),
-            Some(Meaning::Relative { size: 4 }) if in_code => (addend.wrapping_add(4), true),
-            // The global offset table holds nothing but the symbol's address.
-            Some(Meaning::OffsetTableEntry { .. }) => (0, false),
-            _ => return,
-        };
-        let class = self.check.references.class(row);
-        if !matches!(class, Class::Function | Class::Label | Class::Section)
-            || class == Class::Function && constant == 0
-        {
-            return;
-        }
-        let Some(named) = self.check.input.symbols.get(row.symbol) else { return };
-        let (symbol, field) = (named.address.get(), row.address.get());
+    fn relocation(&mut self, sum: &Sum) {
+        let &Sum { field, symbol, class, target, .. } = sum;
         // Members of a section with a name of its own stay in it, so that asking for its end is right.
-        if class == Class::Label
-            && self.check.code.sections.iter().any(|s| s.end == symbol)
-            && !named.name().starts_with("__stop_")
-        {
+        let is_asked =
+            || self.check.input.symbols.get(sum.row).is_some_and(|s| s.name_starts_with("__stop_"));
+        if class == Class::Label && self.check.code.sections.iter().any(|s| s.end == symbol) && !is_asked() {
             self.text_end = Some(field);
         }
-        let mut target = symbol.wrapping_add(constant);
-        if class == Class::Section && self.starts_function(target) {
-            return;
-        }
-        if relative {
-            // A branch goes where it goes; only an address that is taken can be meant otherwise.
-            let Some((found, behind)) = self.operand(field) else { return };
-            target = target.wrapping_add(behind).wrapping_sub(4);
-            if found != target {
-                return;
-            }
-        }
         match class {
+            _ if !sum.is_taken => {}
             Class::Section => self.section_sum(field, target),
             _ if target != symbol => self.distance(field, symbol, target),
             _ => self.label(field, target),
         }
-    }
-
-    /// What the operand whose displacement stands at `field` means, and the bytes from there to its instruction's end.
-    fn operand(&self, field: u64) -> Option<(u64, u64)> {
-        let (start, inst) = self.check.code.around(field)?;
-        let before = field - start;
-        let is_operand = inst.has_rip() && inst.field().is_some_and(|f| f.0 as u64 == before);
-        is_operand.then(|| (inst.target(&self.check.code, start), u64::from(inst.len) - before))
-    }
-
-    fn starts_function(&self, address: u64) -> bool {
-        self.check.functions.rows.binary_search_by_key(&address, |f| f.start).is_ok()
     }
 
     /// A sum counted from the start of a section.
@@ -105,7 +140,7 @@ impl Sums<'_, '_, '_> {
         let masks = [u64::MAX, (1 << 48) - 1, (1 << 32) - 1];
         let code = masks.map(|mask| target & mask).into_iter().find(|&at| self.check.code.holds(at));
         let at = code.unwrap_or(target);
-        let is_start = self.starts_function(at);
+        let is_start = starts_function(self.check, at);
         if at == target && (is_start || self.is_label(at)) {
             return;
         }

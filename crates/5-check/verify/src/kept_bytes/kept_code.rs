@@ -1,12 +1,14 @@
 //! Code that stays where it is: references from it into moved code must have followed; everything else in it
-//! must be as it was. A branch with a one-byte displacement cannot follow; it keeps leading to the old entry,
-//! where a stub must stand.
+//! must be as it was. A branch with a one-byte displacement cannot follow, and code whose bytes the program may read must not; they
+//! keep leading to the old entry, where a stub must stand, as any branch may.
 
 use crate::address_map::places::Place;
+use crate::addresses::read_code::ReadCode;
 use crate::check::Check;
 use crate::input::code::Inst;
 use crate::kept_bytes::expected::{Expected, Layout};
 use crate::verdict::finding::{Finding, FindingKind};
+use afterlink_core::InputAddr;
 use rayon::prelude::*;
 
 /// Bytes of code that one thread looks at at a time.
@@ -23,7 +25,12 @@ pub(crate) struct Demands {
 }
 
 /// What must have changed in code that did not move.
-pub(crate) fn expect(check: &Check, layout: &Layout, expected: &mut Vec<Expected>) -> Demands {
+pub(crate) fn expect(
+    check: &Check,
+    layout: &Layout,
+    read: &ReadCode,
+    expected: &mut Vec<Expected>,
+) -> Demands {
     let mut demands = Demands::default();
     if check.places.moved.is_empty() {
         return demands;
@@ -31,7 +38,7 @@ pub(crate) fn expect(check: &Check, layout: &Layout, expected: &mut Vec<Expected
     for section in &check.code.sections {
         let chunks: Vec<_> = check.code.section_chunks(section, CHUNK).collect();
         let found: Vec<(Vec<Expected>, Demands)> =
-            chunks.into_par_iter().map(|chunk| expect_in(check, layout, chunk)).collect();
+            chunks.into_par_iter().map(|chunk| expect_in(check, layout, read, chunk)).collect();
         for (more, asked) in found {
             expected.extend(more);
             demands.stubs.extend(asked.stubs);
@@ -42,9 +49,17 @@ pub(crate) fn expect(check: &Check, layout: &Layout, expected: &mut Vec<Expected
     demands
 }
 
+/// Whether the output has the same instruction there: it leads to the old entry.
+fn is_unchanged(check: &Check, address: u64, inst: &Inst) -> bool {
+    let size = usize::from(inst.len);
+    let written = check.output.bytes_at(InputAddr(address), size);
+    written.is_some() && written == check.code.bytes(address, size)
+}
+
 fn expect_in<'i>(
     check: &Check,
     layout: &Layout,
+    read: &ReadCode,
     insts: impl Iterator<Item = (usize, u64, &'i Inst)>,
 ) -> (Vec<Expected>, Demands) {
     let (mut expected, mut demands) = (Vec::new(), Demands::default());
@@ -60,8 +75,14 @@ fn expect_in<'i>(
         if field.is_none() && absolute.is_empty() {
             continue;
         }
-        if field.is_some_and(|(_, size)| size == 1) && absolute.is_empty() {
+        let keeps_bytes = || inst.is_direct() && (read.holds(address) || is_unchanged(check, address, inst));
+        if field.is_some_and(|(_, size)| size == 1 || keeps_bytes()) && absolute.is_empty() {
             demands.stubs.push((address, inst.target(&check.code, address)));
+            continue;
+        }
+        if read.holds(address) {
+            let what = "the instruction names what moved, and the program may read its bytes";
+            demands.findings.push(Finding::new(FindingKind::KeptCode, what).input(address));
             continue;
         }
         let bytes = match check.expected_bytes(inst, address, address) {

@@ -62,6 +62,8 @@ impl Reader<'_> {
                 function.alignment = self.alignment()?;
             } else if self.lexer.take("stub-room") {
                 function.has_stub_room = true;
+            } else if self.lexer.take("read") {
+                function.is_read = true;
             } else if self.lexer.take("refused") {
                 function.refusal =
                     Some(self.lexer.parsed("a reason (`indirect-jump`, `excluded`, …)", Refusal::named)?);

@@ -52,6 +52,9 @@ impl Writer<'_, '_> {
         if function.has_stub_room {
             self.text.push_str(" stub-room");
         }
+        if function.is_read {
+            self.text.push_str(" read");
+        }
         if let Some(refusal) = function.refusal {
             put!(self, " refused {}", refusal.name());
         }
