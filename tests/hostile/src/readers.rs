@@ -16,13 +16,14 @@ use afterlink_unwind::{
 pub type Reader = (&'static str, fn(&[u8]));
 
 /// All readers; each has a fuzz target of the same name and a folder of seeds.
-pub const ALL: [Reader; 9] = [
+pub const ALL: [Reader; 10] = [
     ("image", image),
     ("eh_frame", eh_frame),
     ("eh_frame_hdr", eh_frame_hdr),
     ("lsda", lsda),
     ("fdata", read_fdata),
     ("counter_file", counter_file),
+    ("recording", recording),
     ("address_map", address_map),
     ("notes", notes),
     ("program_text", program_text),
@@ -138,6 +139,28 @@ pub fn read_fdata(bytes: &[u8]) {
     fdata::write(&again, &mut second).expect("memory can be written");
     assert!(text == second, "a profile changes by being written and read");
     let _ = afterlink_profile::Summary::new(&profile, 10);
+}
+
+/// Reads a recording, or text of one, of a program; what comes of it can be written as fdata.
+pub fn recording(bytes: &[u8]) {
+    let Ok(reading) = read_recording(bytes) else { return };
+    let mut text = Vec::new();
+    // An event's name may be one that fdata can't hold.
+    if fdata::write(&reading.profile, &mut text).is_ok() {
+        let again = fdata::read(&text).expect("what was written can be read");
+        assert!(again == reading.profile, "a profile changes by being written and read");
+    }
+}
+
+/// A recording of one of the programs among the seeds.
+///
+/// # Errors
+/// As of the reader.
+pub fn read_recording(bytes: &[u8]) -> afterlink_core::Result<afterlink_ingest::Reading> {
+    const PROGRAM: &[u8] = include_bytes!("../seeds/image/gcc-no-library");
+    let image = Image::parse(PROGRAM).expect("a seed");
+    let program = afterlink_ingest::Program::new(&image, "/seeds/gcc-no-library".as_ref()).expect("a seed");
+    afterlink_ingest::read_of(bytes.into(), Some(&program))
 }
 
 /// Reads a counter file, its envelope and what it describes. The envelope holds a fingerprint that no damage leaves right,

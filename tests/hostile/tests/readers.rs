@@ -93,6 +93,9 @@ fn seeds_can_be_read() {
     });
     some("fdata", &|s| afterlink_profile::fdata::read(s).is_ok_and(|p| p.branches().len() > 1));
     some("counter_file", &|s| CounterFile::parse(s).is_ok_and(|c| c.counters().len() > 1));
+    assert!(
+        seeds("recording").iter().all(|s| readers::read_recording(s).is_ok_and(|r| !r.profile.is_empty()))
+    );
     some("address_map", &|s| AddressMap::decode(s).is_ok_and(|m| m.functions.len() > 1));
     some("notes", &|s| afterlink_image::notes(s).count() > 1);
     // The target `whole` starts with the same seeds.

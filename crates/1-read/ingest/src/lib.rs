@@ -1,29 +1,49 @@
 //! Profiles of every kind in, one [`Profile`] out. The kind of a file is told by its first bytes, not by its name.
 
 pub mod counters;
+pub mod perf_data;
+pub mod perf_script;
+pub mod pre_aggregated;
+mod program;
+mod reading;
 mod recognize;
+mod recording;
+mod traces;
 
+pub use program::Program;
+pub use reading::Reading;
 pub use recognize::{Kind, recognize};
 
-use afterlink_core::{Error, Result};
+use afterlink_core::{Error, Result, Viewed};
 use afterlink_profile::{Profile, fdata};
 
-/// Reads a profile of any kind that is supported. An empty file is an [empty](Profile::is_empty) profile.
+/// Reads a profile of any kind that names functions itself. An empty file is an [empty](Profile::is_empty) profile.
 ///
 /// # Errors
-/// The file is damaged, no profile, or of a kind that is not supported yet; the error says what to do instead.
+/// As of [`read_of`].
 pub fn read(bytes: &[u8]) -> Result<Profile> {
+    read_of(bytes.into(), None).map(|reading| reading.profile)
+}
+
+/// Reads a profile of any kind that is supported. `program` is what was profiled, for kinds that hold
+/// addresses only ([`Kind::needs_program`]).
+///
+/// # Errors
+/// The file is damaged, no profile, of another program, or of a kind that is not supported; the error says what to do instead.
+pub fn read_of(file: Viewed, program: Option<&Program>) -> Result<Reading> {
+    let needed = || {
+        program.ok_or_else(|| {
+            Error::new("this profile holds addresses, and no names")
+                .next("name the program that ran with --binary")
+        })
+    };
+    let bytes = file.bytes();
     let (what, next) = match recognize(bytes) {
-        Kind::Fdata => return fdata::read(bytes),
-        Kind::CounterFile => return counters::read(bytes),
-        Kind::PerfData => (
-            "perf.data files are not supported yet",
-            "convert it with `perf2bolt -p FILE -o OUT.fdata BINARY` and give OUT.fdata",
-        ),
-        Kind::PreAggregated => (
-            "pre-aggregated profiles are not supported yet",
-            "convert it with `perf2bolt --pa -p FILE -o OUT.fdata BINARY` and give OUT.fdata",
-        ),
+        Kind::Fdata => return fdata::read(bytes).map(Reading::from),
+        Kind::CounterFile => return counters::read(bytes).map(Reading::from),
+        Kind::PerfData => return perf_data::read(file, needed()?),
+        Kind::PerfScript => return perf_script::read(file, needed()?),
+        Kind::PreAggregated => return pre_aggregated::read(file, needed()?),
         Kind::Pprof => (
             "gzip files, such as pprof profiles, are not supported yet",
             "unpack it if it is fdata; for a program of your own, use `afterlink instrument`",
@@ -33,7 +53,7 @@ pub fn read(bytes: &[u8]) -> Result<Profile> {
         }
         Kind::Unknown => (
             "this is no profile of a known kind",
-            "give a counter file of `afterlink instrument`, or BOLT's fdata text",
+            "give a counter file of `afterlink instrument`, perf.data, or BOLT's fdata text",
         ),
     };
     Err(Error::new(what).next(next))
@@ -55,8 +75,8 @@ mod tests {
     #[test]
     fn what_is_not_supported_says_what_to_do() {
         let files: [(&[u8], &str); 5] = [
-            (b"PERFILE2rest", "perf2bolt -p FILE"),
-            (b"B 4b196f 4b19e0 2 0\n", "perf2bolt --pa"),
+            (b"PERFILE2rest", "--binary"),
+            (b"B 4b196f 4b19e0 2 0\n", "--binary"),
             (b"\x1f\x8b\x08rest", "afterlink instrument"),
             (b"---\nheader:\n", "--profile-format=fdata"),
             (b"\x7fELF", "fdata text"),

@@ -1,6 +1,10 @@
 //! Tells the kind of a profile by its first bytes.
 
+use crate::perf_script;
 use afterlink_core::counter_file;
+
+/// No line of text is longer: a branch stack takes 64 times 60 bytes.
+const LONGEST_LINE: usize = 1 << 16;
 
 /// A kind of profile file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +17,20 @@ pub enum Kind {
     PerfData,
     /// A gzip file, as pprof profiles are.
     Pprof,
+    /// Text of `perf script`.
+    PerfScript,
     /// The text that `perf2bolt --pa` reads: a letter and addresses on each line.
     PreAggregated,
     /// BOLT's YAML profile.
     BoltYaml,
     Unknown,
+}
+
+impl Kind {
+    /// Whether it holds addresses, which only the program turns into names.
+    pub fn needs_program(self) -> bool {
+        matches!(self, Self::PerfData | Self::PerfScript | Self::PreAggregated)
+    }
 }
 
 /// What `bytes`, a whole file or its first few hundred bytes, look like.
@@ -32,10 +45,17 @@ pub fn recognize(bytes: &[u8]) -> Kind {
     if let Some((_, kind)) = magics.iter().find(|(magic, _)| bytes.starts_with(magic)) {
         return *kind;
     }
-    let Some(line) = bytes.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_end).find(|line| !line.is_empty())
-    else {
-        return Kind::Fdata;
+    let mut lines = bytes.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty());
+    let Some(line) = lines.find(|line| !line.starts_with(b"#")) else {
+        return if bytes.contains(&b'#') { Kind::Unknown } else { Kind::Fdata };
     };
+    // It keeps columns, so that numbers stand behind spaces.
+    if line.len() < LONGEST_LINE
+        && (line[0].is_ascii_whitespace() || !line[0].is_ascii_digit())
+        && perf_script::is_line(line)
+    {
+        return Kind::PerfScript;
+    }
     let mut fields = line.split(|&b| b == b' ').filter(|field| !field.is_empty());
     match (fields.next(), fields.next()) {
         (Some(b"no_lbr"), _) | (Some(b"boltedcollection"), None) => Kind::Fdata,
@@ -66,7 +86,7 @@ mod tests {
 
     #[test]
     fn each_kind_is_recognized() {
-        let files: [(&[u8], Kind); 20] = [
+        let files: [(&[u8], Kind); 25] = [
             (b"AFTLCNT1\0\0", Kind::CounterFile),
             (b"PERFILE2\x68\0\0", Kind::PerfData),
             (b"2ELIFREP\x68\0\0", Kind::PerfData),
@@ -82,6 +102,11 @@ mod tests {
             (b"T 4b196f 4b19e0 ffffffffffffffff 2\n", Kind::PreAggregated),
             (b"B X:0 4b19e0 2 0\n", Kind::PreAggregated),
             (b"f a1b2c3:4b196f 4b19e0 2\n", Kind::PreAggregated),
+            (b"prog 6012 1.5: 250000 cpu-clock:u: 7fbda70bd69e\n", Kind::PerfScript),
+            (b"# captured on\n#\n    5 cpu-clock:u:      7fbda70bd69e\n", Kind::PerfScript),
+            (b"      401136  0x10/0x20/P/-/-/0\n", Kind::PerfScript),
+            (b"    0 PERF_RECORD_COMM: perf-exec:6012/6012\n", Kind::PerfScript),
+            (b"# nothing else\n", Kind::Unknown),
             (b"\x7fELF\x02\x01\x01", Kind::Unknown),
             (b"Binary file\n", Kind::Unknown),
             (b"B main 0\n", Kind::Unknown),

@@ -30,6 +30,10 @@
 //!   the reader then tries every profile whose name is equal up to that part ([`changing_part_dropped`]), and takes the
 //!   first of which every branch fits the function.
 
+mod program;
+
+pub use program::{nameable, primary_names};
+
 use afterlink_core::InputAddr;
 use std::collections::HashMap;
 

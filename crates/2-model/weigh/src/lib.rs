@@ -8,4 +8,3 @@ mod samples;
 
 pub use afterlink_program::{CallWeight, EdgeWeight, FunctionWeights, Weights};
 pub use apply::{Fit, weigh};
-pub use names::primary_names;

@@ -14,7 +14,7 @@ pub(crate) struct Names {
 impl Names {
     /// The symbols' names; code without a symbol is named as BOLT names what only the unwind table knows.
     pub fn new(image: &Image, program: &Program) -> Self {
-        let mut names = afterlink_weigh::primary_names(image);
+        let mut names = afterlink_profile::names::primary_names(image);
         let known = |at: InputAddr| names.binary_search_by_key(&at, |n| n.0).is_ok();
         let mut nameless: Vec<InputAddr> =
             program.extents.ranges().map(|range| range.start).filter(|&start| !known(start)).collect();

@@ -4,12 +4,13 @@
 
 mod destination;
 mod output;
+mod profiles;
 
 pub use destination::{Destination, Kind};
 pub use output::OutputFile;
+pub use profiles::{Ran, profile_of, read_profile, read_profiles};
 
 use afterlink_core::{Error, Output, Pages, Result, Viewed};
-use afterlink_profile::Profile;
 use memmap2::{Mmap, UncheckedAdvice};
 use std::fs::File;
 use std::io::Write;
@@ -79,32 +80,6 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Error {
 fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()
-}
-
-/// A profile of whatever kind the file's first bytes say.
-pub fn read_profile(path: &Path) -> Result<Profile> {
-    let bytes = read(path)?;
-    afterlink_ingest::read(&bytes).map_err(|e| e.in_file(path.display()))
-}
-
-/// Profiles of whatever kinds, whose counts are to be summed, for a layout.
-///
-/// # Errors
-/// If one of them can't be read or used, or none of them has a record.
-pub fn read_profiles(paths: &[PathBuf]) -> Result<Vec<Profile>> {
-    let usable = |path: &PathBuf| {
-        let profile = read_profile(path)?;
-        Ok(profile)
-    };
-    let profiles = paths.iter().map(usable).collect::<Result<Vec<_>>>()?;
-    match paths.first() {
-        Some(first) if profiles.iter().all(Profile::is_empty) => {
-            Err(Error::new("the profile is empty: it has no record")
-                .in_file(first.display())
-                .next("run the instrumented program with a workload, then convert its counters"))
-        }
-        _ => Ok(profiles),
-    }
 }
 
 /// A place for an output, checked before any work is done.

@@ -30,6 +30,7 @@ enum Command {
     Tune(commands::tune::Tune),
     Info(commands::info::Info),
     Instrument(commands::instrument::Instrument),
+    Record(commands::record::Record),
     #[command(subcommand)]
     Profile(commands::profile::Profile),
     Optimize(commands::optimize::Optimize),
@@ -72,6 +73,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Manual(manual) => manual.run(),
         Command::Optimize(optimize) => optimize.run(),
         Command::Profile(profile) => profile.run(),
+        Command::Record(record) => record.run(),
         Command::Shuffle(shuffle) => shuffle.run(),
         Command::Tune(tune) => tune.run(),
         Command::Verify(verify) => verify.run(),

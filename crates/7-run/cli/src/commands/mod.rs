@@ -11,6 +11,7 @@ pub mod manual;
 pub mod measure_options;
 pub mod optimize;
 pub mod profile;
+pub mod record;
 pub mod shuffle;
 pub mod tune;
 pub mod verify;

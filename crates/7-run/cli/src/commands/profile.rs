@@ -24,7 +24,8 @@ pub enum Profile {
 
 #[derive(clap::Args)]
 pub struct Convert {
-    /// Counter files of instrumented programs (of a running one, too), or fdata.
+    /// Counter files of instrumented programs (of a running one, too), perf.data, text of perf script,
+    /// BOLT's pre-aggregated text, or fdata.
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
     /// Where the fdata goes.
@@ -42,6 +43,9 @@ pub struct Convert {
 pub struct Show {
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
+    /// The program that was profiled, for kinds of profiles that hold addresses only.
+    #[arg(long)]
+    binary: Option<PathBuf>,
     /// How many functions to list.
     #[arg(long, default_value_t = 20, value_name = "N")]
     top: usize,
@@ -77,15 +81,17 @@ impl Profile {
     }
 }
 
-fn read_all(inputs: &[PathBuf]) -> Result<Counts> {
-    let profiles = inputs.iter().map(|p| files::read_profile(p)).collect::<Result<Vec<_>>>()?;
+fn read_all(inputs: &[PathBuf], binary: Option<&Path>) -> Result<Counts> {
+    let mapped = binary.map(files::map).transpose()?;
+    let ran = binary.zip(mapped.as_ref()).map(|(path, bytes)| files::Ran { path, bytes });
+    let profiles = inputs.iter().map(|p| files::read_profile(p, ran)).collect::<Result<Vec<_>>>()?;
     afterlink_profile::merge(profiles)
 }
 
 impl Convert {
     fn run(self) -> Result<ExitCode> {
-        let target = files::Target::check(&self.output, &self.inputs[0])?;
-        let profile = read_all(&self.inputs)?;
+        let target = files::Target::check(&self.output, &self.inputs[0])?.differs_from(&self.binary)?;
+        let profile = read_all(&self.inputs, self.binary.as_deref())?;
         let mut text = Vec::new();
         fdata::write(&profile, &mut text).map_err(|e| e.in_file(self.output.display()))?;
         target.write(&text)?;
@@ -96,7 +102,7 @@ impl Convert {
 
 impl Show {
     fn run(self) -> Result<ExitCode> {
-        let summary = Summary::new(&read_all(&self.inputs)?, self.top);
+        let summary = Summary::new(&read_all(&self.inputs, self.binary.as_deref())?, self.top);
         commands::print(&summary, self.json)?;
         Ok(ExitCode::SUCCESS)
     }

@@ -48,7 +48,7 @@ fn was_opened(counters: &Path) -> bool {
 
 fn profile(linked: &Linked, counters: &Path) -> Result<Option<Profile>> {
     let in_file = |e: Error| e.in_file(linked.path.display());
-    let profile = files::read_profile(counters).map_err(|e| {
+    let profile = files::read_profile(counters, None).map_err(|e| {
         in_file(Error::new(format!("the workload left no counts ({})", e.what)).next(NOT_RUN))
     })?;
     match profile.is_empty() {

@@ -1,0 +1,129 @@
+//! `perf.data`: samples of Linux `perf record`, to a [`Profile`] of one program.
+//!
+//! The file is looked at twice. First for its events, for what was mapped where in which process, and for how many samples
+//! each event has ([`survey`]); then for the samples, whose addresses become addresses of the program, summed as they come. One look would
+//! do if records came in the order of time; but they come in rounds, each as long as the recorder liked, and a round may be the whole file. So
+//! memory follows the number of mappings and of different places in the program, whatever the number of samples.
+//!
+//! Formats: `perf.data-file-format.txt` of Linux's tools/perf, and `perf_event.h`.
+
+mod attributes;
+mod fields;
+mod header;
+mod records;
+mod sample;
+mod survey;
+
+use crate::program::Program;
+use crate::reading::Reading;
+use crate::recording::{RecordedFile, Samples, choose, left_out, of_program};
+use afterlink_core::{Error, Result, Viewed};
+use header::Header;
+use records::{Record, kind};
+use sample::Sample;
+use survey::{Moments, Survey, candidates, is_of_user};
+
+/// Reads a recording.
+///
+/// # Errors
+/// The file is damaged or not of a kind that is read, the program did not run in it, or it was another build.
+pub fn read(file: Viewed, program: &Program) -> Result<Reading> {
+    let header = Header::read(file.bytes())?;
+    let range = header.records.clone();
+    let mut survey = Survey::new(header);
+    let is_cut = records::for_each(file, range.clone(), &mut |record| survey.add(record))?;
+    let candidates = candidates(&survey);
+    let events = choose(&candidates);
+    if events.is_empty() {
+        return Err(no_samples(&survey));
+    }
+    let ours = of_program(&files_of(&survey), program)?;
+    let mappings = std::mem::take(&mut survey.processes).settle(|file| ours.contains(&file));
+    let mut samples = Samples::new(program, mappings);
+    let mut moments = Moments::new(&survey.header);
+    let is_chosen: Vec<bool> = (0..candidates.len()).map(|event| events.contains(&event)).collect();
+    records::for_each(file, range, &mut |record| {
+        moments.next();
+        add(record, &survey, &moments, &is_chosen, &mut samples)
+    })?;
+    let titles: Vec<String> = events.iter().map(|&e| candidates[e].title.clone()).collect();
+    let mut reading = samples.finish(&titles)?;
+    reading.notes.extend(left_out(&candidates, &events));
+    reading.notes.extend(notes_of(&survey, is_cut));
+    Ok(reading)
+}
+
+/// Adds a record, if it is a sample of an event that is used.
+fn add(
+    record: Record,
+    survey: &Survey,
+    moments: &Moments,
+    is_chosen: &[bool],
+    samples: &mut Samples,
+) -> Result<()> {
+    let attributes = &survey.header.attributes;
+    let event = attributes.of_sample(record.body).filter(|&e| record.kind == kind::SAMPLE && is_chosen[e]);
+    let Some(event) = event.map(|e| &attributes.list[e]) else { return Ok(()) };
+    let sample = Sample::read(record.body, event)?;
+    let Some(process) = sample.process else {
+        return Err(Error::new("its samples do not say which process they are of")
+            .next("record it by perf record, which always says so"));
+    };
+    let address = sample.address.filter(|_| is_of_user(record.misc));
+    // The calls that have not returned are no branches.
+    let branches = sample.branches().take(if event.has_branches() { usize::MAX } else { 0 });
+    let moment = moments.of_sample(sample.time);
+    samples.add((process, moment), address, branches, event.keeps_all_branches());
+    Ok(())
+}
+
+/// The recorded files with the build-ids that stand in the table.
+fn files_of(survey: &Survey) -> Vec<RecordedFile> {
+    let known = &survey.header.build_ids;
+    let with_id = |file: &RecordedFile| RecordedFile {
+        build_id: file.build_id.or_else(|| known.get(&file.name).copied()),
+        ..file.clone()
+    };
+    survey.files.iter().map(with_id).collect()
+}
+
+fn no_samples(survey: &Survey) -> Error {
+    if survey.has_traces {
+        return Error::new("it holds a processor's trace (Intel PT, Arm SPE or CoreSight), which is not read itself").next(
+            "unpack it into branch stacks: perf inject --itrace=i1000il -i FILE -o OUT (of Arm SPE: --itrace=bl), and give OUT",
+        );
+    }
+    if survey.strange_samples > 0 {
+        return Error::new("none of its samples is of an event that it describes")
+            .next("record it anew: it is damaged");
+    }
+    Error::new("it has no sample").next("record for longer, while the program works")
+}
+
+fn notes_of(survey: &Survey, is_cut: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if survey.header.is_unfinished {
+        notes.push("the recording was not ended properly: what was written of it is used".to_owned());
+    } else if is_cut {
+        notes.push("the file ends in the middle of a record, which is left out".to_owned());
+    }
+    if survey.lost > 0 {
+        notes.push(format!(
+            "{} samples or records were lost while recording: record at a lower rate (-F), or with larger buffers (-m)",
+            survey.lost
+        ));
+    }
+    if survey.throttled > 0 {
+        notes.push(format!(
+            "the kernel held back samples {} times: record at a lower rate (-F)",
+            survey.throttled
+        ));
+    }
+    if survey.strange_samples > 0 {
+        notes.push(format!(
+            "{} samples of events that nothing describes are left out",
+            survey.strange_samples
+        ));
+    }
+    notes
+}

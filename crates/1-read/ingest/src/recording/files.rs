@@ -1,0 +1,80 @@
+//! Files that were mapped while something was recorded, and which of them are the program.
+
+use super::processes::FileId;
+use crate::program::{Program, file_name};
+use afterlink_core::{Error, Result};
+
+/// A build-id, with zeroes behind it up to the longest that recorders keep.
+pub type BuildId = [u8; 20];
+
+/// A build-id of any length.
+pub fn padded(id: &[u8]) -> BuildId {
+    let mut padded = BuildId::default();
+    let length = id.len().min(padded.len());
+    padded[..length].copy_from_slice(&id[..length]);
+    padded
+}
+
+/// A recorded file: two of the same name may be different ones.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RecordedFile {
+    pub name: Vec<u8>,
+    /// Where it is known.
+    pub build_id: Option<BuildId>,
+}
+
+/// Which of the recorded files are the program: those with its build-id; where none is known, those of its name.
+///
+/// # Errors
+/// None of them is.
+pub fn of_program(recorded: &[RecordedFile], program: &Program) -> Result<Vec<FileId>> {
+    let own = (!program.build_id.is_empty()).then(|| padded(&program.build_id));
+    let bare = |name: &[u8]| name.strip_suffix(b" (deleted)").unwrap_or(name).to_vec();
+    let (mut by_id, mut by_path, mut by_name, mut other_build) = (vec![], vec![], vec![], None);
+    for (number, file) in (0..).zip(recorded) {
+        let name = bare(&file.name);
+        let same_name = file_name(&name) == program.file_name();
+        match (own, file.build_id) {
+            (Some(own), Some(id)) if own == id => by_id.push(number),
+            (Some(_), Some(id)) if same_name => other_build = Some(id),
+            (Some(_), Some(_)) => {}
+            _ if name == program.path => by_path.push(number),
+            _ if same_name => by_name.push(number),
+            _ => {}
+        }
+    }
+    let found = [by_id, by_path, by_name].into_iter().find(|files| !files.is_empty());
+    found.ok_or_else(|| match other_build {
+        Some(id) => Error::new(format!(
+            "it was recorded with another build of {}: build-id {}, this one has {}",
+            String::from_utf8_lossy(program.file_name()),
+            hexadecimal(&id),
+            hexadecimal(&program.build_id)
+        ))
+        .next("give the very file that ran, or record this one"),
+        None => Error::new(format!(
+            "{} did not run in this recording; what did: {}",
+            String::from_utf8_lossy(program.file_name()),
+            examples(recorded)
+        ))
+        .next("give the file that ran with --binary, or record the program again"),
+    })
+}
+
+fn hexadecimal(id: &[u8]) -> String {
+    let length = id.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
+    id[..length].iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// A few of the recorded files.
+fn examples(recorded: &[RecordedFile]) -> String {
+    let names = recorded.iter().map(|f| String::from_utf8_lossy(&f.name).into_owned());
+    let mut names: Vec<String> = names.filter(|n| n.starts_with('/') && !n.starts_with("//")).collect();
+    names.sort();
+    names.dedup();
+    match names.len() {
+        0 => "nothing that has a name".to_owned(),
+        1..=4 => names.join(", "),
+        count => format!("{} and {} more", names[..4].join(", "), count - 4),
+    }
+}

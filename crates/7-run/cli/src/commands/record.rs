@@ -1,0 +1,222 @@
+//! `afterlink record`.
+
+use crate::files::{OutputFile, Ran, Target};
+use crate::{commands, files, interrupt};
+use afterlink_core::{Error, Output, Result};
+use afterlink_profile::fdata;
+use afterlink_record::{Options, Recorded, Recorder, Sampled, Whom, descendants, is_running};
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitCode};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Samples a command, or processes that run, with all their threads and what they start
+///
+/// No other program is needed.
+///
+///     afterlink record -o P.fdata -- ./server its arguments
+///     afterlink record -o P.fdata -p $(pgrep -o postgres) --seconds 30
+///
+/// Where the machine has branch stacks, they are taken; where not, addresses by the processor's
+/// cycles; where it counts none (most virtual machines), by the clock. Counts of afterlink
+/// instrument are worth about twice as much as addresses.
+///
+/// A name that ends in .fdata gets a profile of one program, any other a recording (perf.data) of
+/// all, which perf reads, and every command of afterlink that takes a profile.
+///
+/// Sampling needs the right to: perf_event_paranoid of at most 2, or CAP_PERFMON.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Record {
+    /// Where the profile (*.fdata) or the recording goes.
+    #[arg(long, short)]
+    output: PathBuf,
+    /// A process to sample, with what it has started; until it ends, --seconds are over, or Ctrl-C.
+    #[arg(long, short, value_name = "PID")]
+    pid: Vec<u32>,
+    /// The program that the profile is of: by default the command's, or the first process's.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+    /// Samples a second, on each processor.
+    #[arg(long, short = 'F', default_value_t = 1000, value_name = "N")]
+    frequency: u64,
+    /// Sample addresses even where the machine has branch stacks.
+    #[arg(long)]
+    no_branches: bool,
+    /// Stop after so long; a command runs on to its end.
+    #[arg(long, value_name = "S")]
+    seconds: Option<f64>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// The command and its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// What was recorded, and what it is worth.
+#[derive(serde::Serialize)]
+struct Report {
+    event: &'static str,
+    branch_stacks: bool,
+    samples: u64,
+    lost: u64,
+    output: String,
+}
+
+impl Record {
+    pub fn run(self) -> Result<ExitCode> {
+        if self.command.is_empty() == self.pid.is_empty() {
+            let what =
+                if self.pid.is_empty() { "nothing to record" } else { "a command and processes at once" };
+            return Err(Error::new(what).next("give a command behind `--`, or processes by -p"));
+        }
+        let limit = self.seconds.map(Duration::try_from_secs_f64).transpose().map_err(|_| {
+            Error::new("no time that a recording may take").at("--seconds").next("give seconds, such as 30")
+        })?;
+        if self.frequency == 0 {
+            return Err(Error::new("no sample a second").at("--frequency").next("give a number above zero"));
+        }
+        let program = self.makes_profile().then(|| self.program()).transpose()?;
+        let input = program.as_deref().unwrap_or(Path::new(""));
+        let target = Target::check(&self.output, input)?;
+        // What is wrong with the program is said before an hour of recording.
+        let bytes = program.as_deref().map(files::map).transpose()?;
+        let ran = program.as_deref().zip(bytes.as_ref()).map(|(path, bytes)| Ran { path, bytes });
+        ran.map(Ran::check).transpose()?;
+        let mut out = target.open()?;
+        interrupt::handle();
+        let (sampled, recorded) = match self.command.split_first() {
+            Some((name, arguments)) => self.sample_command(name, arguments, limit, &mut out)?,
+            None => self.sample_processes(limit, &mut out)?,
+        };
+        if recorded.samples == 0 {
+            return Err(Error::new("no sample was taken: nothing of it ran for long enough")
+                .next("record for longer, or at a higher rate (-F)"));
+        }
+        self.put(out, &target, ran)?;
+        commands::print(&Report::new(sampled, recorded, &self.output), self.json)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn makes_profile(&self) -> bool {
+        self.output.extension().is_some_and(|e| e == "fdata")
+    }
+
+    /// The program that the profile is to be of.
+    fn program(&self) -> Result<PathBuf> {
+        match (&self.binary, self.command.first(), self.pid.first()) {
+            (Some(binary), ..) => Ok(binary.clone()),
+            (None, Some(name), _) => Ok(found_in_path(Path::new(name))),
+            (None, None, pid) => std::fs::read_link(format!("/proc/{}/exe", pid.copied().unwrap_or(0)))
+                .map_err(|_| {
+                    Error::new("the process's program cannot be found").next("name it with --binary")
+                }),
+        }
+    }
+
+    fn options(&self) -> Options {
+        Options { frequency: self.frequency, branches: !self.no_branches }
+    }
+
+    fn sample_command(
+        &self,
+        name: &OsString,
+        arguments: &[OsString],
+        limit: Option<Duration>,
+        out: &mut OutputFile,
+    ) -> Result<(Sampled, Recorded)> {
+        let mut recorder = Recorder::new(&Whom::Children, &self.options(), out)?;
+        let sampled = *recorder.sampled();
+        let mut child = std::process::Command::new(name).args(arguments).spawn().map_err(|e| {
+            Error::new(format!("the command {} cannot be run: {e}", name.display())).next("check its path")
+        })?;
+        let done = until(limit, || {
+            recorder.take(SHORT, out)?;
+            Ok(child.try_wait().is_ok_and(|status| status.is_none()))
+        });
+        let recorded = done.and_then(|()| recorder.finish(out));
+        end(&mut child);
+        Ok((sampled, recorded?))
+    }
+
+    fn sample_processes(&self, limit: Option<Duration>, out: &mut OutputFile) -> Result<(Sampled, Recorded)> {
+        if let Some(gone) = self.pid.iter().find(|pid| !is_running(**pid)) {
+            return Err(Error::new(format!("there is no process {gone}")).next("give one that runs"));
+        }
+        let all = descendants(&self.pid);
+        let mut recorder = Recorder::new(&Whom::Processes(&all), &self.options(), out)?;
+        let sampled = *recorder.sampled();
+        recorder.start();
+        until(limit, || Ok(recorder.take(SHORT, out)? && self.pid.iter().any(|&pid| is_running(pid))))?;
+        Ok((sampled, recorder.finish(out)?))
+    }
+
+    /// Puts what was recorded under its name: as it is, or as a profile of the program.
+    fn put(&self, mut out: OutputFile, target: &Target, ran: Option<Ran>) -> Result<()> {
+        let Some(ran) = ran else { return out.publish() };
+        let profile = files::profile_of(out.bytes()?, &self.output, ran)?;
+        let mut text = Vec::new();
+        fdata::write(&profile, &mut text).map_err(|e| e.in_file(self.output.display()))?;
+        target.write(&text)
+    }
+}
+
+/// How long to wait for samples at once.
+const SHORT: Duration = Duration::from_millis(100);
+
+/// Repeats `step` as long as it says so, until the time is up or the user stops it.
+fn until(limit: Option<Duration>, mut step: impl FnMut() -> Result<bool>) -> Result<()> {
+    let start = Instant::now();
+    let in_time = || limit.is_none_or(|limit| start.elapsed() < limit);
+    while in_time() && !interrupt::stopped().load(Ordering::SeqCst) && step()? {}
+    Ok(())
+}
+
+/// Waits for the command; where the user wants to stop, it is asked to end.
+fn end(child: &mut Child) {
+    let id = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    let mut asked = false;
+    while let Ok(None) = child.try_wait() {
+        if interrupt::stopped().load(Ordering::SeqCst) && !std::mem::replace(&mut asked, true) {
+            let _ = id.map(|id| rustix::process::kill_process(id, rustix::process::Signal::TERM));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The file that a shell would run.
+fn found_in_path(name: &Path) -> PathBuf {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file());
+    match found {
+        Some(found) if name.components().count() == 1 => found,
+        _ => name.to_owned(),
+    }
+}
+
+impl Report {
+    fn new(sampled: Sampled, recorded: Recorded, output: &Path) -> Self {
+        let Recorded { samples, lost } = recorded;
+        let output = output.display().to_string();
+        Self { event: sampled.name, branch_stacks: sampled.branches, samples, lost, output }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let worth = if self.branch_stacks {
+            "with branch stacks, which show the ways that control took"
+        } else {
+            "of single addresses, as there are no branch stacks: a layout gains about half of what counts of afterlink instrument give"
+        };
+        let Self { samples, event, lost, output, .. } = self;
+        write!(f, "{output}: {samples} samples of {event} {worth}")?;
+        if *lost > 0 {
+            write!(f, "; {lost} were lost, as there was no room: record at a lower rate (-F)")?;
+        }
+        Ok(())
+    }
+}

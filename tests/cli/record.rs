@@ -1,0 +1,134 @@
+//! `afterlink record`: commands and running processes, with threads and children.
+
+use afterlink_testkit::sandbox::{Sandbox, assert_clear_error};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A folder with a program that works in a thread, a child and itself; `None`, with a line that says so, where nothing may be sampled.
+fn sampled() -> Option<Sandbox> {
+    let sandbox = Sandbox::default();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/programs/sampled.c");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O2", "-pthread", "-Wl,-q", "-Wl,--build-id", "-o"]).arg(sandbox.path("in")).arg(source);
+    assert!(gcc.status().unwrap().success());
+    let tried = sandbox.afterlink(&["record", "-o", "tried.data", "--", "./in", "1"]);
+    let why = tried.stderr();
+    if ["CAP_PERFMON", "not permitted", "no performance events", "offers no event"]
+        .iter()
+        .any(|w| why.contains(w))
+    {
+        eprintln!("not tested here: {why}");
+        return None;
+    }
+    assert_eq!(tried.exit, 0, "{why}");
+    Some(sandbox)
+}
+
+/// All three have their share of the samples.
+#[track_caller]
+fn assert_all_are_there(sandbox: &Sandbox, profile: &str) {
+    let text = fs::read_to_string(sandbox.path(profile)).unwrap();
+    assert!(text.starts_with("no_lbr c") || text.starts_with("1 "), "{text}");
+    for name in ["in_thread", "in_child", "in_itself"] {
+        let of = text.lines().filter(|line| line.contains(name));
+        let count: u64 = of.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum();
+        assert!(count > 20, "{name}: {count}\n{text}");
+    }
+}
+
+#[test]
+fn a_command_with_its_threads_and_children() {
+    let Some(sandbox) = sampled() else { return };
+    let recorded = sandbox.afterlink(&["record", "-o", "P.fdata", "--", "./in", "5"]);
+    assert_eq!(recorded.exit, 0, "{}", recorded.stderr());
+    let said = recorded.stdout();
+    assert!(
+        said.starts_with("P.fdata: ") && said.contains(" samples of c") && said.lines().count() == 1,
+        "{said}"
+    );
+    assert_all_are_there(&sandbox, "P.fdata");
+    let optimized = sandbox.afterlink(&["optimize", "in", "--profile", "P.fdata", "-o", "out"]);
+    assert_eq!(optimized.exit, 0, "{}", optimized.stderr());
+    // By way of a shell, which is not the program.
+    let command = ["record", "-o", "Q.fdata", "--binary", "in", "--", "sh", "-c", "./in 5; true"];
+    let recorded = sandbox.afterlink(&command);
+    assert_eq!(recorded.exit, 0, "{}", recorded.stderr());
+    assert_all_are_there(&sandbox, "Q.fdata");
+}
+
+#[test]
+fn a_process_that_runs_already() {
+    let Some(sandbox) = sampled() else { return };
+    let mut server = Command::new("./in").arg("30").current_dir(sandbox.path(".")).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let id = server.id().to_string();
+    let recorded = sandbox.afterlink(&["record", "-o", "P.fdata", "-p", &id, "--seconds", "1", "--json"]);
+    assert_eq!(recorded.exit, 0, "{}", recorded.stderr());
+    assert!(recorded.stdout().contains("\"lost\": 0"), "{}", recorded.stdout());
+    assert_all_are_there(&sandbox, "P.fdata");
+    // Until it ends.
+    let recorded = sandbox.afterlink(&["record", "-o", "Q.fdata", "-p", &id]);
+    assert_eq!(recorded.exit, 0, "{}", recorded.stderr());
+    assert!(server.wait().unwrap().success());
+}
+
+/// The recording is one that others read, and they read the same out of it.
+#[test]
+fn perf_and_perf2bolt_read_the_recording() {
+    let Some(sandbox) = sampled() else { return };
+    let run = |tool: &str, arguments: &[&str]| {
+        let mut command = Command::new(tool);
+        let done = command.args(arguments).current_dir(sandbox.path(".")).stdin(Stdio::null()).output();
+        match done {
+            Ok(done) => {
+                assert!(done.status.success(), "{tool}: {}", String::from_utf8_lossy(&done.stderr));
+                Some(String::from_utf8_lossy(&done.stdout).into_owned())
+            }
+            Err(_) => {
+                eprintln!("not tested here: {tool} is not installed");
+                None
+            }
+        }
+    };
+    let recorded =
+        sandbox.afterlink(&["record", "-o", "perf.data", "--no-branches", "--json", "--", "./in", "3"]);
+    assert_eq!(recorded.exit, 0, "{}", recorded.stderr());
+    let Some(script) = run("perf", &["script", "-i", "perf.data", "-F", "pid,event,ip"]) else { return };
+    let count = script.lines().filter(|line| !line.is_empty()).count();
+    assert!(recorded.stdout().contains(&format!("\"samples\": {count},")), "{count}: {}", recorded.stdout());
+    let convert = ["profile", "convert", "perf.data", "--binary", "in", "-o", "own.fdata"];
+    assert_eq!(sandbox.afterlink(&convert).exit, 0);
+    if run("perf2bolt-22", &["-nl", "-p", "perf.data", "-o", "bolt.fdata", "in"]).is_none() {
+        return;
+    }
+    let sorted = |name: &str| {
+        let text = fs::read_to_string(sandbox.path(name)).unwrap();
+        let known = |line: &&str| !line.contains("@PLT ") && !line.starts_with("no_lbr");
+        let mut lines: Vec<String> = text.lines().filter(known).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted("own.fdata"), sorted("bolt.fdata"));
+}
+
+#[test]
+fn what_cannot_be_recorded() {
+    let sandbox = Sandbox::default();
+    let record = |arguments: &[&str]| sandbox.afterlink(&[&["record", "-o", "P.data"], arguments].concat());
+    assert_clear_error(&record(&[]), &["nothing to record", "-p"]);
+    assert_clear_error(&record(&["-p", "1", "--", "true"]), &["a command and processes at once"]);
+    assert_clear_error(&record(&["-p", "999999999"]), &["999999999", "no process"]);
+    assert_clear_error(&record(&["-F", "0", "--", "true"]), &["--frequency"]);
+    assert_clear_error(&record(&["--seconds=-1", "--", "true"]), &["--seconds"]);
+    let profile = sandbox.afterlink(&["record", "-o", "P.fdata", "--", "no-such-command"]);
+    assert_clear_error(&profile, &["no-such-command"]);
+    assert!(!sandbox.path("P.fdata").exists() && !sandbox.path("P.data").exists());
+    let Some(sandbox) = sampled() else { return };
+    let short = sandbox.afterlink(&["record", "-o", "short.data", "-F", "1", "--", "true"]);
+    assert_clear_error(&short, &["no sample was taken", "-F"]);
+    let other = sandbox.afterlink(&["record", "-o", "P.fdata", "--", "sh", "-c", "./in 1"]);
+    assert_clear_error(&other, &["sh", "stripped"]);
+    assert!(!sandbox.path("short.data").exists() && !sandbox.path("P.fdata").exists());
+}
