@@ -73,6 +73,19 @@ third_of_three:
 	.cfi_endproc
 	.size third_of_three, . - third_of_three
 second_end:
+
+/* One function, with a label at each end. */
+	.p2align 4
+	.globl single_start, single_end
+single_start:
+	.type single, @function
+	.globl single
+single:
+	.cfi_startproc
+	jmp outside
+	.cfi_endproc
+	.size single, . - single
+single_end:
 	.p2align 6
 	.type taken, @function
 taken:

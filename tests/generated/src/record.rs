@@ -88,7 +88,8 @@ pub fn write(table: &Path, row: &Row) -> std::io::Result<()> {
     all.push(row.clone());
     all.sort_by(|a, b| a.writer.cmp(&b.writer));
     let lines: String = all.iter().map(|row| row.line() + "\n").collect();
-    let new = table.with_extension("tsv.new");
+    // Hunts of both writers may come here at once.
+    let new = table.with_extension(format!("tsv.{}", std::process::id()));
     fs::write(&new, format!("{HEADER}\n{lines}"))?;
     fs::rename(new, table)
 }

@@ -17,8 +17,8 @@ pub(crate) struct TakenLabel {
     pub label: InputAddr,
 }
 
-/// What may bound code: where it is, and whether it is a label.
-type Bound = (InputAddr, bool);
+/// From where up to where.
+type Range = (InputAddr, InputAddr);
 
 /// Refuses what lies between labels of which one function, or words of data side by side, have the addresses.
 pub(crate) fn refuse_between(
@@ -27,24 +27,32 @@ pub(crate) fn refuse_between(
     taking: &[Taking],
     pointers: &[Pointer],
 ) {
-    let mut takers: BTreeMap<usize, BTreeSet<Bound>> = BTreeMap::new();
+    let mut takers: BTreeMap<usize, BTreeSet<InputAddr>> = BTreeMap::new();
     let mut words = Vec::new();
     for taken in labels.iter().filter(|taken| !is_jumped_to(code, taken.label)) {
-        match (code.piece_at(taken.field), code.image.file_offset(taken.field)) {
-            (Some(piece), _) => {
-                takers.entry(piece).or_default().insert((taken.label, true));
+        match code.piece_at(taken.field) {
+            Some(piece) => {
+                takers.entry(piece).or_default().insert(taken.label);
             }
-            (None, Some(at)) => words.push((at, taken.label)),
-            (None, None) => {}
+            None => words.push(*taken),
         }
     }
+    // A label that ends a function whose address is taken beside it bounds that one.
+    let mut single: Vec<Range> = Vec::new();
     for taking in taking {
-        if let Some(bounds) = takers.get_mut(&taking.piece) {
-            bounds.insert((taking.function, false));
+        let Some(labels) = takers.get_mut(&taking.piece) else { continue };
+        let is_its = |&label: &InputAddr| {
+            let next = code.pieces.partition_point(|p| p.range.start < label);
+            next > 0 && code.pieces[next - 1].range.start == taking.function
+        };
+        let ends: Vec<InputAddr> = labels.iter().copied().filter(is_its).collect();
+        if !ends.is_empty() {
+            labels.retain(|label| !ends.contains(label) && *label != taking.function);
         }
+        single.extend(ends.into_iter().map(|end| (taking.function, end)));
     }
-    let tables = if words.is_empty() { Vec::new() } else { tables(&words, pointers) };
-    for (low, high) in takers.into_values().chain(tables).flat_map(brackets) {
+    let in_data = if words.is_empty() { Vec::new() } else { side_by_side(code, &words, pointers) };
+    for (low, high) in takers.into_values().flat_map(pairs).chain(in_data).chain(single) {
         // What two labels of one function mean is told by that function.
         let is_part = code.piece_at(low).is_some_and(|piece| code.pieces[piece].range.end() > high);
         if !is_part {
@@ -59,44 +67,27 @@ fn is_jumped_to(code: &Code, label: InputAddr) -> bool {
     inside.is_some_and(|piece| code.scans[piece].has_indirect_jump)
 }
 
-/// The bounds in each run of words that holds one of the labels.
-fn tables(labels: &[(FileOffset, InputAddr)], pointers: &[Pointer]) -> Vec<BTreeSet<Bound>> {
-    let of_labels = labels.iter().map(|&(at, label)| (at, (label, true)));
-    let is_label = |at| labels.iter().any(|l| l.0 == at);
-    let others = pointers.iter().filter(|p| !is_label(p.field)).map(|p| (p.field, (p.target, false)));
-    let mut words: Vec<(FileOffset, Bound)> = of_labels.chain(others).collect();
-    words.sort_unstable();
-    let runs = words.chunk_by(|a, b| b.0.get() - a.0.get() <= 8);
-    let with_label = runs.filter(|run| run.iter().any(|(_, bound)| bound.1));
-    with_label.map(|run| run.iter().map(|(_, bound)| *bound).collect()).collect()
+/// What words of data enclose that hold a label, with another label or a function in the word before it.
+fn side_by_side(code: &Code, labels: &[TakenLabel], pointers: &[Pointer]) -> Vec<Range> {
+    const WORD: u64 = 8;
+    let mut words: BTreeMap<FileOffset, InputAddr> = pointers.iter().map(|p| (p.field, p.target)).collect();
+    let place = |taken: &TakenLabel| Some((code.image.file_offset(taken.field)?, taken.label));
+    words.extend(labels.iter().filter_map(place));
+    let before = |taken: &TakenLabel| {
+        let field = InputAddr(taken.field.get().checked_sub(WORD)?);
+        let same = code.image.section_at(field) == code.image.section_at(taken.field);
+        let start = *words.get(&code.image.file_offset(field).filter(|_| same)?)?;
+        (start < taken.label).then_some((start, taken.label))
+    };
+    labels.iter().filter_map(before).collect()
 }
 
-/// What the bounds enclose. A label closes what the last function or label before it opened; one that is left over may belong
-/// to any.
-fn brackets(mut bounds: BTreeSet<Bound>) -> Vec<(InputAddr, InputAddr)> {
-    let mut found = Vec::new();
-    let mut open: Option<Bound> = None;
-    // A label may stand where a function starts.
-    let labels: Vec<Bound> = bounds.iter().filter(|bound| bound.1).copied().collect();
-    for (label, _) in labels {
-        bounds.remove(&(label, false));
-    }
-    for &(address, is_label) in &bounds {
-        match open {
-            Some((start, _)) if is_label => {
-                found.push((start, address));
-                open = None;
-            }
-            Some((_, true)) => {}
-            _ => open = Some((address, is_label)),
-        }
-    }
-    let first_label = bounds.iter().find(|bound| bound.1);
-    if let (Some((last, true)), Some(&(first, _))) = (open, first_label)
-        && first < last
-    {
-        found.push((first, last));
-    }
+/// What labels enclose, each second one with the one before it; one that is left over may belong to any.
+fn pairs(labels: BTreeSet<InputAddr>) -> Vec<Range> {
+    let labels: Vec<InputAddr> = labels.into_iter().collect();
+    let (pairs, rest) = labels.as_chunks::<2>();
+    let mut found: Vec<Range> = pairs.iter().map(|&[low, high]| (low, high)).collect();
+    found.extend(rest.first().filter(|_| !pairs.is_empty()).map(|&last| (labels[0], last)));
     found
 }
 
@@ -115,27 +106,19 @@ pub(crate) fn keep_named(code: &mut Code, rooms: &[bool]) {
 mod tests {
     use super::*;
 
-    fn brackets_of(bounds: &[(u64, bool)]) -> Vec<(u64, u64)> {
-        let bounds = bounds.iter().map(|&(at, is_label)| (InputAddr(at), is_label)).collect();
-        brackets(bounds).into_iter().map(|(low, high)| (low.get(), high.get())).collect()
+    fn pairs_of(labels: &[u64]) -> Vec<(u64, u64)> {
+        let labels = labels.iter().map(|&at| InputAddr(at)).collect();
+        pairs(labels).into_iter().map(|(low, high)| (low.get(), high.get())).collect()
     }
 
     #[test]
-    fn a_label_closes_what_stands_open() {
-        assert_eq!(brackets_of(&[(1, false), (2, true), (3, true), (4, true)]), [(1, 2), (3, 4)]);
-        assert_eq!(brackets_of(&[(1, false), (5, false), (9, true)]), [(5, 9)]);
+    fn labels_enclose_code_two_by_two() {
+        assert_eq!(pairs_of(&[1, 2, 5, 9]), [(1, 2), (5, 9)]);
+        assert_eq!(pairs_of(&[1]), []);
     }
 
     #[test]
-    fn functions_between_labels_are_inside() {
-        assert_eq!(brackets_of(&[(1, true), (5, false), (9, true), (12, false)]), [(1, 9)]);
-        assert_eq!(brackets_of(&[(1, false), (1, true), (9, false), (9, true)]), [(1, 9)]);
-    }
-
-    #[test]
-    fn a_label_without_another_may_belong_to_the_first() {
-        assert_eq!(brackets_of(&[(1, true), (5, true), (9, true)]), [(1, 5), (1, 9)]);
-        assert_eq!(brackets_of(&[(1, true)]), []);
-        assert_eq!(brackets_of(&[(1, false), (3, false)]), []);
+    fn a_label_that_is_left_over_may_belong_to_the_first() {
+        assert_eq!(pairs_of(&[1, 5, 9]), [(1, 5), (1, 9)]);
     }
 }

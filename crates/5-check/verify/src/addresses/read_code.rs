@@ -8,9 +8,9 @@ use crate::check::Check;
 use crate::input::code::{Inst, Kind};
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
+use afterlink_core::InputAddr;
 use afterlink_isa::judgement::{Action, LONGEST, Reader, Register};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 /// Instructions to look at from where an address is taken.
 const WINDOW: usize = 12;
@@ -25,9 +25,6 @@ pub(crate) struct ReadCode {
     /// Ascending, not overlapping.
     ranges: Vec<(u64, u64)>,
 }
-
-/// What may bound code: where it is, and whether it is a label.
-type Bound = (u64, bool);
 
 impl ReadCode {
     pub fn of(check: &Check, layout: &Layout, sequences: &Sequences) -> Self {
@@ -47,16 +44,19 @@ impl ReadCode {
             }
         }
         takers.sort_unstable();
+        takers.dedup();
         for labels in takers.chunk_by(|a, b| a.0 == b.0) {
-            let mut bounds: Vec<Bound> = labels.iter().map(|&(_, label)| (label, true)).collect();
-            bounds.extend(functions_taken_by(check, labels[0].0).map(|function| (function, false)));
-            ranges.extend(enclosed(check, bounds));
+            let taken = functions_taken_by(check, labels[0].0);
+            let ended = |&(_, label): &(usize, u64)| Some((function_before(check, &taken, label)?, label));
+            let single: Vec<(u64, u64)> = labels.iter().filter_map(ended).collect();
+            let is_told = |label: &u64| single.iter().any(|bounds| bounds.0 == *label || bounds.1 == *label);
+            let others: Vec<u64> =
+                labels.iter().map(|&(_, label)| label).filter(|label| !is_told(label)).collect();
+            ranges.extend(single);
+            ranges.extend(enclosed(&others));
         }
-        words.sort_unstable();
-        let values = if words.is_empty() { FxHashMap::default() } else { restartable::words(check, layout) };
-        for table in words.chunk_by(|a, b| b.0 - a.0 <= 2 * WORD) {
-            ranges.extend(enclosed(check, with_neighbours(check, &values, table)));
-        }
+        ranges.extend(side_by_side(check, layout, &words));
+        ranges.retain(|range| !is_in_one(check, range));
         Self { ranges: merged(ranges) }
     }
 
@@ -150,55 +150,58 @@ fn is_jumped_to(check: &Check, label: u64) -> bool {
 }
 
 /// The functions whose addresses the function of a row takes, or loads from their slots.
-fn functions_taken_by<'c>(check: &'c Check, row: usize) -> impl Iterator<Item = u64> + 'c {
+fn functions_taken_by(check: &Check, row: usize) -> Vec<u64> {
     let row = &check.functions.rows[row];
-    let taken = check.code.insts_in(row.start, row.end).filter_map(|(_, address, inst)| {
-        let slot = || check.slots.get(inst.has_rip().then(|| inst.target(&check.code, address))?);
-        bound_taken(check, address, inst).or_else(slot)
-    });
-    taken.filter(|&target| check.functions.starts_at(target))
+    let code = &check.code;
+    let mut taken = Vec::new();
+    let mut at = row.start;
+    while at < row.end {
+        let Some(inst) = code.at(at) else { break };
+        let slot = || check.slots.get(inst.has_rip().then(|| inst.target(code, at))?);
+        taken.extend(bound_taken(check, at, inst).or_else(slot));
+        at += u64::from(inst.len);
+    }
+    taken
 }
 
-/// What stands in the words around those of `table`, which hold labels.
-fn with_neighbours(check: &Check, values: &FxHashMap<u64, u64>, table: &[(u64, u64)]) -> Vec<Bound> {
-    let mut bounds: Vec<Bound> = table.iter().map(|&(_, label)| (label, true)).collect();
-    let function = |word: u64| values.get(&word).copied().filter(|&value| check.functions.starts_at(value));
-    let (first, last) = (table[0].0, table[table.len() - 1].0);
-    let before = (1..).map_while(|i| function(first.checked_sub(i * WORD)?));
-    let behind = (1..).map_while(|i| function(last.checked_add(i * WORD)?));
-    let is_label = |word: u64| table.iter().any(|&(field, _)| field == word);
-    let between = (first..last).step_by(WORD as usize).filter(|&word| !is_label(word)).filter_map(function);
-    bounds.extend(before.chain(behind).chain(between).map(|function| (function, false)));
-    bounds
+/// The one of `functions` at whose end the label stands, or inside of it: that is what it bounds.
+fn function_before(check: &Check, functions: &[u64], label: u64) -> Option<u64> {
+    let rows = &check.functions.rows;
+    let last = rows.partition_point(|row| row.start < label).checked_sub(1)?;
+    Some(rows[last].start).filter(|start| functions.contains(start))
 }
 
-/// What the bounds enclose: from each one that nothing has closed to the next label. What is inside of one function is judged
-/// with that.
-fn enclosed(check: &Check, mut bounds: Vec<Bound>) -> Vec<(u64, u64)> {
-    // Where a label stands, a function may start, too.
-    bounds.sort_unstable_by_key(|&(address, is_label)| (address, !is_label));
-    bounds.dedup_by_key(|bound| bound.0);
-    let mut found = Vec::new();
-    let mut open: Option<Bound> = None;
-    for &(address, is_label) in &bounds {
-        open = match open {
-            Some((start, _)) if is_label => {
-                found.push((start, address));
-                None
-            }
-            Some((start, true)) => Some((start, true)),
-            _ => Some((address, is_label)),
-        };
+/// What words of data enclose that hold a label, with another label or a function in the word before it.
+fn side_by_side(check: &Check, layout: &Layout, labels: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    if labels.is_empty() {
+        return Vec::new();
     }
-    if let Some((last, true)) = open {
-        found.extend(bounds.iter().find(|b| b.1 && b.0 < last).map(|first| (first.0, last)));
-    }
-    let same = |&(low, high): &(u64, u64)| {
-        let row = check.functions.at(low).map(|row| &check.functions.rows[row]);
-        row.is_some_and(|row| row.end > high)
+    let mut values = restartable::words(check, layout);
+    values.extend(labels.iter().copied());
+    let section = |word: u64| check.input.section_at(InputAddr(word));
+    let bounded = |&(field, label): &(u64, u64)| {
+        let before = field.checked_sub(WORD).filter(|&word| section(word) == section(field))?;
+        let &start = values.get(&before).filter(|&&start| start < label)?;
+        let bounds = check.functions.starts_at(start) || labels.iter().any(|&(_, label)| label == start);
+        bounds.then_some((start, label))
     };
-    found.retain(|range| !same(range));
-    found
+    labels.iter().filter_map(bounded).collect()
+}
+
+/// What labels enclose that one function takes, ascending: the first and the second, and so on. If one is left over, everything
+/// may be meant.
+fn enclosed(labels: &[u64]) -> Vec<(u64, u64)> {
+    if labels.len() % 2 == 1 && labels.len() > 1 {
+        let whole = (labels[0], labels[labels.len() - 1]);
+        return vec![whole];
+    }
+    labels.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+}
+
+/// What is inside of one function is judged with that.
+fn is_in_one(check: &Check, &(low, high): &(u64, u64)) -> bool {
+    let row = check.functions.at(low).map(|row| &check.functions.rows[row]);
+    row.is_some_and(|row| row.end > high)
 }
 
 fn merged(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {

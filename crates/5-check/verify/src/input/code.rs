@@ -371,13 +371,6 @@ impl<'a> Code<'a> {
         self.walk(first, section.last, address)
     }
 
-    /// The same of the instructions that start in `start..end`, which lie in one section.
-    pub fn insts_in(&self, start: u64, end: u64) -> impl Iterator<Item = (usize, u64, &Inst)> {
-        let range = self.range(start, end);
-        let first = self.section_at(start).map_or(start, |section| self.first_in(section, start).1);
-        self.walk(range.start, range.end, first)
-    }
-
     /// The same in pieces of `size` bytes of code.
     pub fn section_chunks(
         &self,
