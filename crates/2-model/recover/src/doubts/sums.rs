@@ -99,11 +99,12 @@ pub(crate) fn refuse(code: &mut Code, sums: &[Sum], unwind: &[Range]) -> Vec<Tak
             Meaning::Code => refuse_around(code, target),
             _ if target != sum.symbol => refuse_between(code, sum.symbol, target),
             _ => {
-                if sum.meaning == Meaning::Label {
-                    labels.push(TakenLabel { field: sum.field, label: target });
-                }
                 let is_function = functions.binary_search(&target).is_ok();
                 let is_described = unwind.binary_search_by_key(&target, |r| r.start).is_ok();
+                // A label that an unwind entry makes a function bounds nothing.
+                if sum.meaning == Meaning::Label && (is_function || !is_described) {
+                    labels.push(TakenLabel { field: sum.field, label: target });
+                }
                 let piece = refuse_bounded(code, target, is_function, is_described);
                 inner.extend(piece.map(|piece| (piece, target)));
             }

@@ -31,7 +31,10 @@ pub(crate) fn taken_labels(check: &Check, sequences: &Sequences) -> Vec<(u64, u6
     // Where a section ends stands the end of the text, which is asked for to compare with it.
     let ends_section = |address: u64| check.code.sections.iter().any(|s| s.end == address);
     each(check, sequences, |sum| {
-        let is_label = sum.class == Class::Label && sum.target == sum.symbol;
+        let row = check.functions.at(sum.symbol).map(|row| &check.functions.rows[row]);
+        // An unwind entry makes it a function.
+        let starts_code = row.is_some_and(|row| row.start == sum.symbol && !row.has_symbol && !row.is_label);
+        let is_label = sum.class == Class::Label && sum.target == sum.symbol && !starts_code;
         if sum.is_taken && is_label && !ends_section(sum.symbol) {
             labels.push((sum.field, sum.target));
         }
