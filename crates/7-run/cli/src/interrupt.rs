@@ -10,6 +10,8 @@ use std::sync::{Mutex, PoisonError};
 /// Set when the user wants to stop and the running command wants to end in its own way.
 static HANDLED: AtomicBool = AtomicBool::new(false);
 static STOP: AtomicBool = AtomicBool::new(false);
+/// A signal ends the process: all that fails from now on fails because of it.
+static ENDING: AtomicBool = AtomicBool::new(false);
 /// The process group of a running workload; 0 if there is none.
 static GROUP: AtomicU32 = AtomicU32::new(0);
 /// Files and folders of ours that must not outlive the process.
@@ -21,6 +23,7 @@ pub fn install() {
         if HANDLED.load(Ordering::SeqCst) && !STOP.swap(true, Ordering::SeqCst) {
             return;
         }
+        ENDING.store(true, Ordering::SeqCst);
         end_group(GROUP.load(Ordering::SeqCst));
         // Held to the end, so that nothing is made any more once all is removed.
         let scratch = SCRATCH.lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,6 +34,13 @@ pub fn install() {
     };
     // Without the handler the default action ends the process, which is as good.
     let _ = ctrlc::set_handler(handler);
+}
+
+/// Does not come back if a signal is about to end the process. Else a workload that it has killed would look like one that failed.
+pub fn give_way() {
+    while ENDING.load(Ordering::SeqCst) {
+        std::thread::park();
+    }
 }
 
 /// From now on the first signal only sets [`stopped`]; a second one still ends the process.

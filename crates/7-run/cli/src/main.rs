@@ -53,7 +53,9 @@ fn main() -> ExitCode {
         std::process::exit(if error.use_stderr() { WRONG_USAGE } else { 0 })
     });
     interrupt::install();
-    match run(cli.command) {
+    let outcome = run(cli.command);
+    interrupt::give_way();
+    match outcome {
         Ok(code) => code,
         Err(error) => {
             commands::complain(&error);
