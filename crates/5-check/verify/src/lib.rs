@@ -120,6 +120,10 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
         Place::Same => Some(address),
         Place::Nowhere => None,
     });
+    // These go through all relocations to find a few places.
+    let sequences = Sequences::read(check, &layout);
+    let read = ReadCode::of(check, &layout, &sequences);
+    (check.forget)();
     let named = Named::read(check);
     let mut jumps = jumps::judge(check, &layout, &named);
     findings.append(&mut jumps.findings);
@@ -133,8 +137,6 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
         || {
             let mut findings = unwind::comparison::check(check, &rows);
             findings.extend(behind_faults::check(check, &layout, &named, &jumps));
-            let sequences = Sequences::read(check, &layout);
-            let read = ReadCode::of(check, &layout, &sequences);
             findings.extend(read.check(check));
             findings.extend(check_kept(check, &layout, &named, &jumps, &read));
             findings.extend(restartable::check(check, &sequences));
