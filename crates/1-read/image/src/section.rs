@@ -4,7 +4,6 @@ use crate::header::{FileHeader, damaged};
 use crate::{LE, elf, slice};
 use afterlink_core::{FileOffset, IdVec, InputAddr, Result, define_index};
 use object::LittleEndian;
-use std::ffi::CStr;
 
 define_index!(
     /// Index of a section header.
@@ -118,6 +117,11 @@ fn section<'a>(
 
 /// The zero-terminated UTF-8 text at `offset` of a string table.
 pub(crate) fn string_at(table: &[u8], offset: u32) -> Option<&str> {
-    let tail = table.get(offset as usize..)?;
-    CStr::from_bytes_until_nul(tail).ok()?.to_str().ok()
+    text(table.get(offset as usize..)?)
+}
+
+/// The text up to the first zero.
+pub(crate) fn text(bytes: &[u8]) -> Option<&str> {
+    let end = memchr::memchr(0, bytes)?;
+    std::str::from_utf8(&bytes[..end]).ok()
 }

@@ -1,6 +1,7 @@
 //! `.symtab` and `.dynsym`, read in place: a large program has a million symbols.
 
 use crate::header::damaged;
+use crate::section::text;
 use crate::{LE, Section, SectionId, elf, slice};
 use afterlink_core::{IdVec, InputAddr, Result};
 use object::LittleEndian;
@@ -39,8 +40,7 @@ pub struct Symbol<'a> {
 impl<'a> Symbol<'a> {
     /// Empty if the name is no text.
     pub fn name(&self) -> &'a str {
-        let end = memchr::memchr(0, self.names);
-        end.and_then(|end| std::str::from_utf8(&self.names[..end]).ok()).unwrap_or("")
+        text(self.names).unwrap_or("")
     }
 
     /// The same as asking [`Self::name`], but the whole of it is not looked at.

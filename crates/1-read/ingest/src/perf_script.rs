@@ -14,8 +14,7 @@ mod line;
 use crate::program::Program;
 use crate::reading::Reading;
 use crate::recording::{
-    Candidate, Change, FileId, Moment, Processes, RecordedFile, Samples, choose, left_out, of_program,
-    rank_of,
+    Candidate, Change, Files, Moment, Processes, Samples, choose, left_out, of_program, rank_of,
 };
 use afterlink_core::{Error, Result, Viewed};
 use happening::{Happening, MARK};
@@ -104,8 +103,7 @@ fn for_each_line(file: Viewed, mut visit: impl FnMut(&str, u64)) {
 #[derive(Default)]
 struct Survey {
     processes: Processes,
-    files: Vec<RecordedFile>,
-    numbers: FxHashMap<RecordedFile, FileId>,
+    files: Files,
     /// The process of each thread.
     threads: FxHashMap<u32, u32>,
     /// Events in the order in which they come up, and how many samples each has.
@@ -137,7 +135,7 @@ impl Survey {
     fn happened(&mut self, text: &str, moment: Moment) {
         match happening::read(text) {
             Some(Happening::Mapped { process, start, size, offset, file }) => {
-                let file = self.number(file);
+                let file = self.files.number(file);
                 let end = start.saturating_add(size);
                 self.processes.add(process, moment, Change::Map { start, end, offset, file });
             }
@@ -155,16 +153,6 @@ impl Survey {
             }
             None => {}
         }
-    }
-
-    fn number(&mut self, file: RecordedFile) -> FileId {
-        if let Some(&number) = self.numbers.get(&file) {
-            return number;
-        }
-        let number = self.files.len() as FileId;
-        self.files.push(file.clone());
-        self.numbers.insert(file, number);
-        number
     }
 
     fn sample(&mut self, text: &str) {

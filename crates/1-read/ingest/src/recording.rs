@@ -8,8 +8,8 @@ mod processes;
 
 pub use branch_stack::{Entry, flag};
 pub use events::{Candidate, choose, left_out, rank_of};
-pub use files::{BuildId, RecordedFile, of_program, padded};
-pub use processes::{Change, FileId, Mappings, Moment, Processes};
+pub use files::{BuildId, Files, RecordedFile, of_program, padded};
+pub use processes::{Change, Mappings, Moment, Processes};
 
 use crate::program::Program;
 use crate::reading::Reading;

@@ -107,13 +107,20 @@ impl<'i, 'a> Code<'i, 'a> {
         self.pieces[piece].refusal.get_or_insert(reason);
     }
 
+    /// The pieces that stand between two places, and at them.
+    pub fn pieces_between(&self, low: InputAddr, high: InputAddr) -> std::ops::Range<usize> {
+        let first = self.pieces.partition_point(|p| p.range.end() <= low);
+        let behind = self.pieces.partition_point(|p| p.range.start <= high);
+        first..behind
+    }
+
     /// Refuses everything from `low` up to `high`, whose bytes the program may read.
     pub fn keep(&mut self, low: InputAddr, high: InputAddr, reason: Refusal) {
-        let first = self.pieces.partition_point(|p| p.range.end() <= low);
-        let behind = self.pieces.partition_point(|p| p.range.start < high);
-        for piece in first..behind {
-            self.refuse(piece, reason);
-            self.pieces[piece].is_read = true;
+        if low < high {
+            for piece in self.pieces_between(low, InputAddr(high.get() - 1)) {
+                self.refuse(piece, reason);
+                self.pieces[piece].is_read = true;
+            }
         }
     }
 

@@ -120,9 +120,10 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
         Place::Same => Some(address),
         Place::Nowhere => None,
     });
-    // These go through all relocations to find a few places.
+    // These go through all relocations to find a few places, and are done with them.
     let sequences = Sequences::read(check, &layout);
-    let read = ReadCode::of(check, &layout, &sequences);
+    let said = sums::said(check, &sequences);
+    let read = ReadCode::of(check, &layout, &said);
     (check.forget)();
     let named = Named::read(check);
     let mut jumps = jumps::judge(check, &layout, &named);
@@ -140,7 +141,7 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
             findings.extend(read.check(check));
             findings.extend(check_kept(check, &layout, &named, &jumps, &read));
             findings.extend(restartable::check(check, &sequences));
-            let (found, text_end) = sums::check(check, &sequences);
+            let (found, text_end) = sums::check(check, &said);
             findings.extend(found);
             findings.extend(taken::check(check, &layout, text_end));
             findings.extend(folded::check(check, &layout));

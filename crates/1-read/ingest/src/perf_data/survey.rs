@@ -4,9 +4,8 @@ use super::attributes::{Attribute, field};
 use super::fields::Fields;
 use super::header::Header;
 use super::records::{Record, kind};
-use crate::recording::{Candidate, Change, FileId, Moment, Processes, RecordedFile, padded};
+use crate::recording::{Candidate, Change, Files, Moment, Processes, RecordedFile, padded};
 use afterlink_core::Result;
-use rustc_hash::FxHashMap;
 
 /// Bits of a record's `misc`.
 mod misc {
@@ -24,8 +23,7 @@ pub struct Survey {
     pub header: Header,
     pub processes: Processes,
     /// Files that were mapped, by their number.
-    pub files: Vec<RecordedFile>,
-    numbers: FxHashMap<RecordedFile, FileId>,
+    pub files: Files,
     /// Samples by event.
     pub samples: Vec<u64>,
     /// Samples of events that nothing describes.
@@ -99,20 +97,10 @@ impl Survey {
             fields.word()?;
         }
         let name = fields.text().to_vec();
-        let file = self.number(RecordedFile { name, build_id });
+        let file = self.files.number(RecordedFile { name, build_id });
         let end = start.saturating_add(size);
         self.processes.add(process, self.moment(record.body), Change::Map { start, end, offset, file });
         Ok(())
-    }
-
-    fn number(&mut self, file: RecordedFile) -> FileId {
-        if let Some(&number) = self.numbers.get(&file) {
-            return number;
-        }
-        let number = self.files.len() as FileId;
-        self.files.push(file.clone());
-        self.numbers.insert(file, number);
-        number
     }
 
     fn name(&mut self, record: Record) -> Result<()> {

@@ -3,6 +3,8 @@
 use super::processes::FileId;
 use crate::program::{Program, file_name};
 use afterlink_core::{Error, Result};
+use rustc_hash::FxHashMap;
+use std::ops::Deref;
 
 /// A build-id, with zeroes behind it up to the longest that recorders keep.
 pub type BuildId = [u8; 20];
@@ -21,6 +23,33 @@ pub struct RecordedFile {
     pub name: Vec<u8>,
     /// Where it is known.
     pub build_id: Option<BuildId>,
+}
+
+/// Recorded files by number, each once.
+#[derive(Default)]
+pub struct Files {
+    all: Vec<RecordedFile>,
+    numbers: FxHashMap<RecordedFile, FileId>,
+}
+
+impl Files {
+    pub fn number(&mut self, file: RecordedFile) -> FileId {
+        if let Some(&number) = self.numbers.get(&file) {
+            return number;
+        }
+        let number = self.all.len() as FileId;
+        self.all.push(file.clone());
+        self.numbers.insert(file, number);
+        number
+    }
+}
+
+impl Deref for Files {
+    type Target = [RecordedFile];
+
+    fn deref(&self) -> &[RecordedFile] {
+        &self.all
+    }
 }
 
 /// Which of the recorded files are the program: those with its build-id; where none is known, those of its name.

@@ -60,9 +60,7 @@ pub(crate) fn refuse(code: &mut Code, evidence: &Evidence) -> BTreeSet<InputAddr
 
 /// Refuses what stands between two places, and at them.
 fn refuse_range(code: &mut Code, first: InputAddr, last: InputAddr) {
-    let from = code.pieces.partition_point(|piece| piece.range.end() <= first);
-    let to = code.pieces.partition_point(|piece| piece.range.start <= last);
-    (from..to).for_each(|piece| code.refuse(piece, Refusal::RestartableSequence));
+    code.pieces_between(first, last).for_each(|piece| code.refuse(piece, Refusal::RestartableSequence));
 }
 
 /// Refuses a function that makes descriptors, and those of whose inside it takes addresses.

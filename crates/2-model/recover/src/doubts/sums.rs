@@ -177,9 +177,7 @@ fn refuse_between(code: &mut Code, symbol: InputAddr, target: InputAddr) {
     let own = code.piece_at(symbol);
     let (low, high) = (symbol.min(target), symbol.max(target));
     let between = high.since(low) <= NEAR;
-    let first = code.pieces.partition_point(|p| p.range.end() <= low);
-    let last = code.pieces.partition_point(|p| p.range.start <= high);
-    let between = (first..last).filter(|_| between);
+    let between = code.pieces_between(low, high).filter(|_| between);
     for piece in between.chain(own).chain(code.piece_at(target)) {
         code.refuse(piece, Refusal::AddressSum);
     }

@@ -43,10 +43,8 @@ pub(crate) fn refuse(code: &mut Code, taking: &[Taking]) {
         .flatten_iter()
         .collect();
     for (low, high, reason) in faults {
-        let first = code.pieces.partition_point(|p| p.range.end() <= low);
-        let last = code.pieces.partition_point(|p| p.range.start <= high);
-        (first..last).for_each(|piece| code.refuse(piece, reason));
-        if low < high && reason == Refusal::ComputedAddress {
+        code.pieces_between(low, high).for_each(|piece| code.refuse(piece, reason));
+        if reason == Refusal::ComputedAddress {
             code.keep(low, high, reason);
         }
     }

@@ -2,8 +2,8 @@
 //! a function and a label, or two functions of which it subtracts one from the other. None of it may have moved, and no byte of
 //! it may differ: it may be held against a hash.
 
-use crate::addresses::restartable::{self, Sequences};
-use crate::addresses::sums;
+use crate::addresses::restartable;
+use crate::addresses::sums::{self, Sum};
 use crate::check::Check;
 use crate::input::code::{Inst, Kind};
 use crate::kept_bytes::expected::Layout;
@@ -27,13 +27,13 @@ pub(crate) struct ReadCode {
 }
 
 impl ReadCode {
-    pub fn of(check: &Check, layout: &Layout, sequences: &Sequences) -> Self {
+    pub fn of(check: &Check, layout: &Layout, said: &[Sum]) -> Self {
         if check.places.moved.is_empty() {
             return Self::default();
         }
         let mut ranges = subtracted(check);
         let (mut takers, mut words) = (Vec::new(), Vec::new());
-        for (field, label) in sums::taken_labels(check, sequences) {
+        for (field, label) in sums::taken_labels(check, said) {
             if is_jumped_to(check, label) {
                 continue;
             }

@@ -7,11 +7,11 @@
 
 use crate::check::Check;
 use crate::input::code::Inst;
+use crate::input::slots::filled_at_start_up;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::InputAddr;
 use afterlink_image::Image;
-use afterlink_isa::judgement::StartUpRelocation;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -87,17 +87,7 @@ fn behind_signatures(check: &Check) -> Vec<u64> {
 
 /// Words of data that hold an address as the program runs, and what they hold.
 pub(super) fn words(check: &Check, layout: &Layout) -> FxHashMap<u64, u64> {
-    let filled = check.input.dynamic.relocations.iter().filter_map(|r| {
-        let symbol = || check.input.dynamic_symbols.get(r.symbol).filter(|s| s.is_defined());
-        let base = match check.code.judgement.start_up_relocation(r.kind)? {
-            StartUpRelocation::FromBase => 0,
-            // Another object may come first; if none does, it is this one's.
-            StartUpRelocation::Symbol => symbol()?.address.get(),
-            StartUpRelocation::Resolved => return None,
-        };
-        Some((r.address.get(), base.wrapping_add(r.addend as u64)))
-    });
-    let mut words: FxHashMap<u64, u64> = filled.collect();
+    let mut words: FxHashMap<u64, u64> = filled_at_start_up(check.input).collect();
     for field in check.references.data_words.iter().filter(|f| f.size == 8) {
         let linked = layout.offset(field.address).and_then(|_| check.input.word_at(InputAddr(field.address)));
         if let Some(linked) = linked.filter(|_| !check.input.link_kind.is_position_independent()) {

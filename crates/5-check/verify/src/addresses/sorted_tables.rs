@@ -4,6 +4,7 @@
 
 use crate::address_map::places::Place;
 use crate::check::Check;
+use crate::input::references::virtual_tables;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_isa::judgement::{Action, Handling, Order, Reader, Relocation, StartUpRelocation};
@@ -95,9 +96,7 @@ fn words(check: &Check, layout: &Layout) -> Vec<(u64, u64)> {
     let sections = check.input.sections.iter().filter(|(_, s)| walked.contains(&s.name));
     let mut walked: Vec<(u64, u64)> = sections.map(|(_, s)| (s.address.get(), s.end().get())).collect();
     // Virtual functions stand in the order in which a class declares them, and are never searched.
-    let symbols = check.input.symbols.iter();
-    let virtual_tables = symbols.filter(|s| s.name_starts_with("_ZTV") || s.name_starts_with("_ZTC"));
-    walked.extend(virtual_tables.map(|s| (s.address.get(), s.address.get().saturating_add(s.size))));
+    walked.extend(virtual_tables(check.input));
     walked.sort_unstable();
     let is_walked = |word: u64| {
         let next = walked.partition_point(|w| w.0 <= word);

@@ -15,35 +15,32 @@ use afterlink_isa::judgement::Relocation as Meaning;
 const NEAR: u64 = 1 << 16;
 
 /// Findings, and where the input names the end of its text, if it does.
-pub(crate) fn check(check: &Check, sequences: &Sequences) -> (Vec<Finding>, Option<u64>) {
+pub(crate) fn check(check: &Check, said: &[Sum]) -> (Vec<Finding>, Option<u64>) {
     if check.places.moved.is_empty() {
         return (Vec::new(), None);
     }
     let mut sums = Sums { check, findings: Vec::new(), inner: Vec::new(), text_end: None };
-    each(check, sequences, |sum| sums.relocation(&sum));
+    said.iter().for_each(|sum| sums.relocation(sum));
     sums.pairs();
     (sums.findings, sums.text_end)
 }
 
 /// Fields that hold the address of a label, and the label.
-pub(crate) fn taken_labels(check: &Check, sequences: &Sequences) -> Vec<(u64, u64)> {
-    let mut labels = Vec::new();
+pub(crate) fn taken_labels(check: &Check, said: &[Sum]) -> Vec<(u64, u64)> {
     // Where a section ends stands the end of the text, which is asked for to compare with it.
     let ends_section = |address: u64| check.code.sections.iter().any(|s| s.end == address);
-    each(check, sequences, |sum| {
+    let is_bound = |sum: &&Sum| {
         let row = check.functions.at(sum.symbol).map(|row| &check.functions.rows[row]);
         // An unwind entry makes it a function.
         let starts_code = row.is_some_and(|row| row.start == sum.symbol && !row.has_symbol && !row.is_label);
         let is_label = sum.class == Class::Label && sum.target == sum.symbol && !starts_code;
-        if sum.is_taken && is_label && !ends_section(sum.symbol) {
-            labels.push((sum.field, sum.target));
-        }
-    });
-    labels
+        sum.is_taken && is_label && !ends_section(sum.symbol)
+    };
+    said.iter().filter(is_bound).map(|sum| (sum.field, sum.target)).collect()
 }
 
 /// What a relocation says that names code in another way than by a function's address.
-struct Sum {
+pub(crate) struct Sum {
     field: u64,
     /// Where its symbol is, and that one's row.
     symbol: u64,
@@ -54,8 +51,12 @@ struct Sum {
     is_taken: bool,
 }
 
-/// Hands over all of them, but for those of restartable sequences.
-fn each(check: &Check, sequences: &Sequences, mut take: impl FnMut(Sum)) {
+/// All of them, but for those of restartable sequences.
+pub(crate) fn said(check: &Check, sequences: &Sequences) -> Vec<Sum> {
+    let mut said = Vec::new();
+    if check.places.moved.is_empty() {
+        return said;
+    }
     for (section, rows) in check.input.kept_relocations() {
         let section = &check.input.sections[section];
         // Unwinders and tracers name places beside functions that the program does not.
@@ -63,9 +64,10 @@ fn each(check: &Check, sequences: &Sequences, mut take: impl FnMut(Sum)) {
             matches!(section.name, ".eh_frame" | ".gcc_except_table" | "__patchable_function_entries");
         if section.is_loaded() && !is_metadata {
             let rows = rows.iter().filter(|row| !sequences.hold(row.address.get()));
-            rows.filter_map(|row| read(check, &row, section.is_code())).for_each(&mut take);
+            said.extend(rows.filter_map(|row| read(check, &row, section.is_code())));
         }
     }
+    said
 }
 
 fn read(check: &Check, row: &Relocation, in_code: bool) -> Option<Sum> {

@@ -248,7 +248,7 @@ fn sort<T: Ord>(list: &mut Vec<T>) {
 }
 
 /// Start and end of each table of virtual functions of C++, by its name, ascending.
-fn virtual_tables(image: &Image) -> Vec<(u64, u64)> {
+pub(crate) fn virtual_tables(image: &Image) -> Vec<(u64, u64)> {
     let named = image.symbols.iter().filter(|s| s.name_starts_with("_ZTV") || s.name_starts_with("_ZTC"));
     let mut tables: Vec<(u64, u64)> =
         named.map(|s| (s.address.get(), s.address.get().saturating_add(s.size))).collect();

@@ -2,6 +2,7 @@
 //! them, and the linker's stubs jump through them. And which calls never come back.
 
 use super::code::Code;
+use afterlink_core::InputAddr;
 use afterlink_image::Image;
 use afterlink_isa::judgement::{Judgement, StartUpRelocation};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -36,21 +37,11 @@ pub(crate) struct Slots {
 
 impl Slots {
     pub fn read(image: &Image) -> Self {
-        let judgement = Judgement::of(image.arch);
         let is_slot = |address| {
             let section = image.section_at(address).map(|id| image.sections[id].name);
             section.is_some_and(|name| name == ".got" || name == ".got.plt")
         };
-        let filled = image.dynamic.relocations.iter().filter(|r| is_slot(r.address)).filter_map(|r| {
-            let symbol = || image.dynamic_symbols.get(r.symbol).filter(|s| s.is_defined());
-            let base = match judgement.start_up_relocation(r.kind)? {
-                StartUpRelocation::FromBase => 0,
-                // Another object may come first; if none does, it is this one's.
-                StartUpRelocation::Symbol => symbol()?.address.get(),
-                StartUpRelocation::Resolved => return None,
-            };
-            Some((r.address.get(), base.wrapping_add(r.addend as u64)))
-        });
+        let filled = filled_at_start_up(image).filter(|&(word, _)| is_slot(InputAddr(word)));
         let stubs = image.sections.iter().filter(|(_, s)| s.is_code() && s.name.starts_with(".plt"));
         let stubs = stubs.map(|(_, s)| (s.address.get(), s.end().get())).collect();
         Self { held: filled.collect(), stubs, ends: ends(image) }
@@ -78,6 +69,21 @@ impl Slots {
         }
         code.slot_of_stub(target).and_then(|slot| self.get(slot)).unwrap_or(target)
     }
+}
+
+/// The words that the dynamic linker fills when the program starts, and the addresses that they hold then.
+pub(crate) fn filled_at_start_up(image: &Image) -> impl Iterator<Item = (u64, u64)> {
+    let judgement = Judgement::of(image.arch);
+    image.dynamic.relocations.iter().filter_map(move |r| {
+        let symbol = || image.dynamic_symbols.get(r.symbol).filter(|s| s.is_defined());
+        let base = match judgement.start_up_relocation(r.kind)? {
+            StartUpRelocation::FromBase => 0,
+            // Another object may come first; if none does, it is this one's.
+            StartUpRelocation::Symbol => symbol()?.address.get(),
+            StartUpRelocation::Resolved => return None,
+        };
+        Some((r.address.get(), base.wrapping_add(r.addend as u64)))
+    })
 }
 
 fn ends(image: &Image) -> FxHashSet<u64> {
