@@ -185,3 +185,18 @@ fn build_rust(build: &Build, sources: &[PathBuf], flags: &[String], output: &Pat
         .arg(source)
         .arg(format!("--emit=obj={object},link={}", output.display())))
 }
+
+/// A program of nothing but this assembly, linked by `command` with its relocations kept.
+///
+/// # Panics
+/// If it does not build.
+pub fn link_assembly(source: &str, command: &str, flags: &[&str]) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder for scratch files");
+    let (file, program) = (folder.path().join("program.S"), folder.path().join("program"));
+    fs::write(&file, source).expect("the folder was just made");
+    let mut linker = Command::new(command);
+    let status =
+        linker.args(["-nostdlib", "-Wl,--emit-relocs", "-o"]).args([&program, &file]).args(flags).status();
+    assert!(status.unwrap_or_else(|e| panic!("{command}: {e}")).success(), "{command} {flags:?}");
+    fs::read(program).expect("the program was just linked")
+}

@@ -2,9 +2,8 @@
 
 use afterlink_image::{Image, elf};
 use afterlink_pipeline::{Check, LayoutOptions, OptimizeOptions, Scope, Silent};
+use afterlink_testkit::build::link_assembly;
 use afterlink_verify::{Options, Verdict, verify};
-use std::fs;
-use std::process::Command;
 
 /// A note stands first and is read by its address, from an instruction and through a pointer; and one is a table that counts
 /// from itself.
@@ -54,16 +53,8 @@ leave:
 "#;
 
 fn build() -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
-    let (source, program) = (folder.path().join("program.S"), folder.path().join("program"));
-    fs::write(&source, PROGRAM).unwrap();
-    let status = Command::new("clang-22")
-        .args(["-nostdlib", "-static", "-fno-pie", "-fuse-ld=lld-22"])
-        .args(["-Wl,--build-id=none", "-Wl,--emit-relocs", "-o"])
-        .args([&program, &source])
-        .status();
-    assert!(status.unwrap().success());
-    fs::read(program).unwrap()
+    let flags = ["-static", "-fno-pie", "-fuse-ld=lld-22", "-Wl,--build-id=none"];
+    link_assembly(PROGRAM, "clang-22", &flags)
 }
 
 /// The program without the relocations of the sections that `picked` picks.

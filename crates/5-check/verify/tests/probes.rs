@@ -2,9 +2,8 @@
 
 use afterlink_image::Image;
 use afterlink_pipeline::{Check, LayoutOptions, OptimizeOptions, PASSES, Scope, Silent};
+use afterlink_testkit::build::link_assembly;
 use afterlink_verify::{Options, Verdict, verify};
-use std::fs;
-use std::process::Command;
 
 /// Functions with probes: one of two, the second of which is jumped over, one that differs from another in its probe only, a tiny leaf.
 const PROGRAM: &str = r#"
@@ -106,15 +105,7 @@ ends:
 "#;
 
 fn build() -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
-    let (source, program) = (folder.path().join("program.S"), folder.path().join("program"));
-    fs::write(&source, PROGRAM).unwrap();
-    let status = Command::new("gcc")
-        .args(["-nostdlib", "-static-pie", "-Wl,--emit-relocs", "-o"])
-        .args([&program, &source])
-        .status();
-    assert!(status.unwrap().success());
-    fs::read(program).unwrap()
+    link_assembly(PROGRAM, "gcc", &["-static-pie"])
 }
 
 fn rewrite(input: &[u8]) -> Vec<u8> {

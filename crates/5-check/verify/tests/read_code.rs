@@ -2,10 +2,9 @@
 
 use afterlink_image::Image;
 use afterlink_pipeline::{Check, LayoutOptions, OptimizeOptions, Scope, Silent};
+use afterlink_testkit::build::link_assembly;
 use afterlink_verify::{Options, Verdict, verify};
 use regex::Regex;
-use std::fs;
-use std::process::Command;
 
 /// A module between two labels, which calls out of itself, and a caller of the same function beside it.
 const PROGRAM: &str = r#"
@@ -72,15 +71,7 @@ beside:
 "#;
 
 fn build() -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
-    let (source, program) = (folder.path().join("program.S"), folder.path().join("program"));
-    fs::write(&source, PROGRAM).unwrap();
-    let status = Command::new("gcc")
-        .args(["-nostdlib", "-static-pie", "-Wl,--emit-relocs", "-o"])
-        .args([&program, &source])
-        .status();
-    assert!(status.unwrap().success());
-    fs::read(program).unwrap()
+    link_assembly(PROGRAM, "gcc", &["-static-pie"])
 }
 
 fn rewrite(input: &[u8], skipped: Option<&str>) -> Vec<u8> {

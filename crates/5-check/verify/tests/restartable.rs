@@ -3,9 +3,8 @@
 
 use afterlink_image::Image;
 use afterlink_pipeline::{Check, LayoutOptions, OptimizeOptions, Scope, Silent};
+use afterlink_testkit::build::link_assembly;
 use afterlink_verify::{FindingKind, Options, Verdict, verify};
-use std::fs;
-use std::process::Command;
 
 /// What stands in front of each handler until it is replaced by the signature; one for each form.
 const BY_WORD: u32 = 0x5105_3051;
@@ -49,16 +48,7 @@ fn program() -> String {
 }
 
 fn build(flags: &[&str]) -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
-    let (source, program_file) = (folder.path().join("program.S"), folder.path().join("program"));
-    fs::write(&source, program()).unwrap();
-    let status = Command::new("gcc")
-        .args(["-nostdlib", "-Wl,--emit-relocs", "-o"])
-        .args([&program_file, &source])
-        .args(flags)
-        .status();
-    assert!(status.unwrap().success());
-    fs::read(program_file).unwrap()
+    link_assembly(&program(), "gcc", flags)
 }
 
 /// Writes other bytes of the same number wherever some stand, which must be somewhere.
