@@ -16,7 +16,7 @@ cp --remove-destination target/release/examples/hunt "$work/hunt"
 cp --remove-destination "${AFTERLINK:-target/release/afterlink}" "$work/afterlink"
 slices=$((${HOURS:-1} * 3600 / 180))
 for ((slice = 0; slice < slices; slice++)); do
-    for writer in pieces pieces csmith; do
+    for writer in pieces exceptions csmith; do
         [ ! -e $work/stop ] || exit 0
         AFTERLINK="$work/afterlink" nice -n 19 "$work/hunt" $writer --seconds 60 "$@" | tee -a "$work/log" | grep -A3 FOUND || true
     done

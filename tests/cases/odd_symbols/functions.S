@@ -143,6 +143,39 @@ behind_reached:
 places:
 	.quad .Leven, .Lodd
 
+/* Its size swallows one that has an unwind entry and no type: a function still, and no label that bounds what stands before it. */
+	.text
+	.p2align 4
+	.globl ahead, claiming, untyped
+	.type ahead, @function
+ahead:
+	.cfi_startproc
+	leal 4(%rdi), %eax
+	ret
+	.cfi_endproc
+	.size ahead, . - ahead
+	.p2align 4
+	.type claiming, @function
+claiming:
+	leal 6(%rdi), %eax
+	ret
+	.p2align 4
+	.size claiming, . - claiming + 32
+untyped:
+	.cfi_startproc
+	leal 11(%rdi), %eax
+	ret
+	.cfi_endproc
+	.size untyped, . - untyped
+	.p2align 4
+	.skip 16, 0x90
+
+	.section .data.rel.local, "aw"
+	.p2align 3
+	.globl claimed_functions
+claimed_functions:
+	.quad ahead, untyped
+
 	.section .text.unlikely, "ax", @progbits
 	.type empty.cold, @function
 empty.cold:

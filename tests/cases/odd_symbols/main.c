@@ -9,6 +9,8 @@ unsigned swallowing(unsigned x);
 unsigned holding(unsigned x), held(unsigned x);
 unsigned reaching(unsigned x), reached(unsigned x), behind_reached(unsigned x);
 extern unsigned (*const swallowed_functions[2])(unsigned);
+unsigned claiming(unsigned x);
+extern unsigned (*const claimed_functions[2])(unsigned);
 #ifndef __PIE__
 unsigned through_table(unsigned x), by_index(unsigned x);
 #else
@@ -33,5 +35,7 @@ int main(void) {
     unsigned (*by_code)(unsigned) = opaque(1) ? held : holding;
     printf("%08x %08x %d\n", holding(opaque(1)), by_code(opaque(1)), (int)((unsigned long)by_code & 15));
     printf("%08x\n", reaching(opaque(1)) + reached(opaque(4)) + reached(opaque(5)) + behind_reached(opaque(6)));
+    for (unsigned i = 0; i < 2; i++)
+        printf("%08x\n", claiming(opaque(i)) + claimed_functions[opaque(i)](opaque(i)));
     return 0;
 }

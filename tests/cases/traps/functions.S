@@ -224,4 +224,26 @@ function shows_all, 0              /* void (int): the handler sees every registe
     ret
 end shows_all
 
+/* Behind the trap half of a label's address is taken, or of what was worked out before; nothing reads it. */
+function labels_behind, 0          /* unsigned (unsigned) */
+    leaq 1f(%rip), %rax
+    leaq 2f(%rip), %rcx
+    movq %rax, -16(%rsp)
+    movq %rcx, -8(%rsp)
+    movl %edi, %edx
+    andl $1, %edx
+    cmpl $100, %edi
+    ja 3f
+    jmp *-16(%rsp, %rdx, 8)
+3:  ud2
+4:  movl %eax, %esi
+1:  leal 3(%rdi, %rdi), %eax
+    movl %eax, %edi
+    cmpl $50, %eax
+    jb 4b
+    ret
+2:  leal 9(%rdi), %eax
+    ret
+end labels_behind
+
     .section .note.GNU-stack,"",@progbits

@@ -19,6 +19,7 @@ unsigned leaves_behind(unsigned);
 unsigned jumps_behind(unsigned);
 unsigned runs_on(unsigned);
 void shows_all(unsigned);
+unsigned labels_behind(unsigned);
 
 static unsigned seen, traps, data;
 
@@ -131,5 +132,6 @@ int main(void) {
     for (unsigned i = 0; i < 20; i++)
         sum = mix(sum, checks(opaque(i)) + leaf(opaque(i)) + never(i));
     printf("%08x %u\n", sum, traps);
+    printf("%u %u %u %u\n", labels_behind(0), labels_behind(1), labels_behind(2), labels_behind(3));
     return 0;
 }

@@ -1,9 +1,9 @@
 //! Hunts for programs that behave differently once they are rewritten.
 //!
 //! ```text
-//! hunt [pieces|csmith] [--seconds N]      goes on with the next seeds for N seconds of processor time, and records them
-//! hunt [pieces|csmith] --seeds A..B       tries these, and records nothing
-//!      --only NAMES, --without NAMES      of pieces, with commas
+//! hunt [WRITER] [--seconds N]          goes on with the next seeds for N seconds of processor time, and records them
+//! hunt [WRITER] --seeds A..B           tries these, and records nothing; WRITER is pieces, exceptions or csmith
+//!      --only NAMES, --without NAMES   of pieces, with commas
 //! ```
 //! fuzz/programs.tsv adds up what was done. Programs with findings stay in fuzz/artifacts/programs (sources, command, the original,
 //! every output, and `findings`); a file `stop` there ends the hunt. The variable AFTERLINK names another command to try.
@@ -35,8 +35,6 @@ fn plan() -> Plan {
         let mut value = || words.next().unwrap_or_else(|| usage(&format!("{word} needs a value")));
         let names = |list: String| list.split(',').map(str::to_owned).collect();
         match word.as_str() {
-            "pieces" => plan.order.writer = Writer::Pieces,
-            "csmith" => plan.order.writer = Writer::Csmith,
             "--seconds" => plan.seconds = value().parse().unwrap_or_else(|_| usage("--seconds N")),
             "--only" => plan.order.only = names(value()),
             "--without" => plan.order.without = names(value()),
@@ -46,7 +44,7 @@ fn plan() -> Plan {
                 let [start, end] = ends[..] else { usage("--seeds A..B") };
                 plan.seeds = Some(start..end);
             }
-            other => usage(other),
+            other => plan.order.writer = Writer::of_name(other).unwrap_or_else(|| usage(other)),
         }
     }
     plan

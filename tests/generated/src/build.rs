@@ -8,6 +8,7 @@ use std::time::Duration;
 use afterlink_hostile::random::Random;
 use afterlink_testkit::execute::run;
 
+use crate::exceptions;
 use crate::program::{Program, generate};
 use crate::settings::Settings;
 
@@ -19,6 +20,8 @@ pub enum Writer {
     /// Csmith (Yang, Chen, Eide, Regehr: "Finding and understanding bugs in C compilers", PLDI 2011): nested expressions, loops
     /// and jumps over structures and pointers.
     Csmith,
+    /// `exceptions`.
+    Exceptions,
 }
 
 impl Writer {
@@ -26,7 +29,12 @@ impl Writer {
         match self {
             Self::Pieces => "pieces",
             Self::Csmith => "csmith",
+            Self::Exceptions => "exceptions",
         }
+    }
+
+    pub fn of_name(name: &str) -> Option<Self> {
+        [Self::Pieces, Self::Csmith, Self::Exceptions].into_iter().find(|writer| writer.name() == name)
     }
 }
 
@@ -61,11 +69,13 @@ pub fn build(order: &Order, folder: &Path) -> Result<Built, String> {
     let program = match order.writer {
         Writer::Pieces => generate(random, &settings, &order.only, &order.without),
         Writer::Csmith => csmith(order.seed, folder)?,
+        Writer::Exceptions => exceptions::generate(random, &settings),
     };
+    let is_cpp = order.writer == Writer::Exceptions;
     for (name, text) in &program.files {
         fs::write(folder.join(name), text).map_err(say)?;
     }
-    let mut words: Vec<&str> = vec![settings.command(), "-w", "-I/usr/include/csmith"];
+    let mut words: Vec<&str> = vec![settings.command(is_cpp), "-w", "-I/usr/include/csmith"];
     words.extend(settings.flags());
     words.extend(&program.options);
     words.extend(program.files.iter().map(|(name, _)| name.as_str()).filter(|name| !name.ends_with(".h")));

@@ -130,9 +130,14 @@ impl Settings {
         self.compiler == Compiler::Gcc
     }
 
-    /// Name of the command.
-    pub fn command(&self) -> &'static str {
-        if self.is_gcc() { "gcc-12" } else { "clang-22" }
+    /// Name of the command, for C or for C++.
+    pub fn command(&self, is_cpp: bool) -> &'static str {
+        match (self.compiler, is_cpp) {
+            (Compiler::Gcc, false) => "gcc-12",
+            (Compiler::Gcc, true) => "g++-12",
+            (Compiler::Clang, false) => "clang-22",
+            (Compiler::Clang, true) => "clang++-22",
+        }
     }
 
     /// Everything that compiler and linker are given.

@@ -15,7 +15,8 @@ fn orders() -> Vec<Order> {
     let without: Vec<String> = OPEN.iter().map(|name| (*name).to_owned()).collect();
     let order = |writer, seed| Order { writer, seed, only: Vec::new(), without: without.clone() };
     let pieces = (FIRST..FIRST + 40).map(|seed| order(Writer::Pieces, seed));
-    pieces.chain((1..=6).map(|seed| order(Writer::Csmith, seed))).collect()
+    let exceptions = (FIRST..FIRST + 10).map(|seed| order(Writer::Exceptions, seed));
+    pieces.chain(exceptions).chain((1..=6).map(|seed| order(Writer::Csmith, seed))).collect()
 }
 
 /// What is wrong with a program, if anything; `None` when it could not be tried.

@@ -31,8 +31,9 @@ pub(crate) fn taken_labels(check: &Check, said: &[Sum]) -> Vec<(u64, u64)> {
     let ends_section = |address: u64| check.code.sections.iter().any(|s| s.end == address);
     let is_bound = |sum: &&Sum| {
         let row = check.functions.at(sum.symbol).map(|row| &check.functions.rows[row]);
+        let has_symbol = row.is_some_and(|row| row.start == sum.symbol && row.has_symbol);
         // An unwind entry makes it a function.
-        let starts_code = row.is_some_and(|row| row.start == sum.symbol && !row.has_symbol && !row.is_label);
+        let starts_code = check.functions.is_described(sum.symbol) && !has_symbol;
         let is_label = sum.class == Class::Label && sum.target == sum.symbol && !starts_code;
         sum.is_taken && is_label && !ends_section(sum.symbol)
     };

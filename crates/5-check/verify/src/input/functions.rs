@@ -91,6 +91,8 @@ pub(crate) struct Functions {
     starts: StartTable,
     /// Where decoding starts afresh: starts and ends, ascending.
     pub boundaries: Vec<u64>,
+    /// Starts of unwind entries. Ascending.
+    described: Vec<u64>,
     /// Starts of functions with a symbol and an unwind entry of their own that stand inside of a longer symbol. Ascending.
     swallowed: Vec<u64>,
 }
@@ -139,7 +141,8 @@ impl Functions {
             function.end = boundaries.get(next).copied().unwrap_or(function.start);
         }
         let starts = StartTable::of(rows.iter().map(|f| f.start));
-        Self { rows, starts, boundaries, swallowed }
+        let described = frames.iter().map(|f| f.0).collect();
+        Self { rows, starts, boundaries, described, swallowed }
     }
 
     /// Whether a symbol is so long that it ends inside of a later one: there no instruction needs to start.
@@ -147,6 +150,11 @@ impl Functions {
         let after = self.rows.partition_point(|f| f.start < function.end);
         let last = after.checked_sub(1).map(|i| &self.rows[i]);
         last.is_some_and(|last| last.start > function.start && last.end > function.end)
+    }
+
+    /// Whether an unwind entry makes a function of what starts at `address`, whatever longer symbol it may stand in.
+    pub fn is_described(&self, address: u64) -> bool {
+        self.described.binary_search(&address).is_ok()
     }
 
     /// Whether a function starts at `address` that only a wrong size makes a part of another.

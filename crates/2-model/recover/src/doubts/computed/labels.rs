@@ -168,9 +168,12 @@ impl<'l, 'b, 'a> Follower<'l, 'b, 'a> {
         if inst.memory.is_some_and(|m| [m.base, m.index].contains(&Some(register))) {
             return false;
         }
+        let is_narrow = inst.operands[1].register() == Some(register) && inst.operands[1].word().is_none();
         match inst.operation {
             Operation::Compare | Operation::Test => return self.is_entry,
             Operation::Jump | Operation::Push | Operation::Return => return true,
+            // Half of an address is a number.
+            Operation::Move if is_narrow => return false,
             Operation::Move | Operation::MoveWord | Operation::MoveVector | Operation::Select => {}
             _ => return false,
         }
