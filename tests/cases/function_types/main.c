@@ -10,6 +10,10 @@ typedef unsigned long other(unsigned long, unsigned);
 unsigned red(unsigned x) { return opaque(x) * 3 + 7; }
 unsigned green(unsigned x) { return opaque(x) * 5 + 7; }
 
+/* Without a mark, and what stands in front of it must not seem to be one. */
+unsigned behind(unsigned x);
+unsigned looks(function *pointer);
+
 static sigjmp_buf back;
 static void handle(int number) { siglongjmp(back, number); }
 
@@ -26,5 +30,6 @@ int main(void) {
         else
             printf("%u\n", call_as_other((other *)functions[i], 10));
     }
+    printf("%u %u %u\n", looks(red), looks(behind), call(behind, 10));
     return 0;
 }

@@ -109,6 +109,8 @@ pub struct Program<'a> {
     pub pointers: Vec<DataPointer>,
     /// Places that the dynamic linker, the kernel or a tracer knows, ascending.
     pub known_places: Vec<InputAddr>,
+    /// Bytes in front of each function's entry that must be no other one's: callers read them.
+    pub gap_before_entries: u64,
     /// The stubs that code calls, ascending; none of them finds thread-local memory.
     pub linker_stubs: Vec<LinkerStub>,
     /// The input's unwind information.
@@ -127,6 +129,7 @@ impl<'a> Program<'a> {
             functions,
             pointers: Vec::new(),
             known_places: Vec::new(),
+            gap_before_entries: 0,
             linker_stubs: Vec::new(),
             eh_frame: frames,
             rows: RowTable::new(),

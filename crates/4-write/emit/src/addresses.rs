@@ -80,8 +80,10 @@ impl<'p, 'a> Addresses<'p, 'a> {
             let here = placement.fragments.iter().zip(shapes).filter(|(f, _)| f.section == id);
             for (fragment, shape) in here {
                 let own = program.functions[fragment.function].alignment.max(ENTRY_ALIGNMENT);
-                let least = if fragment.starts_function() { own } else { 1 };
-                at = (at + u64::from(fragment.padding)).align_up(u64::from(fragment.alignment).max(least));
+                let (least, gap) =
+                    if fragment.starts_function() { (own, program.gap_before_entries) } else { (1, 0) };
+                at = (at + u64::from(fragment.padding).max(gap))
+                    .align_up(u64::from(fragment.alignment).max(least));
                 self.fragments.push(at);
                 let first = self.first_block[fragment.function.index()] as usize;
                 for (block, offset) in fragment.blocks.iter().zip(&shape.offsets) {

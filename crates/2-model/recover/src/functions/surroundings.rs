@@ -2,10 +2,13 @@
 //! stubs that it calls.
 
 use crate::code::slots::slot_of_stub;
-use afterlink_core::InputAddr;
+use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::{Image, Section, elf};
 use afterlink_program::{CodeBytes, LinkerStub, Program, Role};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes of a mark and of a type's hash.
+const BEFORE_ENTRY: u64 = 8;
 
 /// Adds them to a program that is otherwise complete.
 pub(crate) fn add<'a>(image: &Image<'a>, program: &mut Program<'a>) {
@@ -19,6 +22,13 @@ pub(crate) fn add<'a>(image: &Image<'a>, program: &mut Program<'a>) {
     program.known_places.sort_unstable();
     program.known_places.dedup();
     program.linker_stubs = linker_stubs(image, program);
+    program.gap_before_entries = gap_before_entries(program);
+}
+
+/// Where calls are checked by what stands in front of functions, nothing that stands there may seem to be a type.
+fn gap_before_entries(program: &Program) -> u64 {
+    let is_checked = program.functions.iter().any(|(_, f)| f.refusal == Some(Refusal::CheckedCalls));
+    if is_checked { BEFORE_ENTRY } else { 0 }
 }
 
 /// Addresses that the dynamic linker, the kernel or a tracer knows.

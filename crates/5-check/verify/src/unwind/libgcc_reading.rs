@@ -1,12 +1,18 @@
 //! What libgcc, the unwinder of nearly every program, reads in an unwind entry otherwise than the standard (DWARF 5, 6.4.2),
 //! which `gimli` follows: *restore* makes a register "not saved" whatever the common entry says of it, and going back to a
-//! remembered state leaves the size of pushed arguments as it is (`execute_cfa_program` in gcc's `unwind-dw2.c`).
+//! remembered state leaves the size of pushed arguments as it is (`execute_cfa_program` in gcc's `unwind-dw2.c`). From version 4
+//! on, it expects two more bytes in a common entry (`extract_cie_info`), as `.debug_frame` has them.
 
 use crate::unwind::table::{Entry, Slice, Table};
 use gimli::{CallFrameInstruction, CallFrameInstructionIter, Register};
 
 /// libgcc ignores rules of registers behind the return address.
 const REGISTERS: u16 = 17;
+
+/// Whether libgcc expects the common entry of `entry` to be longer than the standard and `gimli` do.
+pub(crate) fn is_longer(entry: &Entry) -> bool {
+    entry.cie().version() > 3
+}
 
 /// Follows an entry from its start to its end.
 pub(crate) struct LibgccReading<'a> {

@@ -5,7 +5,7 @@
 
 use crate::unwind::landing_pads::LandingSite;
 use crate::unwind::language_data::{self, Area, Filled, Handling, Landing, Starts};
-use crate::unwind::libgcc_reading::LibgccReading;
+use crate::unwind::libgcc_reading::{self, LibgccReading};
 use crate::unwind::personality;
 use crate::unwind::remainder;
 use crate::unwind::table::{Entry, Table, limit};
@@ -486,7 +486,7 @@ fn write_entry(out: &mut Vec<u8>, entry: &Entry, table: &Table) {
     pointer(language_data_of(entry, table));
     pointer(entry.personality());
     pointer(None);
-    out.push(u8::from(entry.is_signal_trampoline()));
+    out.push(u8::from(entry.is_signal_trampoline()) | u8::from(libgcc_reading::is_longer(entry)) << 1);
     out.extend_from_slice(&entry.cie().return_address_register().0.to_le_bytes());
 }
 

@@ -12,7 +12,7 @@ pub type Mutant = Option<(Vec<u8>, String)>;
 pub type Mutate = fn(&Sites, &mut ChaCha8Rng) -> Mutant;
 
 /// Every kind with its name.
-pub const KINDS: [(&str, Mutate); 44] = [
+pub const KINDS: [(&str, Mutate); 45] = [
     ("branch to another block", branch_target),
     ("branch targets swapped", swapped_targets),
     ("branch one byte off", branch_off_by_one),
@@ -51,6 +51,7 @@ pub const KINDS: [(&str, Mutate); 44] = [
     ("dynamic section", dynamic_section),
     ("entry point", entry_point),
     ("unwind byte", unwind_byte),
+    ("unwind version", unwind_version),
     ("unwind row lost or shifted", unwind_row),
     ("unwind rule that libgcc loses", unwind_rule_lost),
     ("unwind entry's range", unwind_range),
@@ -490,6 +491,15 @@ fn unwind_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let at = at + rng.random_range(0..used);
     // The unit in which a common entry's functions advance, if none does.
     if is_idle_unit(sites, at) { None } else { flip(sites, rng, at, "unwind byte") }
+}
+
+/// libgcc reads a common entry of version 4 otherwise.
+fn unwind_version(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let used = |common: usize| move |r: &(usize, usize, u32)| r.2 != 0 && r.0 + 4 - r.2 as usize == common;
+    let records = unwind_records(sites);
+    let common = records.iter().filter(|r| r.2 == 0 && records.iter().any(used(r.0)));
+    let at = common.map(|r| r.0 + 8).collect::<Vec<_>>().choose(rng).copied()?;
+    write_number(sites, at, 1, 4, "version of a common unwind entry")
 }
 
 fn is_idle_unit(sites: &Sites, at: usize) -> bool {
