@@ -1,5 +1,5 @@
 //! What nothing leads to: names without a user, and bytes that belong to no section. They hold what they held in the
-//! input, or zeroes, so that nothing can hide there.
+//! input, or zeroes, so that nothing can hide there; and all moved code lies in sections.
 
 use crate::check::Check;
 use crate::file::segments::table_end;
@@ -11,6 +11,7 @@ pub(crate) fn check(check: &Check) -> Vec<Finding> {
     let mut findings = check_names(check);
     findings.extend(check_file(check));
     findings.extend(check_left(check));
+    findings.extend(check_covered(check));
     findings
 }
 
@@ -90,6 +91,16 @@ fn check_file(check: &Check) -> Option<Finding> {
         at = at.max(end);
     }
     None
+}
+
+/// Tools that write the file anew leave out what lies in no section.
+fn check_covered(check: &Check) -> Option<Finding> {
+    let sections = check.output.sections.iter().map(|(_, s)| s).filter(|s| s.is_code());
+    let ranges: Vec<(u64, u64)> = sections.map(|s| (s.address.get(), s.end().get())).collect();
+    let is_in = |f: &&(u64, u64)| ranges.iter().any(|range| range.0 <= f.0 && f.1 <= range.1);
+    let (start, _) = check.places.fragments.iter().find(|fragment| !is_in(fragment))?;
+    let what = "moved code reaches out of the sections of code";
+    Some(Finding::new(FindingKind::Section, what).output(*start))
 }
 
 /// Where sections gave way to the program headers and these do not reach: bytes of the section, or zeroes.

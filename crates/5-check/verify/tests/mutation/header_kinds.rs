@@ -7,7 +7,7 @@ use afterlink_image::{NOTE_SECTION, elf};
 use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-pub const HEADER_KINDS: [(&str, Mutate); 17] = [
+pub const HEADER_KINDS: [(&str, Mutate); 18] = [
     ("file header, any byte", file_header),
     ("program header, any byte", program_header),
     ("program headers swapped", program_headers_swapped),
@@ -15,6 +15,7 @@ pub const HEADER_KINDS: [(&str, Mutate); 17] = [
     ("new segment between two pages of the file", between_pages),
     ("section header, any byte", section_header),
     ("section headers swapped", section_headers_swapped),
+    ("section of moved code cut short", moved_section_cut),
     ("first symbol that is not local", first_global),
     ("symbols swapped", symbols_swapped),
     ("symbol doubled", symbol_doubled),
@@ -97,6 +98,16 @@ fn section_header(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let at = sites.output.section_headers.get() as usize;
     let at = at + rng.random_range(0..sites.output.sections.len() * SECTION);
     flip(sites, rng, at, "section header")
+}
+
+/// Tools that write the file anew would leave out the end of the code.
+fn moved_section_cut(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let is_moved = |name: &str| [".text.hot", ".text.cold"].contains(&name);
+    let sections = sites.output.sections.iter().filter(|(_, s)| is_moved(s.name) && s.size > 0);
+    let (id, section) = sections.choose(rng)?;
+    let at = sites.output.section_headers.get() as usize + id.0 as usize * SECTION + 32;
+    let left = section.size - rng.random_range(1..=section.size.min(64));
+    write_number(sites, at, 8, left as i64, "section of moved code cut short")
 }
 
 fn section_headers_swapped(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
