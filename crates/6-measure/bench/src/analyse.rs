@@ -260,7 +260,7 @@ fn counts(record: &ExperimentRecord, layouts: usize) -> Counts {
 fn change(decision: &Decision) -> Change {
     let (wide, narrow) = (decision.difference_interval, decision.equivalence_interval);
     Change {
-        percent: to_percent(decision.estimate.mean),
+        percent: to_percent(decision.centre),
         low: to_percent(wide.low),
         high: to_percent(wide.high),
         margin_low: to_percent(narrow.low),

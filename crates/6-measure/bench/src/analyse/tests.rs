@@ -141,7 +141,7 @@ fn calibration_answers_about_the_set_up() {
     assert!(good.verdict.details[0].starts_with("noise floor"), "{:?}", good.verdict);
     let bad = calibrated(0.03);
     assert_eq!((bad.verdict.outcome, bad.verdict.outcome.exit_code()), (Outcome::Untrusted, 3));
-    assert!(bad.verdict.headline.starts_with("A differs from itself by +2"), "{}", bad.verdict.headline);
+    assert!(bad.verdict.headline.starts_with("A differs from itself by +3 %:"), "{}", bad.verdict.headline);
 }
 
 #[test]

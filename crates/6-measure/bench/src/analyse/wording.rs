@@ -5,6 +5,7 @@ use super::{Analysis, Verdict};
 use crate::metric::MetricSpec;
 use crate::numbers::{duration, percent, signed_percent};
 use crate::record::{ExperimentRecord, LayoutMode, Plan};
+use crate::stats::shape::unseen_share;
 use crate::stats::verdict::Outcome;
 
 /// What the experiment estimates.
@@ -55,6 +56,7 @@ pub fn verdict(record: &ExperimentRecord, analysis: &Analysis) -> Verdict {
         Outcome::NoDifference => {
             let place = if record.plan.layout == LayoutMode::AsIs { " between these two files" } else { "" };
             details.extend(accident(analysis, record));
+            details.push(tail_detail(analysis));
             (measured, format!("no difference larger than {margin}{place}"))
         }
         _ => {
@@ -113,11 +115,14 @@ fn undecided_headline(analysis: &Analysis) -> String {
 
 fn undecided_details(analysis: &Analysis, record: &ExperimentRecord) -> Vec<String> {
     let mut details = Vec::new();
+    if analysis.decision.tail.is_one_sided() {
+        details.push(tail_detail(analysis));
+    }
     let ranks = &analysis.decision.ranks;
     if ranks.overruled {
         details.push(format!(
             "the mean says {}, but a few blocks make it: the middle of the blocks says {} (Wilcoxon p = {:.2})",
-            signed_percent(analysis.change.percent),
+            signed_percent(super::to_percent(analysis.decision.estimate.mean)),
             signed_percent(super::to_percent(ranks.shift)),
             ranks.p
         ));
@@ -136,6 +141,23 @@ fn undecided_details(analysis: &Analysis, record: &ExperimentRecord) -> Vec<Stri
         None => {}
     }
     details
+}
+
+/// What the few layouts far from the typical one do; the second half of "no difference".
+fn tail_detail(analysis: &Analysis) -> String {
+    let tail = &analysis.decision.tail;
+    let layouts = analysis.counts.layouts;
+    let beyond = percent(super::to_percent(tail.beyond));
+    if tail.above + tail.below > 0 {
+        return format!(
+            "in {} of {layouts} layouts B lies more than {beyond} above the typical one, in {} below",
+            tail.above, tail.below
+        );
+    }
+    format!(
+        "no layout differs from the typical one by more than {beyond}; a tail rarer than {} would not have been seen",
+        percent(100.0 * unseen_share(layouts))
+    )
 }
 
 /// An estimate should not look exact.

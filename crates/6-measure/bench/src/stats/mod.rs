@@ -13,11 +13,14 @@ pub mod looks;
 pub mod order;
 pub mod power;
 pub mod rank;
+pub mod shape;
 pub mod stopping;
 pub mod student;
 pub mod uniformity;
 pub mod verdict;
 pub mod welch;
 
+#[cfg(test)]
+mod shape_worlds;
 #[cfg(test)]
 mod simulation;

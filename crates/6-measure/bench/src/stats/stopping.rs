@@ -4,9 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::estimate::Estimate;
 use super::looks::Looks;
-use super::verdict::{Decision, Rule, claims, decide};
+use super::shape::Typical;
+use super::verdict::{Decision, Rule, claims, decide, decide_about};
 
 /// What ends the experiment, besides its limits of blocks and time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -50,7 +50,11 @@ impl Procedure {
     /// The decision on all differences so far. Valid at planned looks, and wherever something that
     /// does not know the differences (a limit, an interrupt) ends the experiment.
     pub fn decide(&self, differences: &[f64]) -> Decision {
-        decide(differences, &self.rule)
+        match self.stop {
+            // The gap between order statistics is itself random: ending where it is narrow would void the interval.
+            StopRule::Precision(_) => decide_about(Typical::Mean, differences, &self.rule),
+            _ => decide(differences, &self.rule),
+        }
     }
 
     /// Whether the rule ends the experiment after these blocks.
@@ -62,7 +66,8 @@ impl Procedure {
             }
             StopRule::Precision(wanted) => {
                 differences.len() >= FEWEST_FOR_PRECISION
-                    && Estimate::of(differences).interval(self.rule.difference).half_width() <= wanted.ln_1p()
+                    && Typical::Mean.interval(differences, self.rule.difference).half_width()
+                        <= wanted.ln_1p()
             }
         }
     }

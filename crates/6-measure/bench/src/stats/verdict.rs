@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::estimate::{Estimate, Interval, skewness};
 use super::rank::{hodges_lehmann, wilcoxon_p};
+use super::shape::{Tail, Typical};
 
 /// The answers. Exit codes belong to them: see [`Outcome::exit_code`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,8 +59,14 @@ const SKEWED: f64 = 1.0;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     pub outcome: Outcome,
-    /// Of log(B) − log(A), in the metric's own direction.
+    /// Mean and spread of log(B) − log(A) over the blocks, in the metric's own direction.
     pub estimate: Estimate,
+    /// What the typical layout is taken to be; the intervals and p values are about it.
+    pub typical: Typical,
+    /// log(B) − log(A) of the typical layout.
+    pub centre: f64,
+    /// The few layouts far from it.
+    pub tail: Tail,
     /// For "is there a difference": 95 % over all looks.
     pub difference_interval: Interval,
     /// For "is it inside the margin": 90 % over all looks.
@@ -81,24 +88,32 @@ pub struct Ranks {
     pub p: f64,
     /// Skewness of the block differences.
     pub skewness: f64,
-    /// t alone saw a difference; the ranks of skewed data did not, so none is claimed.
+    /// The mean alone made a difference; the middle of skewed data did not, so none is claimed.
     pub overruled: bool,
 }
 
 /// Judges one difference per block at a planned look.
 pub fn decide(differences: &[f64], rule: &Rule) -> Decision {
-    let mut decision = decide_by_t(differences, rule);
+    decide_about(Typical::of(differences), differences, rule)
+}
+
+/// The same with what is typical given.
+pub fn decide_about(typical: Typical, differences: &[f64], rule: &Rule) -> Decision {
+    let mut decision = decide_by_interval(typical, differences, rule);
     decision.ranks = ranks(differences);
     if matches!(decision.outcome, Outcome::Faster | Outcome::Slower) && ranks_object(&decision, rule) {
         decision.ranks.overruled = true;
         decision.outcome = Outcome::Undecided;
+    }
+    if decision.typical == Typical::Median && decision.outcome == Outcome::Undecided {
+        decision.ranks.overruled = mean_claims(&decision.estimate, rule);
     }
     decision
 }
 
 /// Whether [`decide`] would claim anything; cheaper while it would not.
 pub fn claims(differences: &[f64], rule: &Rule) -> bool {
-    match decide_by_t(differences, rule).outcome {
+    match decide_by_interval(Typical::of(differences), differences, rule).outcome {
         Outcome::Faster | Outcome::Slower => decide(differences, rule).outcome != Outcome::Undecided,
         outcome => outcome != Outcome::Undecided,
     }
@@ -115,14 +130,22 @@ fn ranks(differences: &[f64]) -> Ranks {
 
 fn ranks_object(decision: &Decision, rule: &Rule) -> bool {
     let r = &decision.ranks;
-    r.skewness.abs() > SKEWED
-        && (r.p > rule.difference || r.shift.signum() != decision.estimate.mean.signum())
+    decision.typical == Typical::Mean
+        && r.skewness.abs() > SKEWED
+        && (r.p > rule.difference || r.shift.signum() != decision.centre.signum())
 }
 
-fn decide_by_t(differences: &[f64], rule: &Rule) -> Decision {
+/// Whether the blocks' mean alone would have claimed a difference.
+fn mean_claims(estimate: &Estimate, rule: &Rule) -> bool {
+    let interval = estimate.interval(rule.difference);
+    estimate.blocks >= FEWEST_BLOCKS && (interval.low > 0.0 || interval.high < 0.0)
+}
+
+fn decide_by_interval(typical: Typical, differences: &[f64], rule: &Rule) -> Decision {
     let estimate = Estimate::of(differences);
-    let difference_interval = estimate.interval(rule.difference);
-    let equivalence_interval = estimate.interval(rule.equivalence);
+    let tail = Tail::of(differences, rule.margin);
+    let difference_interval = typical.interval(differences, rule.difference);
+    let equivalence_interval = typical.interval(differences, rule.equivalence);
     let (up, down) = if rule.higher_is_better {
         (Outcome::Faster, Outcome::Slower)
     } else {
@@ -134,18 +157,25 @@ fn decide_by_t(differences: &[f64], rule: &Rule) -> Decision {
         up
     } else if difference_interval.high < 0.0 {
         down
-    } else if equivalence_interval.within_margin(rule.margin) {
+    } else if equivalence_interval.within_margin(rule.margin) && !tail.is_one_sided() {
         Outcome::NoDifference
     } else {
         Outcome::Undecided
     };
+    let outside = |edge: f64| typical.p_value(differences, edge);
+    let (low, high) = ((1.0 - rule.margin).ln(), (1.0 + rule.margin).ln());
+    let centre = typical.centre(differences);
+    let inside = low < centre && centre < high;
     Decision {
         outcome,
         estimate,
+        typical,
+        centre,
+        tail,
         difference_interval,
         equivalence_interval,
-        p: estimate.p_value(0.0),
-        equivalence_p: estimate.equivalence_p(rule.margin),
+        p: outside(0.0),
+        equivalence_p: if inside { outside(low).max(outside(high)) / 2.0 } else { 1.0 },
         ranks: Ranks { shift: 0.0, p: 1.0, skewness: 0.0, overruled: false },
     }
 }
@@ -191,7 +221,8 @@ mod tests {
         let loose = Rule { difference: 0.25, equivalence: 0.25, ..RULE };
         let d = [-0.001, -0.002, -0.001, -0.003, -0.002, -0.001, -0.002, 0.001, 0.06, 0.09];
         let decision = decide(&d, &loose);
-        assert!(decision.difference_interval.low > 0.0, "{decision:?}");
+        assert!(decision.estimate.interval(loose.difference).low > 0.0, "{decision:?}");
+        assert!(decision.difference_interval.low < 0.0, "{decision:?}");
         assert_eq!(decision.outcome, Outcome::Undecided);
         assert!(decision.ranks.overruled);
     }
