@@ -22,7 +22,7 @@ cp mutants.tsv "$earlier"
 {
     printf 'seed\tmutants\tcaught\taccepted, the same\tholes\tcommit\n'
     # What other seeds gave, some in folders that are gone.
-    awk -F'\t' -v seed="$seed" 'NR > 1 && NF == 6 && $1 != seed' "$earlier"
+    awk -F'\t' -v seed="$seed" 'NF == 0 { exit } NR > 1 && $1 != seed' "$earlier"
     for state in "$folder"/state-"$seed"-*; do
         name=${state##*/state-}
         read -r next caught same holes <"$state" || [ -n "$holes" ]
@@ -32,6 +32,6 @@ cp mutants.tsv "$earlier"
     awk -F'\t' '$6 == "same" { count[$4]++ } END { for (class in count) print count[class] "\t" class }' \
         "$folder/survivors.tsv" | sort -k1,1nr -k2
     printf '\nholes: seed\tmutant\tsubject\twhat was changed\twhere\twhat differs\n'
-    grep -P '\tHOLE ' "$folder/survivors.tsv" || true
+    { sed '1,/^holes: /d' "$earlier"; grep -P '\tHOLE ' "$folder/survivors.tsv" || true; } | sort -n -u
 } >mutants.tsv
 exit "$status"

@@ -9,10 +9,14 @@ use crate::evidence::Evidence;
 use crate::functions::landing_pads::LandingPads;
 use crate::jump_tables::Table;
 use crate::references::pointers::Pointer;
-use afterlink_core::{InputAddr, Refusal};
+use afterlink_core::{FileOffset, InputAddr, Refusal};
 use afterlink_image::elf;
+use afterlink_isa::semantics::SemanticsReader;
 use afterlink_program::PointerForm;
 use std::borrow::Cow;
+
+/// Bytes of a row of a table of addresses.
+const WORD: u64 = 8;
 
 /// Addresses at which blocks must start, besides the targets of a function's own jumps.
 pub(crate) struct Labels {
@@ -146,18 +150,54 @@ fn refuse_readers(code: &mut Code) {
 }
 
 /// Refuses pieces into which data points, and only to behind calls. Labels of computed gotos seldom stand there, those of
-/// one function never all; what a runtime looks up by its return addresses does.
+/// one function never all; what a runtime looks up by its return addresses does, and a table that the function's own jump names
+/// is none.
 fn refuse_return_address_tables(code: &mut Code, pointers: &[Pointer]) {
-    let is_absolute = |p: &&Pointer| !matches!(p.form, PointerForm::Relative32(_));
-    let inner =
-        pointers.iter().filter(is_absolute).map(|p| p.target).filter(|&target| !code.is_entry(target));
-    let mut targets: Vec<InputAddr> = inner.collect();
-    targets.sort_unstable();
-    let of_piece = |target: &InputAddr| code.piece_at(*target);
-    let runs = targets.chunk_by(|a, b| of_piece(a) == of_piece(b));
-    let all_return = |run: &&[InputAddr]| run.iter().all(|&target| code.follows_call(target));
-    let refused: Vec<usize> = runs.filter(all_return).filter_map(|run| code.piece_at(run[0])).collect();
+    let is_inner = |p: &&Pointer| !matches!(p.form, PointerForm::Relative32(_)) && !code.is_entry(p.target);
+    let mut inner: Vec<(usize, &Pointer)> =
+        pointers.iter().filter(is_inner).filter_map(|p| Some((code.piece_at(p.target)?, p))).collect();
+    inner.sort_unstable_by_key(|&(piece, pointer)| (piece, pointer.field));
+    let runs = inner.chunk_by(|a, b| a.0 == b.0);
+    let all_return = |run: &&[(usize, &Pointer)]| run.iter().all(|&(_, p)| code.follows_call(p.target));
+    let is_own = |run: &&[(usize, &Pointer)]| {
+        let piece = run[0].0;
+        let bases = family_of(code, piece).flat_map(|member| tables_of_jumps(code, member));
+        let tables: Vec<Vec<FileOffset>> = bases.map(|base| rows_of(code, pointers, base, piece)).collect();
+        run.iter().all(|(_, p)| tables.iter().any(|rows| rows.contains(&p.field)))
+    };
+    let refused: Vec<usize> =
+        runs.filter(all_return).filter(|run| !is_own(run)).map(|run| run[0].0).collect();
     for piece in refused {
         code.refuse(piece, Refusal::ReturnAddressTable);
     }
+}
+
+/// The piece and, if it is a fragment, what it is one of.
+fn family_of(code: &Code, piece: usize) -> impl Iterator<Item = usize> {
+    let is_fragment = code.pieces[piece].parent_name().is_some();
+    let all = if is_fragment { 0..code.pieces.len() } else { piece..piece + 1 };
+    all.filter(move |&other| code.are_family(piece, other))
+}
+
+/// Where the tables start whose addresses the piece's indirect jumps hold themselves.
+fn tables_of_jumps<'c>(code: &'c Code, piece: usize) -> impl Iterator<Item = FileOffset> + 'c {
+    let start = code.pieces[piece].range.start;
+    let mut reader = SemanticsReader::new(code.image.arch);
+    let jumps = code.scans[piece].events.iter().filter(|e| e.kind == EventKind::IndirectJump);
+    jumps.filter_map(move |jump| {
+        let bytes = &code.bytes(piece)[jump.offset as usize..jump.end() as usize];
+        let memory = reader.read_all(bytes, start.get() + u64::from(jump.offset)).first()?.memory?;
+        let is_table = memory.base.is_none() && memory.index.is_some();
+        code.image.file_offset(InputAddr(memory.displacement)).filter(|_| is_table)
+    })
+}
+
+/// The words from `base` on that point into the piece's function. `pointers` are all, by ascending field.
+fn rows_of(code: &Code, pointers: &[Pointer], base: FileOffset, piece: usize) -> Vec<FileOffset> {
+    let first = pointers.partition_point(|p| p.field < base);
+    let rows = pointers[first..].iter().zip(0..).take_while(|(p, row)| {
+        p.field.since(base) == row * WORD
+            && code.piece_at(p.target).is_some_and(|to| to == piece || code.are_family(to, piece))
+    });
+    rows.map(|(p, _)| p.field).collect()
 }
