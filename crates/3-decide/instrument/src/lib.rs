@@ -12,12 +12,11 @@ mod names;
 mod network;
 mod plan;
 mod sites;
+mod survey;
 mod tree;
 
-use afterlink_analyze::entered::Entered;
-use afterlink_analyze::scan::{self, Step};
-use afterlink_analyze::{conventions, returns};
-use afterlink_core::counter_description::Description;
+use afterlink_analyze::scan::Step;
+use afterlink_core::counter_description::Writer;
 use afterlink_core::counter_file::{Header, fingerprint};
 use afterlink_core::{Error, Result};
 use afterlink_image::Image;
@@ -27,9 +26,12 @@ use afterlink_program::{FuncId, Function, Placement, Program, Runtime};
 use afterlink_weigh::Weights;
 use context::Context;
 use insert::Order;
-use names::Names;
 use plan::FunctionPlan;
 use rayon::prelude::*;
+use survey::Survey;
+
+/// Functions that are planned before any of them is changed.
+const AT_ONCE: usize = 1 << 12;
 
 /// An instrumented program, but for its bytes.
 pub struct Instrumentation {
@@ -69,44 +71,31 @@ pub fn instrument(image: &Image, program: &mut Program, counter_file: &[u8]) -> 
     }
     let options = LayoutOptions::whole_in_input_order();
     let moved = afterlink_passes::moved(program, &Weights::default(), &options);
-    let names = Names::new(image, program);
-    let plans = plan_all(image, program, &names, &moved);
+    let survey = Survey::of(image, program, &moved);
     let mut result = Assembly::default();
     result.summary.functions = program.functions.len();
-    for (id, plan) in moved.into_iter().zip(plans) {
-        result.add(&mut program.functions[id], id, plan);
+    for some in moved.chunks(AT_ONCE) {
+        let plans: Vec<Option<FunctionPlan>> =
+            some.par_iter().map(|&id| plan_function(program, &survey, id)).collect();
+        for (&id, plan) in some.iter().zip(plans) {
+            result.add(&mut program.functions[id], id, plan);
+        }
     }
-    let Assembly { hot, cold, mut description, mut summary } = result;
-    names.fill_in(&mut description);
-    let runtime = runtime(image, &description, summary.counters as u64, counter_file);
+    let Assembly { hot, cold, description, mut summary } = result;
+    let text = description.finish(&survey.names.into_list());
+    let runtime = runtime(image, text, summary.counters as u64, counter_file);
     summary.counter_file_bytes = runtime.memory;
     let placement = Placement::of(hot.into_iter().chain(cold).collect());
     Ok(Instrumentation { placement, runtime, summary })
 }
 
-fn plan_all(image: &Image, program: &Program, names: &Names, moved: &[FuncId]) -> Vec<Option<FunctionPlan>> {
-    let scans = scan::scan_all(image, program, moved);
-    let returns = returns::surely(program, &scans);
-    let stops = |step: &Step| match step.callee {
-        Some(callee) => returns::function_starting_at(program, callee).is_none_or(|callee| !returns[callee]),
-        None => step.kind.is_call(),
-    };
-    let conventions = conventions::find(program, &scans, moved);
-    let entered = Entered::find(program);
-    moved
-        .par_iter()
-        .map(|&id| {
-            let address_of = |target| program.input_of(target, id);
-            let context = Context { names, entered: &entered, stops: &stops, address_of: &address_of };
-            let function = &program.functions[id];
-            // The unwinder knows such code by its bytes.
-            let signal = |f: &Function| {
-                f.unwind.iter().any(|s| program.eh_frame.cies[program.eh_frame.fdes[s.fde].cie].signal_frame)
-            };
-            let scan = scans[id].as_ref().filter(|_| !signal(function))?;
-            plan::plan(function, scan, conventions[id], &context)
-        })
-        .collect()
+fn plan_function(program: &Program, survey: &Survey, id: FuncId) -> Option<FunctionPlan> {
+    let address_of = |target| program.input_of(target, id);
+    let stops = |step: &Step| survey.stops(program, step);
+    let context =
+        Context { names: &survey.names, entered: &survey.entered, stops: &stops, address_of: &address_of };
+    let function = &program.functions[id];
+    plan::plan(function, &survey.scan(program, function)?, survey.conventions[id], &context)
 }
 
 /// What the parts of all functions come to.
@@ -114,7 +103,7 @@ fn plan_all(image: &Image, program: &Program, names: &Names, moved: &[FuncId]) -
 struct Assembly {
     hot: Vec<afterlink_program::Fragment>,
     cold: Vec<afterlink_program::Fragment>,
-    description: Description,
+    description: Writer,
     summary: Summary,
 }
 
@@ -137,7 +126,7 @@ impl Assembly {
                     CounterForm::Spill => &mut summary.spilling,
                 } += 1;
             }
-            self.description.functions.push(plan.network);
+            self.description.add(&plan.network);
         }
         let [hot, cold] = order.into_fragments(id);
         self.hot.extend(hot);
@@ -145,8 +134,7 @@ impl Assembly {
     }
 }
 
-fn runtime(image: &Image, description: &Description, counters: u64, counter_file: &[u8]) -> Runtime {
-    let text = description.encode();
+fn runtime(image: &Image, text: Vec<u8>, counters: u64, counter_file: &[u8]) -> Runtime {
     let header = Header {
         description_size: text.len() as u64,
         counter_count: counters,
