@@ -209,6 +209,12 @@ impl Writer {
         write_function(&mut self.functions, function);
     }
 
+    /// Adds the functions of another writer.
+    pub fn append(&mut self, other: Self) {
+        self.count += other.count;
+        self.functions.extend_from_slice(&other.functions);
+    }
+
     /// The whole description; `names` are those that the functions have by number.
     pub fn finish(self, names: &[Vec<u8>]) -> Vec<u8> {
         let mut out = Vec::new();

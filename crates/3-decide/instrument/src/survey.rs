@@ -36,7 +36,9 @@ impl<'i> Survey<'i> {
             let scan = scanner.scan(&program.functions[id]);
             scan.map(|scan| tell(program, id, &scan))
         };
-        let told: Vec<Option<Told>> = moved.par_iter().map(tell).collect();
+        let tell_all = || moved.par_iter().map(tell).collect::<Vec<_>>();
+        let (told, (mut names, entered)) =
+            rayon::join(tell_all, || (Names::new(image, program), Entered::find(program)));
         let mut callees: IdVec<FuncId, Option<Vec<FuncId>>> = program.functions.ids().map(|_| None).collect();
         let mut conventions: IdVec<FuncId, Convention> =
             program.functions.iter().map(|(_, f)| conventions::of_function(program, f)).collect();
@@ -49,10 +51,9 @@ impl<'i> Survey<'i> {
                 named.extend(told.named);
             }
         }
-        let mut names = Names::new(image, program);
         names.keep(named);
         let returns = returns::surely(&callees);
-        Self { scanner, names, entered: Entered::find(program), conventions, returns }
+        Self { scanner, names, entered, conventions, returns }
     }
 
     /// What the function's instructions do; `None` if nothing may be added to it.
