@@ -42,6 +42,7 @@ NOINLINE int unreachable_end(int x) {
         exit(30);
     __builtin_unreachable();
 }
+int loops_by_table(int);
 
 static void in_child(int (*f)(int), int x) {
     fflush(stdout);
@@ -69,6 +70,8 @@ int main(void) {
     in_child(only_traps, 77);
     in_child(unreachable_end, 2);
     in_child(unreachable_end, 3);
+    in_child(loops_by_table, 4);
+    in_child(loops_by_table, -4);
     int code = setjmp(back);
     if (code == 0)
         checked(4321);

@@ -173,18 +173,9 @@ const HAS_EXIT: u64 = 64;
 
 impl Description {
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        write_unsigned(&mut out, VERSION);
-        write_unsigned(&mut out, self.names.len() as u64);
-        for name in &self.names {
-            write_unsigned(&mut out, name.len() as u64);
-            out.extend_from_slice(name);
-        }
-        write_unsigned(&mut out, self.functions.len() as u64);
-        for function in &self.functions {
-            write_function(&mut out, function);
-        }
-        out
+        let mut writer = Writer::default();
+        self.functions.iter().for_each(|function| writer.add(function));
+        writer.finish(&self.names)
     }
 
     /// Reads what [`encode`](Self::encode) wrote.
@@ -201,6 +192,40 @@ impl Description {
             Error::new("the description of the counters is damaged")
                 .next("run the instrumented program again")
         })
+    }
+}
+
+/// Encodes a description function by function, so that not all need to be there at once.
+#[derive(Default)]
+pub struct Writer {
+    count: u64,
+    functions: Vec<u8>,
+}
+
+impl Writer {
+    /// Adds a function, behind those that were added before.
+    pub fn add(&mut self, function: &Function) {
+        self.count += 1;
+        write_function(&mut self.functions, function);
+    }
+
+    /// Adds the functions of another writer.
+    pub fn append(&mut self, other: Self) {
+        self.count += other.count;
+        self.functions.extend_from_slice(&other.functions);
+    }
+
+    /// The whole description; `names` are those that the functions have by number.
+    pub fn finish(self, names: &[Vec<u8>]) -> Vec<u8> {
+        let mut out = Vec::new();
+        write_unsigned(&mut out, VERSION);
+        write_list(&mut out, names, |out, name| {
+            write_unsigned(out, name.len() as u64);
+            out.extend_from_slice(name);
+        });
+        write_unsigned(&mut out, self.count);
+        out.extend_from_slice(&self.functions);
+        out
     }
 }
 

@@ -112,6 +112,12 @@ impl<K, V> From<Vec<V>> for IdVec<K, V> {
     }
 }
 
+impl<K, V> From<IdVec<K, V>> for Vec<V> {
+    fn from(table: IdVec<K, V>) -> Self {
+        table.rows
+    }
+}
+
 impl<K, V> Default for IdVec<K, V> {
     fn default() -> Self {
         Self { rows: Vec::new(), key: PhantomData }

@@ -3,48 +3,33 @@
 use crate::liveness::{Convention, Liveness};
 use crate::returns::function_starting_at;
 use crate::scan::Scan;
-use afterlink_core::{IdVec, Refusal};
+use afterlink_core::Refusal;
 use afterlink_program::{BlockId, FuncId, Function, Program, Target, Terminator};
-use rayon::prelude::*;
 
-/// Which functions may pass flags: hand-written ones without an unwind entry, those that jump into the middle of another,
-/// and those after a call of which some of `callers` looks at the flags.
-pub fn find(
-    program: &Program,
-    scans: &IdVec<FuncId, Option<Scan>>,
-    callers: &[FuncId],
-) -> IdVec<FuncId, Convention> {
-    let mut conventions: IdVec<FuncId, Convention> = program
-        .functions
-        .iter()
-        .map(|(_, f)| {
-            let passes = f.unwind.is_empty() || jumps_into_another(program, f);
-            if passes { Convention::PassesFlags } else { Convention::Regular }
-        })
-        .collect();
-    let looked_at: Vec<FuncId> = callers
-        .par_iter()
-        .filter_map(|&id| Some((id, scans[id].as_ref()?)))
-        .flat_map_iter(|(id, scan)| {
-            let function = &program.functions[id];
-            let liveness = Liveness::new(function, scan, conventions[id]);
-            let mut found = Vec::new();
-            for block in function.blocks.ids() {
-                let steps = scan.steps(block);
-                liveness.before_steps(function, scan, block, |i, needed| {
-                    let behind = i.checked_sub(1).and_then(|i| steps[i].callee);
-                    if let Some(callee) = behind.filter(|_| needed.meets(scan.arch().flags())) {
-                        found.extend(function_starting_at(program, callee));
-                    }
-                });
+/// What passes between a function and others, by itself: hand-written ones without an unwind entry, and those that jump into
+/// the middle of another, may pass flags. So may those that [`flags_expected`] tells of.
+pub fn of_function(program: &Program, function: &Function) -> Convention {
+    let passes = function.unwind.is_empty() || jumps_into_another(program, function);
+    if passes { Convention::PassesFlags } else { Convention::Regular }
+}
+
+/// Functions after calls of which this one looks at the flags.
+pub fn flags_expected(program: &Program, function: &Function, scan: &Scan) -> Vec<FuncId> {
+    let liveness = Liveness::new(function, scan, of_function(program, function));
+    let mut found = Vec::new();
+    for block in function.blocks.ids() {
+        let steps = scan.steps(block);
+        if steps.iter().all(|step| step.callee.is_none()) {
+            continue;
+        }
+        liveness.before_steps(function, scan, block, |i, needed| {
+            let behind = i.checked_sub(1).and_then(|i| steps[i].callee);
+            if let Some(callee) = behind.filter(|_| needed.meets(scan.arch().flags())) {
+                found.extend(function_starting_at(program, callee));
             }
-            found
-        })
-        .collect();
-    for id in looked_at {
-        conventions[id] = Convention::PassesFlags;
+        });
     }
-    conventions
+    found
 }
 
 /// Whether the function jumps to where another neither starts nor is called.

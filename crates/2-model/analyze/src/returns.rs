@@ -7,13 +7,11 @@ use afterlink_core::{IdVec, InputAddr};
 use afterlink_isa::StepKind;
 use afterlink_program::{FuncId, Program, Target, Terminator};
 
-/// Whether each function surely returns. `scans` is `None` for functions that are not understood.
-pub fn surely(program: &Program, scans: &IdVec<FuncId, Option<Scan>>) -> IdVec<FuncId, bool> {
-    let callees: IdVec<FuncId, Option<Vec<FuncId>>> =
-        program.functions.ids().map(|id| callees(program, id, scans[id].as_ref()?)).collect();
-    let mut returns = IdVec::filled(false, program.functions.len());
+/// Whether each function surely returns, by its [`callees`]; `None` for functions that are not understood.
+pub fn surely(callees: &IdVec<FuncId, Option<Vec<FuncId>>>) -> IdVec<FuncId, bool> {
+    let mut returns = IdVec::filled(false, callees.len());
     // Functions that call each other in a circle stay in doubt.
-    let mut waiting: Vec<FuncId> = program.functions.ids().filter(|&id| callees[id].is_some()).collect();
+    let mut waiting: Vec<FuncId> = callees.ids().filter(|&id| callees[id].is_some()).collect();
     loop {
         let before = waiting.len();
         waiting.retain(|&id| {
@@ -28,7 +26,7 @@ pub fn surely(program: &Program, scans: &IdVec<FuncId, Option<Scan>>) -> IdVec<F
 }
 
 /// The functions that one calls or goes on to; `None` if it does what may not come back.
-fn callees(program: &Program, id: FuncId, scan: &Scan) -> Option<Vec<FuncId>> {
+pub fn callees(program: &Program, id: FuncId, scan: &Scan) -> Option<Vec<FuncId>> {
     let function = &program.functions[id];
     let mut found = Vec::new();
     let mut add = |address: InputAddr| {

@@ -1,10 +1,9 @@
 //! What each instruction of a function reads and overwrites.
 
-use afterlink_core::{IdVec, InputAddr};
+use afterlink_core::InputAddr;
 use afterlink_image::Image;
 use afterlink_isa::{Arch, EffectsReader, Places, StepKind};
-use afterlink_program::{Block, BlockId, FuncId, Function, Program};
-use rayon::prelude::*;
+use afterlink_program::{Block, BlockId, Function};
 
 /// One instruction of a block's body.
 #[derive(Clone, Copy, Debug)]
@@ -33,22 +32,28 @@ pub struct Scan {
     ends: Vec<u32>,
 }
 
-/// The instructions of each of `functions`; of all others, and of those that hold what is no instruction, `None`.
-pub fn scan_all(image: &Image, program: &Program, functions: &[FuncId]) -> IdVec<FuncId, Option<Scan>> {
-    let body = |block: &Block| image.bytes_at(block.input, block.body as usize);
-    let mut probes: Vec<InputAddr> = image.probes().map(|probe| probe.place).collect();
-    probes.sort_unstable();
-    let scan = |&id: &FuncId| {
-        let mut scan = Scan::new(image.arch, &program.functions[id], body)?;
-        scan.observe(&program.functions[id], &probes);
-        Some(scan)
-    };
-    let scans: Vec<Option<Scan>> = functions.par_iter().map(scan).collect();
-    let mut all: IdVec<FuncId, Option<Scan>> = program.functions.ids().map(|_| None).collect();
-    for (&id, scan) in functions.iter().zip(scans) {
-        all[id] = scan;
+/// Reads functions of one program. What it gives takes ten times the bytes of the code, so whoever asks for all functions
+/// should not keep it.
+pub struct Scanner<'i> {
+    image: &'i Image<'i>,
+    /// Where tracers may stop the program, ascending.
+    probes: Vec<InputAddr>,
+}
+
+impl<'i> Scanner<'i> {
+    pub fn new(image: &'i Image<'i>) -> Self {
+        let mut probes: Vec<InputAddr> = image.probes().map(|probe| probe.place).collect();
+        probes.sort_unstable();
+        Self { image, probes }
     }
-    all
+
+    /// The function's instructions; `None` if it holds what is no instruction.
+    pub fn scan(&self, function: &Function) -> Option<Scan> {
+        let body = |block: &Block| self.image.bytes_at(block.input, block.body as usize);
+        let mut scan = Scan::new(self.image.arch, function, body)?;
+        scan.observe(function, &self.probes);
+        Some(scan)
+    }
 }
 
 impl Scan {

@@ -1,6 +1,6 @@
 //! Puts planned counters into a function: counters in blocks, blocks on edges, and the order of all blocks.
 
-use crate::plan::{CounterPlace, FunctionPlan, falls_into};
+use crate::plan::{CounterPlace, falls_into};
 use afterlink_core::index::Id;
 use afterlink_isa::CounterForm;
 use afterlink_program::{Block, BlockId, Chunk, Fragment, FuncId, Function, SectionId, Target, Terminator};
@@ -72,15 +72,15 @@ pub(crate) struct Counter {
     pub form: CounterForm,
 }
 
-/// Carries out a plan; the counters are numbered from `first_index` on. Gives them in order of place.
+/// Puts in counters, which are numbered from `first_index` on. Gives them in order of place.
 pub(crate) fn insert(
     function: &mut Function,
-    plan: &FunctionPlan,
+    places: &[CounterPlace],
     first_index: u32,
     order: &mut Order,
 ) -> Vec<Counter> {
-    let mut counters = Vec::with_capacity(plan.counters.len());
-    for (index, place) in (first_index..).zip(&plan.counters) {
+    let mut counters = Vec::with_capacity(places.len());
+    for (index, place) in (first_index..).zip(places) {
         let (block, offset) = match *place {
             CounterPlace::Block(block, site) => (block, site.offset),
             CounterPlace::Between { from, to, .. } => {

@@ -12,24 +12,23 @@ mod names;
 mod network;
 mod plan;
 mod sites;
+mod survey;
 mod tree;
 
-use afterlink_analyze::entered::Entered;
-use afterlink_analyze::scan::{self, Step};
-use afterlink_analyze::{conventions, returns};
-use afterlink_core::counter_description::Description;
+use afterlink_analyze::scan::Step;
+use afterlink_core::counter_description::Writer;
 use afterlink_core::counter_file::{Header, fingerprint};
 use afterlink_core::{Error, Result};
 use afterlink_image::Image;
 use afterlink_isa::CounterForm;
 use afterlink_passes::LayoutOptions;
-use afterlink_program::{FuncId, Function, Placement, Program, Runtime};
+use afterlink_program::{Fragment, FuncId, Function, Placement, Program, Runtime};
 use afterlink_weigh::Weights;
 use context::Context;
 use insert::Order;
-use names::Names;
-use plan::FunctionPlan;
+use plan::CounterPlace;
 use rayon::prelude::*;
+use survey::Survey;
 
 /// An instrumented program, but for its bytes.
 pub struct Instrumentation {
@@ -58,6 +57,18 @@ pub struct Summary {
     pub counter_file_bytes: u64,
 }
 
+impl Summary {
+    fn add(&mut self, other: &Self) {
+        self.counted_functions += other.counted_functions;
+        self.blocks += other.blocks;
+        self.counters += other.counters;
+        self.increments += other.increments;
+        self.through_register += other.through_register;
+        self.spilling += other.spilling;
+        self.added_blocks += other.added_blocks;
+    }
+}
+
 /// Adds counters to every function of `program` that is understood. `counter_file` is the path of the file
 /// to count into, as the running program is to open it.
 ///
@@ -69,84 +80,90 @@ pub fn instrument(image: &Image, program: &mut Program, counter_file: &[u8]) -> 
     }
     let options = LayoutOptions::whole_in_input_order();
     let moved = afterlink_passes::moved(program, &Weights::default(), &options);
-    let names = Names::new(image, program);
-    let plans = plan_all(image, program, &names, &moved);
-    let mut result = Assembly::default();
-    result.summary.functions = program.functions.len();
-    for (id, plan) in moved.into_iter().zip(plans) {
-        result.add(&mut program.functions[id], id, plan);
+    let survey = Survey::of(image, program, &moved);
+    let plans: Vec<Option<Plan>> = moved.par_iter().map(|&id| plan_function(program, &survey, id)).collect();
+    let done = insert_all(program, &moved, plans);
+    let mut summary = Summary { functions: program.functions.len(), ..Summary::default() };
+    let mut description = Writer::default();
+    let (mut hot, mut cold) = (Vec::new(), Vec::new());
+    for done in done {
+        summary.add(&done.summary);
+        description.append(done.description);
+        let [its_hot, its_cold] = done.fragments;
+        hot.extend(its_hot);
+        cold.extend(its_cold);
     }
-    let Assembly { hot, cold, mut description, mut summary } = result;
-    names.fill_in(&mut description);
-    let runtime = runtime(image, &description, summary.counters as u64, counter_file);
+    let text = description.finish(&survey.names.into_list());
+    let runtime = runtime(image, text, summary.counters as u64, counter_file);
     summary.counter_file_bytes = runtime.memory;
-    let placement = Placement::of(hot.into_iter().chain(cold).collect());
-    Ok(Instrumentation { placement, runtime, summary })
+    hot.append(&mut cold);
+    Ok(Instrumentation { placement: Placement::of(hot), runtime, summary })
 }
 
-fn plan_all(image: &Image, program: &Program, names: &Names, moved: &[FuncId]) -> Vec<Option<FunctionPlan>> {
-    let scans = scan::scan_all(image, program, moved);
-    let returns = returns::surely(program, &scans);
-    let stops = |step: &Step| match step.callee {
-        Some(callee) => returns::function_starting_at(program, callee).is_none_or(|callee| !returns[callee]),
-        None => step.kind.is_call(),
-    };
-    let conventions = conventions::find(program, &scans, moved);
-    let entered = Entered::find(program);
-    moved
-        .par_iter()
-        .map(|&id| {
-            let address_of = |target| program.input_of(target, id);
-            let context = Context { names, entered: &entered, stops: &stops, address_of: &address_of };
-            let function = &program.functions[id];
-            // The unwinder knows such code by its bytes.
-            let signal = |f: &Function| {
-                f.unwind.iter().any(|s| program.eh_frame.cies[program.eh_frame.fdes[s.fde].cie].signal_frame)
-            };
-            let scan = scans[id].as_ref().filter(|_| !signal(function))?;
-            plan::plan(function, scan, conventions[id], &context)
-        })
-        .collect()
+/// What is to be done to a function, and its description.
+struct Plan {
+    counters: Vec<CounterPlace>,
+    description: Writer,
 }
 
-/// What the parts of all functions come to.
-#[derive(Default)]
-struct Assembly {
-    hot: Vec<afterlink_program::Fragment>,
-    cold: Vec<afterlink_program::Fragment>,
-    description: Description,
+fn plan_function(program: &Program, survey: &Survey, id: FuncId) -> Option<Plan> {
+    let address_of = |target| program.input_of(target, id);
+    let stops = |step: &Step| survey.stops(program, step);
+    let context =
+        Context { names: &survey.names, entered: &survey.entered, stops: &stops, address_of: &address_of };
+    let function = &program.functions[id];
+    let plan = plan::plan(function, &survey.scan(program, function)?, survey.conventions[id], &context)?;
+    let mut description = Writer::default();
+    description.add(&plan.network);
+    Some(Plan { counters: plan.counters, description })
+}
+
+/// What became of a function.
+struct Done {
+    fragments: [Option<Fragment>; 2],
+    description: Writer,
     summary: Summary,
 }
 
-impl Assembly {
-    fn add(&mut self, function: &mut Function, id: FuncId, plan: Option<FunctionPlan>) {
-        let mut order = Order::of_input(function);
-        if let Some(plan) = plan {
-            let blocks = function.blocks.len();
-            let first = self.summary.counters as u32;
-            let counters = insert::insert(function, &plan, first, &mut order);
-            let summary = &mut self.summary;
-            summary.counted_functions += 1;
-            summary.blocks += blocks;
-            summary.counters += counters.len();
-            summary.added_blocks += function.blocks.len() - blocks;
-            for counter in &counters {
-                *match counter.form {
-                    CounterForm::Increment => &mut summary.increments,
-                    CounterForm::Register(_) => &mut summary.through_register,
-                    CounterForm::Spill => &mut summary.spilling,
-                } += 1;
-            }
-            self.description.functions.push(plan.network);
+/// Carries out the plans of `functions`, which ascend; those without one stay as they are.
+fn insert_all(program: &mut Program, functions: &[FuncId], plans: Vec<Option<Plan>>) -> Vec<Done> {
+    let mut first = 0;
+    let mut wanted = functions.iter().zip(plans).peekable();
+    let mut work = Vec::with_capacity(functions.len());
+    for (id, function) in program.functions.iter_mut() {
+        if let Some((_, plan)) = wanted.next_if(|(wanted, _)| **wanted == id) {
+            let count = plan.as_ref().map_or(0, |plan| plan.counters.len());
+            work.push((id, function, plan, first));
+            first += count as u32;
         }
-        let [hot, cold] = order.into_fragments(id);
-        self.hot.extend(hot);
-        self.cold.extend(cold);
     }
+    work.into_par_iter().map(|(id, function, plan, first)| insert(id, function, plan, first)).collect()
 }
 
-fn runtime(image: &Image, description: &Description, counters: u64, counter_file: &[u8]) -> Runtime {
-    let text = description.encode();
+fn insert(id: FuncId, function: &mut Function, plan: Option<Plan>, first: u32) -> Done {
+    let mut order = Order::of_input(function);
+    let mut summary = Summary::default();
+    let mut description = Writer::default();
+    if let Some(plan) = plan {
+        let blocks = function.blocks.len();
+        let counters = insert::insert(function, &plan.counters, first, &mut order);
+        summary.counted_functions = 1;
+        summary.blocks = blocks;
+        summary.counters = counters.len();
+        summary.added_blocks = function.blocks.len() - blocks;
+        for counter in &counters {
+            *match counter.form {
+                CounterForm::Increment => &mut summary.increments,
+                CounterForm::Register(_) => &mut summary.through_register,
+                CounterForm::Spill => &mut summary.spilling,
+            } += 1;
+        }
+        description = plan.description;
+    }
+    Done { fragments: order.into_fragments(id), description, summary }
+}
+
+fn runtime(image: &Image, text: Vec<u8>, counters: u64, counter_file: &[u8]) -> Runtime {
     let header = Header {
         description_size: text.len() as u64,
         counter_count: counters,

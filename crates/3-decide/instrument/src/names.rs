@@ -1,7 +1,6 @@
 //! The names of functions and fragments, as profiles spell them.
 
 use afterlink_core::InputAddr;
-use afterlink_core::counter_description::Description;
 use afterlink_image::Image;
 use afterlink_program::Program;
 
@@ -36,27 +35,13 @@ impl Names {
         self.names.binary_search_by_key(&address, |n| n.0).ok().map(|i| i as u32)
     }
 
-    /// Gives `description`, whose names are still numbered as here, those names that it uses.
-    pub fn fill_in(self, description: &mut Description) {
-        let mut used = vec![false; self.names.len()];
-        for_each_name(description, |name| used[*name as usize] = true);
-        let mut numbers = vec![0; self.names.len()];
-        for ((number, (_, name)), used) in numbers.iter_mut().zip(self.names).zip(used) {
-            if used {
-                *number = description.names.len() as u32;
-                description.names.push(name);
-            }
-        }
-        for_each_name(description, |name| *name = numbers[*name as usize]);
+    /// Forgets all names but those of `addresses`, and numbers these anew.
+    pub fn keep(&mut self, mut addresses: Vec<InputAddr>) {
+        addresses.sort_unstable();
+        self.names.retain(|name| addresses.binary_search(&name.0).is_ok());
     }
-}
 
-fn for_each_name(description: &mut Description, mut visit: impl FnMut(&mut u32)) {
-    for function in &mut description.functions {
-        function.fragments.iter_mut().for_each(&mut visit);
-        for block in &mut function.blocks {
-            block.calls.iter_mut().for_each(|c| visit(&mut c.callee));
-            block.exit.iter_mut().for_each(&mut visit);
-        }
+    pub fn into_list(self) -> Vec<Vec<u8>> {
+        self.names.into_iter().map(|name| name.1).collect()
     }
 }

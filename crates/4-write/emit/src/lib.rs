@@ -125,13 +125,18 @@ pub fn plan<'i>(
         plan.counter_bytes = memory;
         start_counting(runtime, image, memory_at, &mut plan, &mut sections)?;
     }
-    add_frames(image, program, placement, &shapes, &addresses, &mut sections, &mut plan)?;
-    let symbols = symbols::Symbols { image, program, placement, shapes: &shapes, addresses: &addresses };
-    plan.symbols = symbols.changes();
-    plan.dynamic_symbols = symbols.dynamic_changes();
-    plan.added_symbols = symbols.added();
-    plan.added_dynamic_symbols = symbols.dynamic_added();
-    let (map, moved_functions) = map::map(program, placement, &addresses, &shapes);
+    let tell = || -> Result<()> {
+        add_frames(image, program, placement, &shapes, &addresses, &mut sections, &mut plan)?;
+        let symbols = symbols::Symbols { image, program, placement, shapes: &shapes, addresses: &addresses };
+        plan.symbols = symbols.changes();
+        plan.dynamic_symbols = symbols.dynamic_changes();
+        plan.added_symbols = symbols.added();
+        plan.added_dynamic_symbols = symbols.dynamic_added();
+        Ok(())
+    };
+    let ((map, moved_functions), told) =
+        rayon::join(|| map::map(program, placement, &addresses, &shapes), tell);
+    told?;
     let text = format!("{}input-build-id={}\n", options.note, note::hex(image.build_id));
     let note = note::note(&text);
     plan.build_id = note::build_id(image.build_id, &note, &sections);

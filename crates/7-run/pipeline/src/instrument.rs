@@ -105,7 +105,8 @@ fn add_counters(
     let planned = afterlink_emit::plan(&image, &program, &added.placement, &emit)?;
     let refused = refusals(&program, &Weights::default());
     // The model is dropped before the file is put together, which needs memory of its own.
-    drop((program, added.placement, emit));
+    drop((added.placement, emit));
+    crate::memory::give_up(program);
     crate::memory::give_back(input);
     planned.write(out)?;
     Ok(InstrumentReport {

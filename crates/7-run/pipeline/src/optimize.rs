@@ -167,7 +167,8 @@ impl<'a> LaidOut<'a> {
         let options = emit_options(&self.options, self.options.note.clone());
         let planned = afterlink_emit::plan(&self.image, &self.program, &self.placement, &options)?;
         let report = self.report(&planned.emitted);
-        drop((self.program, self.weights, self.placement));
+        drop((self.weights, self.placement));
+        crate::memory::give_up(self.program);
         crate::memory::give_back(self.input);
         planned.write(out)?;
         Ok(Report { output_bytes: out.size(), ..report })

@@ -192,7 +192,7 @@ fn instrumented(sample: &mut Sample, scan: &Scan) -> (FunctionPlan, Vec<Counter>
         Context { names: &names, entered: &Entered::default(), stops: &stops, address_of: &address_of };
     let plan = plan(&sample.function, scan, Convention::Regular, &context).expect("code with a stack");
     let mut order = Order::of_input(&sample.function);
-    let counters = insert(&mut sample.function, &plan, 0, &mut order);
+    let counters = insert(&mut sample.function, &plan.counters, 0, &mut order);
     let placed: usize = order.into_fragments(FuncId(0)).iter().flatten().map(|f| f.blocks.len()).sum();
     assert_eq!(placed, sample.function.blocks.len(), "every block is written once");
     (plan, counters)

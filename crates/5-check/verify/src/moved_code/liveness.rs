@@ -20,6 +20,7 @@ use crate::check::Check;
 use crate::input::code::{Inst, Kind};
 use afterlink_core::InputAddr;
 use afterlink_isa::judgement::{Effect, Reader, Use};
+use std::ops::Range;
 
 /// A set of registers and flags, as in [`Use`].
 type Set = u32;
@@ -73,6 +74,8 @@ struct Analysis<'x, 'c, 'a> {
     blocks: Vec<Block>,
     /// Blocks by input address.
     order: Vec<(u64, usize)>,
+    /// Each block's instructions in [`crate::input::code::Code::insts`], and what they do.
+    insts: Vec<Range<usize>>,
     uses: Vec<Vec<Use>>,
     live_in: Vec<Set>,
     /// Blocks that an indirect jump may reach.
@@ -89,12 +92,14 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
         order.sort_unstable();
         let mut reader = Reader::new(check.code.judgement);
         let mut changed = 0;
+        let insts: Vec<Range<usize>> =
+            blocks.iter().map(|block| check.code.range(block.input, block.input_end())).collect();
         let uses = blocks
             .iter()
-            .map(|block| {
+            .zip(&insts)
+            .map(|(block, insts)| {
                 let mut address = block.input;
-                let insts = &check.code.insts[check.code.range(block.input, block.input_end())];
-                let uses = insts.iter().map(|inst| {
+                let uses = check.code.insts[insts.clone()].iter().map(|inst| {
                     let (at, len) = (address, inst.len);
                     address += u64::from(len);
                     let bytes = check.code.bytes(at, usize::from(len)).unwrap_or(&[]);
@@ -112,7 +117,7 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
             .collect();
         let live_in = vec![0; blocks.len()];
         let mut analysis =
-            Self { check, blocks, order, uses, live_in, taken: Vec::new(), live_at_taken: 0, changed };
+            Self { check, blocks, order, insts, uses, live_in, taken: Vec::new(), live_at_taken: 0, changed };
         analysis.taken = (0..analysis.blocks.len()).filter(|&i| analysis.is_taken(i, taken)).collect();
         analysis
     }
@@ -131,7 +136,7 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
             settled = true;
             self.live_at_taken = self.live_at_taken(entry);
             for block in (0..self.blocks.len()).rev() {
-                let live = self.block_sets(block).first().copied().unwrap_or(0);
+                let live = self.sets(block, |_| {});
                 settled &= live == self.live_in[block];
                 self.live_in[block] |= live;
             }
@@ -140,21 +145,23 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
             }
         }
         let sets = |block: usize| {
-            let sets = self.block_sets(block);
-            if settled { sets } else { vec![!0; sets.len()] }
+            let mut sets = Vec::with_capacity(self.insts[block].len() + 1);
+            self.sets(block, |live| sets.push(if settled { live } else { !0 }));
+            sets.reverse();
+            sets
         };
         let in_order = self.order.iter().map(|&(start, b)| (start, self.blocks[b].input_end(), sets(b)));
         Liveness { blocks: in_order.collect() }
     }
 
-    /// Live sets in front of each instruction of a block, and behind the last.
-    fn block_sets(&self, index: usize) -> Vec<Set> {
-        let block = &self.blocks[index];
-        let insts = &self.check.code.insts[self.check.code.range(block.input, block.input_end())];
-        let mut address = block.input_end();
+    /// Calls `visit` with what is live behind a block and in front of each of its instructions, from the last to the first, and
+    /// gives what is live in front of the first.
+    fn sets(&self, index: usize, mut visit: impl FnMut(Set)) -> Set {
+        let mut address = self.blocks[index].input_end();
         let mut live = self.live_at(address);
-        let mut sets = vec![live];
+        visit(live);
         let general = self.check.code.judgement.convention().general;
+        let insts = &self.check.code.insts[self.insts[index].clone()];
         for (inst, used) in insts.iter().zip(&self.uses[index]).rev() {
             address -= u64::from(inst.len);
             live = self.live_behind(inst, address, live);
@@ -169,10 +176,9 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
             if !matches!(inst.kind, Kind::Jump | Kind::Branch | Kind::ShortBranch) {
                 live |= self.live_at_landing(address);
             }
-            sets.push(live);
+            visit(live);
         }
-        sets.reverse();
-        sets
+        live
     }
 
     /// What is live, but for flags, at some place that a handler may know. It knows where the function starts as a thing to call.

@@ -49,7 +49,13 @@ pub(super) struct Run<'r, 'c, 'a> {
     frame: Frame<'r>,
     /// Tables that jumps go through.
     pub bases: BTreeSet<u64>,
-    fault: Option<Fault>,
+    /// The first thing that is wrong in each cut as it was run last: what a register holds may become clear when control comes
+    /// there from elsewhere too, so only what is wrong at the end counts.
+    faults: Vec<Option<Fault>>,
+    /// The cut that is being run, if one is.
+    running: Option<usize>,
+    /// What is wrong with a place that control was let come to from outside.
+    entered_wrongly: Option<Fault>,
 }
 
 impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
@@ -75,7 +81,9 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             waiting: BTreeSet::new(),
             frame: Frame::new(&body.own, body.cuts.len()),
             bases: BTreeSet::new(),
-            fault: None,
+            faults: vec![None; body.cuts.len()],
+            running: None,
+            entered_wrongly: None,
         }
     }
 
@@ -143,18 +151,32 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             while let Some(cut) = self.waiting.pop_first() {
                 self.run(cut);
                 left -= 1;
-                if self.fault.is_some() || left == 0 {
-                    return self.fault.or(Some((self.body.own.entry, UNKNOWN)));
+                if left == 0 {
+                    return Some((self.body.own.entry, UNKNOWN));
                 }
             }
             if !self.frame.settle() {
-                return None;
+                return self.entered_wrongly.or(self.faults.iter().flatten().next().copied());
             }
             self.waiting.extend((0..self.loads.len()).filter(|&cut| self.loads[cut]));
         }
     }
 
     fn run(&mut self, index: usize) {
+        (self.running, self.faults[index]) = (Some(index), None);
+        self.run_cut(index);
+        self.running = None;
+    }
+
+    fn blame(&mut self, address: u64, what: &'static str) {
+        let fault = match self.running {
+            Some(cut) => &mut self.faults[cut],
+            None => &mut self.entered_wrongly,
+        };
+        *fault = fault.or(Some((address, what)));
+    }
+
+    fn run_cut(&mut self, index: usize) {
         let Some(known) = &self.states[index] else { return };
         let mut state = [STORED; REGISTERS];
         state[..known.len()].copy_from_slice(known);
@@ -171,9 +193,8 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             if !is_call {
                 self.land(address, &state);
             }
-            let faulty = self.apply(&mut state, step, &mut jump);
-            if faulty && self.fault.is_none() {
-                self.fault = Some((address, COMPUTED));
+            if self.apply(&mut state, step, &mut jump) {
+                self.blame(address, COMPUTED);
             }
             if is_call {
                 self.land(address, &state);
@@ -239,7 +260,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             }
         };
         if !is_known {
-            self.fault = self.fault.or(Some((address, UNKNOWN)));
+            self.blame(address, UNKNOWN);
         }
         for &label in if own.is_made(value) { self.made } else { self.labels } {
             self.come_to(label, state);
@@ -251,7 +272,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             return;
         }
         let Some(cut) = self.body.at(address) else {
-            self.fault = self.fault.or(Some((address, "a jump leads between two instructions")));
+            self.blame(address, "a jump leads between two instructions");
             return;
         };
         let keeps_more = self.frame.come_to(cut);
