@@ -73,22 +73,20 @@ pub fn suite_text(records: &[ExperimentRecord], suite: &SuiteAnalysis, colour: b
         }
         let _ = writeln!(
             out,
-            "{:<width$}  {:>9}  [{}, {}]  {}",
+            "{:<width$}  {:>9}  {}  {}",
             b.name,
             signed_percent(change.percent),
-            signed_percent(change.low),
-            signed_percent(change.high),
+            change.interval(),
             b.verdict.headline,
         );
     }
     if let Some(mean) = &suite.geometric_mean {
         let _ = writeln!(
             out,
-            "{:<width$}  {:>9}  [{}, {}]  geometric mean of the costs (a throughput turned round)",
+            "{:<width$}  {:>9}  {}  geometric mean of the costs (a throughput turned round)",
             "all",
             signed_percent(mean.percent),
-            signed_percent(mean.low),
-            signed_percent(mean.high),
+            mean.interval(),
         );
     }
     out
@@ -220,10 +218,8 @@ fn compare_line(record: &ExperimentRecord, analysis: &Analysis) -> String {
     let (change, parts) = (&analysis.change, &analysis.components);
     let level = if record.plan.family > 1 { "interval for all benchmarks together" } else { "95 %" };
     format!(
-        "B vs A  {}  [{}, {}] {level}   variance of a run: layout {}, run {}, drift {}",
-        signed_percent(change.percent),
-        signed_percent(change.low),
-        signed_percent(change.high),
+        "B vs A  {} {level}   variance of a run: layout {}, run {}, drift {}",
+        change.text(),
         share(parts.layout_share),
         share(parts.run_share),
         share(parts.drift_share),
@@ -234,12 +230,10 @@ fn secondary_line(other: &afterlink_bench::analyse::Secondary) -> String {
     let name = &other.metric.name;
     match (other.a, other.b, other.change) {
         (Some(a), Some(b), Some(change)) => format!(
-            "{name}: A {}, B {}, {}  [{}, {}]",
+            "{name}: A {}, B {}, {}",
             quantity(a, &other.metric.unit),
             quantity(b, &other.metric.unit),
-            signed_percent(change.percent),
-            signed_percent(change.low),
-            signed_percent(change.high),
+            change.text(),
         ),
         (Some(_), Some(_), None) => format!("{name}: not enough was measured"),
         _ => format!("{name}: not counted on this machine"),
@@ -264,7 +258,7 @@ fn verdict_line(analysis: &Analysis, colour: bool) -> String {
     let code = match verdict.outcome {
         Outcome::Faster | Outcome::NoDifference => 32,
         Outcome::Slower | Outcome::Untrusted => 31,
-        Outcome::Undecided | Outcome::Differs => 33,
+        Outcome::Undecided | Outcome::Differs | Outcome::Tail => 33,
     };
     format!("\x1b[1;{code}m{text}\x1b[0m")
 }

@@ -12,11 +12,11 @@ use crate::stats::verdict::Outcome;
 pub fn estimand(plan: &Plan) -> String {
     let question = match plan.layout {
         LayoutMode::Shuffle => {
-            "the effect of the code: both programs averaged over random orders of their functions"
+            "the effect of the code on the typical layout: the median over random orders of the functions"
         }
         LayoutMode::Jitter => {
-            "the effect of code and layout together: each program keeps its order of functions and is averaged \
-             over accidental shifts"
+            "the effect of code and layout together: each program keeps its order of functions, and the median is \
+             taken over accidental shifts"
         }
         LayoutMode::AsIs => {
             "these two files, one layout of each: what causes a difference, code or layout, cannot be told"
@@ -59,6 +59,11 @@ pub fn verdict(record: &ExperimentRecord, analysis: &Analysis) -> Verdict {
             details.push(tail_detail(analysis));
             (measured, format!("no difference larger than {margin}{place}"))
         }
+        Outcome::Tail => {
+            details.extend(accident(analysis, record));
+            details.push(tail_detail(analysis));
+            (measured, tail_headline(analysis, &margin))
+        }
         _ => {
             details.extend(undecided_details(analysis, record));
             (measured, undecided_headline(analysis))
@@ -85,6 +90,19 @@ fn difference_headline(analysis: &Analysis, record: &ExperimentRecord) -> String
     }
 }
 
+fn tail_headline(analysis: &Analysis, margin: &str) -> String {
+    let tail = &analysis.decision.tail;
+    let (better, worse) = comparatives(&analysis.metric);
+    let above = tail.above >= tail.below;
+    format!(
+        "no difference larger than {margin} in the typical layout, but in {} of {} layouts B is more than {} {}",
+        tail.above.max(tail.below),
+        analysis.counts.layouts,
+        percent(super::to_percent(tail.beyond)),
+        if above == analysis.metric.higher_is_better() { better } else { worse }
+    )
+}
+
 /// What others would have taken for an effect.
 fn accident(analysis: &Analysis, record: &ExperimentRecord) -> Option<String> {
     let naive = analysis.naive?.welch;
@@ -106,6 +124,9 @@ fn undecided_headline(analysis: &Analysis) -> String {
     if analysis.counts.layouts < 2 {
         return "undecided: not enough was measured".into();
     }
+    if !analysis.change.high.is_finite() {
+        return format!("undecided: {} layouts are too few for an interval", analysis.counts.layouts);
+    }
     format!(
         "undecided: the difference lies between {} and {}",
         signed_percent(analysis.change.low),
@@ -118,13 +139,11 @@ fn undecided_details(analysis: &Analysis, record: &ExperimentRecord) -> Vec<Stri
     if analysis.decision.tail.is_one_sided() {
         details.push(tail_detail(analysis));
     }
-    let ranks = &analysis.decision.ranks;
-    if ranks.overruled {
+    if analysis.decision.ranks.overruled {
         details.push(format!(
-            "the mean says {}, but a few blocks make it: the middle of the blocks says {} (Wilcoxon p = {:.2})",
+            "the mean says {}, but a part of the blocks makes it: the middle one says {}",
             signed_percent(super::to_percent(analysis.decision.estimate.mean)),
-            signed_percent(super::to_percent(ranks.shift)),
-            ranks.p
+            signed_percent(analysis.change.percent)
         ));
     }
     match analysis.more {
@@ -186,6 +205,7 @@ fn calibration(record: &ExperimentRecord, analysis: &Analysis, differs: bool) ->
         format!("noise floor: differences below {} cannot be seen", percent(analysis.detectable_percent));
     let (outcome, headline) = match analysis.decision.outcome {
         Outcome::Undecided => (Outcome::Undecided, undecided_headline(analysis)),
+        Outcome::Tail => (Outcome::Tail, tail_headline(analysis, &margin)),
         _ => (Outcome::NoDifference, format!("A does not differ from itself by more than {margin}")),
     };
     let mut details = if analysis.counts.layouts < 2 { Vec::new() } else { vec![floor] };

@@ -35,7 +35,7 @@ use crate::record::{
     Runs, StopReason, VERSION, Workload,
 };
 use crate::stats::estimate::{BlockLogs, Estimate};
-use crate::stats::power::{PILOT_BLOCKS, PILOT_RUNS, layouts_to_settle, runs_after_pilot};
+use crate::stats::power::{PILOT_BLOCKS, PILOT_RUNS, Spread, runs_after_pilot};
 use crate::stats::stopping::{Procedure, StopRule};
 
 /// Fewer layouts than this should not be the price of more runs in each.
@@ -343,9 +343,8 @@ impl<'a> Course<'a> {
         self.runs = runs;
         let spread =
             Estimate::of(&pilot.iter().map(|b| b.difference(self.setup.plan.inner)).collect::<Vec<_>>());
-        let no_difference = Estimate { mean: 0.0, ..spread };
-        let rule = &self.procedure.rule;
-        let layouts = layouts_to_settle(&no_difference, rule.margin, rule.difference, rule.equivalence);
+        let plan = &self.setup.plan;
+        let layouts = Spread::Normal(spread.sd).layouts_to_settle(plan.margin, plan.family);
         let seconds = layouts.map(|n| f64::from(n) * (layout_cost + pair_cost * f64::from(runs)));
         progress.event(&Event::Planned { runs_per_layout: runs, layouts, seconds });
     }

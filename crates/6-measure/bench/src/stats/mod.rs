@@ -14,6 +14,7 @@ pub mod order;
 pub mod power;
 pub mod rank;
 pub mod shape;
+pub mod spending;
 pub mod stopping;
 pub mod student;
 pub mod uniformity;

@@ -1,109 +1,47 @@
-//! What a typical layout does, and what a few layouts do: two statements where the sides differ in shape.
+//! What the typical layout does, and what a few layouts do: two statements.
 //!
-//! Student's interval is about the mean. Where one side has a tail (a tenth of its layouts is 15 % slow), the mean of
-//! ten blocks says whether a tail layout happened to be among them. There the typical layout is the median
-//! of the block differences; its interval runs between two order statistics (Thompson, Annals of Mathematical
-//! Statistics 7, 1936) and holds whatever the distribution is. The tail is told by counting.
+//! The typical layout is the median: half of all pairs of layouts have a larger ratio of B to A, half a smaller one.
+//! The interval about it runs between two order statistics (Thompson, Annals of Mathematical Statistics 7, 1936), so it holds
+//! whatever the distribution is. Student's is about the mean; where a tenth of one side's layouts is 15 % slow, the mean of
+//! ten blocks says whether such a layout happened to be among them. The tail is told by counting.
 
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{Binomial, DiscreteCDF};
 
-use super::estimate::{Estimate, Interval, median, skewness};
+use super::estimate::{Interval, median};
 
-/// Skewness in standard errors from which on the mean is not taken for the typical layout.
-const LOPSIDED: f64 = 1.0;
-/// Standard errors between mean and median from which on the same holds: two-valued layouts need not look skewed.
-const APART: f64 = 0.4;
-/// Kurtosis below which the blocks fall into two groups (two equal ones: 1; uniform data: 1.8; normal data: 3). Their mean
-/// is then a place where no layout is, although nothing looks skewed if ten blocks happen to be five and five.
-const TWO_GROUPS: f64 = 1.6;
 /// A block lies in the tail beyond this many robust standard deviations from the median.
 const TAIL: f64 = 5.0;
 /// The standard deviation of normal data over their median absolute deviation.
 const MAD_TO_SD: f64 = 1.4826;
+/// A tail lies on one side if chance alone would put so many more of its blocks there more rarely than this.
+const ONE_SIDED: f64 = 0.1;
 
-/// What the typical layout is taken to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Typical {
-    /// The mean of the blocks, with Student's interval.
-    Mean,
-    /// The median of the blocks, with the interval between order statistics.
-    Median,
+/// The probability that at most `k` of `n` blocks fall where each falls with probability `share`.
+pub fn at_most(k: u32, n: u32, share: f64) -> f64 {
+    Binomial::new(share, u64::from(n)).map_or(1.0, |b| b.cdf(u64::from(k)))
 }
 
-impl Typical {
-    /// What suits these differences: the median where they lean to one side more than chance makes symmetric ones do.
-    pub fn of(differences: &[f64]) -> Self {
-        let error = (6.0 / differences.len().max(1) as f64).sqrt();
-        let estimate = Estimate::of(differences);
-        let apart = (estimate.mean - median(differences)).abs() > APART * estimate.standard_error();
-        let lopsided = skewness(differences).abs() > LOPSIDED * error;
-        if apart || lopsided || kurtosis(differences) < TWO_GROUPS { Self::Median } else { Self::Mean }
-    }
-
-    /// The estimate.
-    pub fn centre(self, differences: &[f64]) -> f64 {
-        match self {
-            Self::Mean => super::estimate::mean(differences),
-            Self::Median => median(differences),
-        }
-    }
-
-    /// Its interval that errs with probability `alpha`, both sides together.
-    pub fn interval(self, differences: &[f64], alpha: f64) -> Interval {
-        match self {
-            Self::Mean => Estimate::of(differences).interval(alpha),
-            Self::Median => median_interval(differences, alpha),
-        }
-    }
-
-    /// Two-sided p value of "the typical layout is at `null`".
-    pub fn p_value(self, differences: &[f64], null: f64) -> f64 {
-        match self {
-            Self::Mean => Estimate::of(differences).p_value(null),
-            Self::Median => sign_p(differences, null),
-        }
-    }
-}
-
-/// The fourth moment over the square of the second; that of normal data where it is not defined.
-fn kurtosis(values: &[f64]) -> f64 {
-    let centre = super::estimate::mean(values);
-    let moment = |power| values.iter().map(|v| (v - centre).powi(power)).sum::<f64>() / values.len() as f64;
-    let spread = moment(2);
-    if spread > 0.0 { moment(4) / spread.powi(2) } else { 3.0 }
-}
-
-/// The probability that at most `k` of `n` tosses of a coin show heads.
-fn at_most(k: usize, n: usize) -> f64 {
-    let mut term = 0.5f64.powi(n as i32);
-    let mut sum = term;
-    for i in 0..k.min(n) {
-        term *= (n - i) as f64 / (i + 1) as f64;
-        sum += term;
-    }
-    sum.min(1.0)
-}
-
-/// The narrowest symmetric pair of order statistics that misses the median with a probability of at most `alpha`;
-/// infinite if even the smallest and the largest value do not suffice.
-pub fn median_interval(differences: &[f64], alpha: f64) -> Interval {
+/// From the smallest to the largest value without `left_out` on each side; infinite if not even these suffice.
+pub fn median_interval(differences: &[f64], left_out: Option<u32>) -> Interval {
     let mut sorted = differences.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let n = sorted.len();
-    // With k values dropped on each side, the median is missed if at most k of n lie below or above it.
-    let dropped = (0..n.div_ceil(2)).take_while(|&k| 2.0 * at_most(k, n) <= alpha).last();
-    match dropped {
-        Some(k) => Interval { low: sorted[k], high: sorted[n - 1 - k] },
-        None => Interval { low: f64::NEG_INFINITY, high: f64::INFINITY },
+    match left_out.map(|k| k as usize) {
+        Some(k) if 2 * k < sorted.len() => Interval { low: sorted[k], high: sorted[sorted.len() - 1 - k] },
+        _ => Interval { low: f64::NEG_INFINITY, high: f64::INFINITY },
     }
 }
 
-/// The sign test: two-sided p value of "the median is `null`". Values at `null` count against a difference.
-pub fn sign_p(differences: &[f64], null: f64) -> f64 {
+/// The values on the side of `null` where fewer are. Values at `null` are counted on both sides, against a difference.
+pub fn fewer_side(differences: &[f64], null: f64) -> u32 {
     let below = differences.iter().filter(|d| **d <= null).count();
     let above = differences.iter().filter(|d| **d >= null).count();
-    (2.0 * at_most(below.min(above), differences.len())).min(1.0)
+    below.min(above) as u32
+}
+
+/// The sign test: two-sided p value of "the median is `null`".
+pub fn sign_p(differences: &[f64], null: f64) -> f64 {
+    (2.0 * at_most(fewer_side(differences, null), differences.len() as u32, 0.5)).min(1.0)
 }
 
 /// The blocks that lie far from all others.
@@ -130,7 +68,13 @@ impl Tail {
     /// Whether the tail is on one side. A machine that disturbs runs disturbs both sides alike, a layout does not.
     pub fn is_one_sided(&self) -> bool {
         let (few, many) = (self.above.min(self.below), self.above.max(self.below));
-        many > 0 && (few == 0 || 2.0 * at_most(few, few + many) < 0.1)
+        many > 0 && (few == 0 || self.is_surely_one_sided())
+    }
+
+    /// Whether so many lie on one side that they would hardly do so by chance.
+    pub fn is_surely_one_sided(&self) -> bool {
+        let (few, all) = (self.above.min(self.below) as u32, (self.above + self.below) as u32);
+        all > 0 && 2.0 * at_most(few, all, 0.5) < ONE_SIDED
     }
 }
 
@@ -144,48 +88,38 @@ pub fn unseen_share(blocks: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Conover, "Practical Nonparametric Statistics", table: for n = 10, X(2) to X(9) has 97.85 %; for n = 15,
-    /// X(4) to X(12) has 96.48 %.
     #[test]
-    fn order_statistics_are_the_tabled_ones() {
-        let d: Vec<f64> = (1..=10).map(f64::from).collect();
-        assert_eq!(median_interval(&d, 0.0215), Interval { low: 2.0, high: 9.0 });
-        assert_eq!(median_interval(&d, 0.0214), Interval { low: 1.0, high: 10.0 });
-        let d: Vec<f64> = (1..=15).map(f64::from).collect();
-        assert_eq!(median_interval(&d, 0.0353), Interval { low: 4.0, high: 12.0 });
-        assert_eq!(median_interval(&d[..5], 0.05).high, f64::INFINITY, "five values have 6.25 %");
+    fn the_interval_leaves_out_as_many_on_each_side() {
+        let d: Vec<f64> = [3, 1, 4, 10, 5, 9, 2, 6, 8, 7].map(f64::from).to_vec();
+        assert_eq!(median_interval(&d, Some(1)), Interval { low: 2.0, high: 9.0 });
+        assert_eq!(median_interval(&d, Some(0)), Interval { low: 1.0, high: 10.0 });
+        assert_eq!(median_interval(&d, None).high, f64::INFINITY);
+        assert_eq!(median_interval(&[], Some(0)).low, f64::NEG_INFINITY);
     }
 
+    /// Fisher, "Design of Experiments": at most 1 of 10 on one side has 22/1024; hundreds of blocks are counted as exactly.
     #[test]
-    fn the_sign_test_and_the_interval_agree() {
-        let d: Vec<f64> = (0..15).map(|i| f64::from(i * i) / 100.0 - 0.3).collect();
-        for null in [-0.31, -0.2905, -0.2, 0.0, 0.2, 0.9, 1.3, 1.7] {
-            for alpha in [0.01, 0.05, 0.2] {
-                let ci = median_interval(&d, alpha);
-                assert_eq!(sign_p(&d, null) > alpha, ci.low <= null && null <= ci.high, "{null} {alpha}");
-            }
-        }
-    }
-
-    #[test]
-    fn two_equal_groups_have_no_typical_mean() {
-        let d: Vec<f64> = (0..10).map(|i| f64::from(i % 2) * 0.03 + f64::from(i) * 1e-5).collect();
-        assert!(skewness(&d).abs() < 0.1 && kurtosis(&d) < 1.1);
-        assert_eq!(Typical::of(&d), Typical::Median);
-        assert_eq!(Typical::of(&[0.0; 10]), Typical::Mean);
+    fn the_sign_test_is_exact() {
+        let d: Vec<f64> = (0..10).map(|i| f64::from(i) - 0.5).collect();
+        assert!((sign_p(&d, 0.0) - 22.0 / 1024.0).abs() < 1e-12);
+        assert_eq!(sign_p(&[0.0; 10], 0.0), 1.0, "no difference at all is none");
+        let many: Vec<f64> = (0..2000).map(|i| f64::from(i) - 900.5).collect();
+        let p = sign_p(&many, 0.0);
+        assert!((p - 9.4e-6).abs() < 0.5e-6, "normal approximation: z = 4.43: {p}");
     }
 
     #[test]
     fn one_slow_layout_is_a_tail_and_not_the_typical_one() {
         let mut d: Vec<f64> = (0..15).map(|i| f64::from(i % 5) * 0.001 - 0.002).collect();
-        assert_eq!(Typical::of(&d), Typical::Mean);
         assert!(!Tail::of(&d, 0.01).is_one_sided());
         d[3] = 0.2;
-        assert_eq!(Typical::of(&d), Typical::Median);
-        assert!(Typical::Median.interval(&d, 0.0102).within_margin(0.01));
+        assert!(median_interval(&d, Some(2)).within_margin(0.01));
         let tail = Tail::of(&d, 0.01);
         assert_eq!((tail.above, tail.below, tail.is_one_sided()), (1, 0, true));
+        assert!(!tail.is_surely_one_sided(), "one can be chance");
         d[8] = -0.2;
         assert!(!Tail::of(&d, 0.01).is_one_sided(), "noise goes both ways");
+        let five = Tail { beyond: 0.02, above: 5, below: 0 };
+        assert!(five.is_surely_one_sided() && !Tail { above: 4, ..five }.is_surely_one_sided());
     }
 }

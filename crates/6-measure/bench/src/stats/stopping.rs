@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::looks::Looks;
-use super::shape::Typical;
-use super::verdict::{Decision, Rule, claims, decide, decide_about};
+use super::shape::median_interval;
+use super::verdict::{Decision, Rule, claims, decide};
 
 /// What ends the experiment, besides its limits of blocks and time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -15,15 +15,11 @@ pub enum StopRule {
     /// A verdict at one of the planned looks.
     #[default]
     Verdict,
-    /// The 95 % interval's half-width has reached this ratio (0.005 is 0.5 %). The spread says nothing of the effect, but
-    /// ending where it happens to look small makes intervals too narrow, so these are a little wider.
+    /// The 95 % interval's half-width has reached this ratio (0.005 is 0.5 %), at one of the looks planned for it.
     Precision(f64),
     /// Only the limits: every planned block is run.
     Never,
 }
-
-/// Blocks before which the precision rule does not stop.
-const FEWEST_FOR_PRECISION: usize = 10;
 
 /// The complete decision procedure of one benchmark.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,32 +38,27 @@ impl Procedure {
             StopRule::Precision(_) => Looks::when_narrow(max_blocks, family),
             StopRule::Never => Looks::new(&[max_blocks.max(2)], family),
         };
-        let rule =
-            Rule { margin, difference: looks.difference, equivalence: looks.equivalence, higher_is_better };
-        Self { stop, looks, rule }
+        Self { stop, looks, rule: Rule { margin, higher_is_better } }
     }
 
     /// The decision on all differences so far. Valid at planned looks, and wherever something that
     /// does not know the differences (a limit, an interrupt) ends the experiment.
     pub fn decide(&self, differences: &[f64]) -> Decision {
-        match self.stop {
-            // The gap between order statistics is itself random: ending where it is narrow would void the interval.
-            StopRule::Precision(_) => decide_about(Typical::Mean, differences, &self.rule),
-            _ => decide(differences, &self.rule),
-        }
+        decide(differences, &self.rule, self.looks.left_out(differences.len() as u32))
     }
 
     /// Whether the rule ends the experiment after these blocks.
     pub fn is_settled(&self, differences: &[f64]) -> bool {
+        let blocks = differences.len() as u32;
+        if self.looks.schedule.binary_search(&blocks).is_err() {
+            return false;
+        }
+        let left_out = self.looks.left_out(blocks);
         match self.stop {
             StopRule::Never => false,
-            StopRule::Verdict => {
-                self.looks.schedule.contains(&(differences.len() as u32)) && claims(differences, &self.rule)
-            }
+            StopRule::Verdict => claims(differences, &self.rule, left_out),
             StopRule::Precision(wanted) => {
-                differences.len() >= FEWEST_FOR_PRECISION
-                    && Typical::Mean.interval(differences, self.rule.difference).half_width()
-                        <= wanted.ln_1p()
+                median_interval(differences, left_out.difference).half_width() <= wanted.ln_1p()
             }
         }
     }
@@ -94,7 +85,6 @@ mod tests {
     fn precision_stops_once_the_interval_is_narrow() {
         let p = Procedure::new(StopRule::Precision(0.005), 60, 0.01, 1, false);
         assert!(!p.is_settled(&noisy(9, 0.0)) && p.is_settled(&noisy(10, 0.0)));
-        assert_eq!(p.rule.difference, 0.03);
         let fine = Procedure::new(StopRule::Precision(0.0005), 60, 0.01, 1, false);
         assert!(!fine.is_settled(&noisy(40, 0.0)));
         assert!(!Procedure::new(StopRule::Never, 20, 0.01, 1, false).is_settled(&noisy(20, 0.5)));
