@@ -83,13 +83,10 @@ fn geometric_mean(benchmarks: &[Analysis]) -> Option<Change> {
     if benchmarks.len() < 3 || benchmarks.iter().any(|b| b.counts.layouts < 2) {
         return None;
     }
-    let costs: Vec<f64> =
-        benchmarks
-            .iter()
-            .map(|b| {
-                if b.metric.higher_is_better() { -b.decision.centre } else { b.decision.centre }
-            })
-            .collect();
+    let costs: Vec<f64> = benchmarks
+        .iter()
+        .map(|b| if b.metric.higher_is_better() { -b.decision.centre } else { b.decision.centre })
+        .collect();
     let estimate = Estimate::of(&costs);
     let (wide, narrow) = (estimate.interval(0.05), estimate.interval(0.10));
     Some(Change {
@@ -112,8 +109,7 @@ fn overall(benchmarks: &[Analysis]) -> Outcome {
         Outcome::Tail,
         Outcome::Faster,
     ]
-   
-        .into_iter()
-        .find(|o| has(*o))
-        .unwrap_or(Outcome::NoDifference)
+    .into_iter()
+    .find(|o| has(*o))
+    .unwrap_or(Outcome::NoDifference)
 }
