@@ -73,8 +73,8 @@ pub struct Tune {
     layout: LayoutArgs,
     #[command(flatten)]
     writing: OutputArgs,
-    /// How often to time old and new, in turns.
-    #[arg(long, default_value_t = 5, value_name = "N")]
+    /// How often to time old and new, in turns; fewer than 6 give no verdict.
+    #[arg(long, default_value_t = 7, value_name = "N")]
     pairs: u32,
     /// Also write the profile, for `optimize` and `compare`; of several binaries, a folder with a profile of each.
     #[arg(long, value_name = "FILE.fdata")]

@@ -1,7 +1,8 @@
 //! How long the workload takes with the old files and with the new ones.
 //!
 //! All are written anew for each pair of runs, with other gaps between their functions, so that what is timed is the
-//! order of the code and not the addresses that it got. The interval is Student's on the pairs' log ratios.
+//! order of the code and not the addresses that it got. The ratio is the median of the pairs' ratios, with the interval between two
+//! of them that `compare` uses; fewer than six pairs have none, as their smallest possible p is 6 %.
 
 use super::{ORIGINAL_FIRST, Run, Scratch, run_workload};
 use crate::layouts::{Relaid, Subject};
@@ -9,7 +10,9 @@ use crate::progress::Terminal;
 use crate::workload::Workload;
 use afterlink_bench::experiment::layouts::{LayoutSource, PairPaths, PairSeeds};
 use afterlink_bench::record::LayoutMode;
-use afterlink_bench::stats::estimate::{Estimate, Interval, median};
+use afterlink_bench::stats::estimate::median;
+use afterlink_bench::stats::looks::Looks;
+use afterlink_bench::stats::shape::median_interval;
 use afterlink_core::Result;
 use afterlink_pipeline::Progress;
 use std::fmt;
@@ -18,17 +21,14 @@ use std::fmt;
 const FIND_CULPRIT: &str =
     "if it does so again, find the function at fault with `afterlink bisect`; nothing was written";
 
-/// How often the interval misses the truth.
-const ALPHA: f64 = 0.05;
-
 /// Wall times of the workload, in seconds; the runs of one index followed each other.
 #[derive(serde::Serialize)]
 pub struct Timing {
     old: Vec<f64>,
     new: Vec<f64>,
-    /// New against old: the geometric mean of the pairs' ratios.
+    /// New against old: the median of the pairs' ratios.
     ratio: f64,
-    /// The ends of its 95 % interval; none of a single pair.
+    /// The ends of its 95 % interval; none of fewer than six pairs.
     interval: Option<[f64; 2]>,
     printed: Printed,
 }
@@ -107,14 +107,14 @@ impl Timing {
             first if new.iter().chain([shipped]).any(|run| run.stdout != *first) => Printed::Different,
             _ => Printed::Same,
         };
-        let estimate = Estimate::of(&logs);
-        let ends = |i: Interval| [i.low.exp(), i.high.exp()];
+        let pairs = logs.len() as u32;
+        let interval = median_interval(&logs, Looks::new(&[pairs], 1).left_out(pairs).difference);
         let seconds = |runs: &[Run]| runs.iter().map(|run| run.seconds).collect();
         Self {
             old: seconds(old),
             new: seconds(new),
-            ratio: estimate.mean.exp(),
-            interval: (logs.len() > 1).then(|| ends(estimate.interval(ALPHA))),
+            ratio: median(&logs).exp(),
+            interval: interval.high.is_finite().then(|| [interval.low.exp(), interval.high.exp()]),
             printed,
         }
     }
@@ -139,7 +139,10 @@ impl fmt::Display for Timing {
         };
         let range = match self.interval {
             Some([low, high]) => format!("95 % interval: {} to {}", change(high), change(low)),
-            None => "a single pair; --pairs 5 gives an interval".to_owned(),
+            None => format!(
+                "{runs} {} no interval; --pairs 6 and more give one",
+                if runs == 1 { "pair gives" } else { "pairs give" }
+            ),
         };
         writeln!(f, "{label:<12} {} time ({range})", change(self.ratio))?;
         match self.printed {
@@ -171,12 +174,24 @@ mod tests {
 
     #[test]
     fn only_an_interval_on_one_side_of_nothing_is_a_gain_or_a_loss() {
-        let (old, new) = ([1.00, 1.02, 0.99, 1.01, 1.00], [0.80, 0.83, 0.79, 0.82, 0.80]);
+        let (old, new) = ([1.00, 1.02, 0.99, 1.01, 1.00, 1.0], [0.80, 0.83, 0.79, 0.82, 0.80, 0.81]);
         assert!(text(&old, &new).contains("\nGAIN         19.5 % less time"), "{}", text(&old, &new));
-        assert!(text(&new, &old).contains("\nLOSS         24.3 % more time"), "{}", text(&new, &old));
-        let noisy = text(&[1.0, 1.2, 0.9], &[0.95, 0.9, 1.1]);
-        assert!(noisy.contains("\nundecided ") && noisy.contains("more to "), "{noisy}");
-        assert!(text(&[1.0], &[0.5]).contains("undecided    50.0 % less time (a single pair"));
+        assert!(text(&new, &old).contains("\nLOSS         24.2 % more time"), "{}", text(&new, &old));
+        let noisy = text(&[1.0, 1.2, 0.9, 1.0, 1.1, 1.0], &[0.95, 0.9, 1.1, 1.0, 1.2, 0.8]);
+        assert!(noisy.contains("\nundecided ") && noisy.contains("more)"), "{noisy}");
+        assert!(text(&[1.0], &[0.5]).contains("undecided    50.0 % less time (1 pair gives no interval"));
+    }
+
+    /// All five pairs on one side happen by chance in 6 %.
+    #[test]
+    fn five_pairs_claim_nothing() {
+        let five = text(&old_of(5), &[0.5; 5]);
+        assert!(five.contains("\nundecided    50.0 % less time (5 pairs give no interval"), "{five}");
+        assert!(text(&old_of(6), &[0.5; 6]).contains("\nGAIN "));
+    }
+
+    fn old_of(pairs: usize) -> Vec<f64> {
+        vec![1.0; pairs]
     }
 
     #[test]
