@@ -257,6 +257,7 @@ pub fn analyse(record: &ExperimentRecord) -> Analysis {
         decision,
         metric,
     };
+    analysis.warnings.extend(trust::disagreements(&analysis));
     analysis.verdict = wording::verdict(record, &analysis);
     analysis
 }

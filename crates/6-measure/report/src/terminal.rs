@@ -1,5 +1,5 @@
-//! The report as text, about a dozen lines: machine, layouts, both programs, what a naive comparison
-//! would have said, the estimate, and the verdict.
+//! The report as text, about a dozen lines: the verdict, then machine, layouts, both programs, what a naive comparison
+//! would have said, and the estimate.
 
 use std::fmt::Write;
 
@@ -18,8 +18,15 @@ pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool
     let mut line = |label: &str, text: String| {
         let _ = writeln!(out, "{label:<LABEL$}{text}");
     };
+    line("VERDICT", verdict_line(analysis, colour));
+    for detail in analysis.verdict.details.iter().skip(usize::from(joins_headline(analysis))) {
+        line("", detail.clone());
+    }
     line("machine", machine_line(record, analysis));
     line("layouts", layouts_line(record, analysis));
+    if !record.plan.metric_choice.is_empty() {
+        line("judged by", format!("{}: {}", analysis.metric.name, record.plan.metric_choice));
+    }
     line("question", analysis.estimand.clone());
     for (letter, side) in [('A', &analysis.a), ('B', &analysis.b)] {
         let label = format!("{letter} ({})", side.label);
@@ -37,13 +44,9 @@ pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool
     for other in &analysis.secondary {
         line("", secondary_line(other));
     }
-    line("VERDICT", verdict_line(analysis, colour));
-    for detail in analysis.verdict.details.iter().skip(usize::from(joins_headline(analysis))) {
-        line("", detail.clone());
-    }
     if analysis.counts.layouts >= 2 {
         let seen = percent(analysis.detectable_percent);
-        line("", format!("smallest difference this experiment could see: {seen} (80 % power)"));
+        line("power", format!("smallest difference this experiment could see: {seen} (80 % power)"));
     }
     for warning in &analysis.warnings {
         line("warning", warning.clone());

@@ -82,11 +82,16 @@ fn difference_headline(analysis: &Analysis, record: &ExperimentRecord) -> String
     let near = if change.percent < 0.0 { -change.high } else { change.low };
     let inside = analysis.decision.equivalence_interval.within_margin(record.plan.margin);
     if inside {
-        return format!("B is {word}, but by less than {}", percent(100.0 * record.plan.margin));
+        return format!(
+            "B is {word}, but by less than {}: by {}",
+            percent(100.0 * record.plan.margin),
+            percent(change.percent.abs())
+        );
     }
+    let by = percent(change.percent.abs());
     match percent(near.max(0.0)) {
-        none if none == "0 %" => format!("B is {word}"),
-        least => format!("B is {word}, by at least {least}"),
+        none if none == "0 %" => format!("B is {word} by {by}"),
+        least => format!("B is {word} by {by}, at least {least}"),
     }
 }
 

@@ -73,6 +73,9 @@ impl Grade {
     }
 }
 
+/// Spread of equal pieces of work, in percent, below which a CPU was not shared with others.
+const STEADY: f64 = 3.0;
+
 fn remarks(probe: &Probe) -> Vec<String> {
     let mut lines = Vec::new();
     let slow: Vec<&Spin> = probe.cpus.iter().filter(|s| s.lag1 > 0.4).collect();
@@ -85,7 +88,9 @@ fn remarks(probe: &Probe) -> Vec<String> {
     let medians = probe.cpus.iter().map(|s| s.median_microseconds);
     let (low, high) = medians.fold((f64::INFINITY, 0.0f64), |(l, h), m| (l.min(m), h.max(m)));
     // Each CPU's quantum is calibrated on itself, so only gross differences mean anything here.
-    if high > 1.5 * low {
+    // Where other jobs run they are what differs.
+    let quiet = probe.cpus.iter().all(|s| s.sd_percent < STEADY);
+    if high > 1.5 * low && quiet {
         lines.push("the CPUs differ in speed: pin the runs to one kind".into());
     }
     if let Some(pair) = probe.pair.filter(|p| p.slowdown > 1.1) {

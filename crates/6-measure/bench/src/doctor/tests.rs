@@ -119,6 +119,15 @@ fn special_cases_are_told_apart() {
     ]);
     assert_eq!(found(&checks, "quota").status, Status::Poor);
     assert_eq!(found(&checks, "throttled").value, "4 times");
+    // The first version of control groups.
+    for (quota, status) in [("50000\n", Status::Poor), ("-1\n", Status::Good)] {
+        let checks = with(&[
+            ("proc/self/cgroup", "4:cpu,cpuacct:/\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota),
+            ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+        ]);
+        assert_eq!(found(&checks, "quota").status, status);
+    }
     // Tickless CPUs are good, but not with intel_pstate.
     let checks = with(&[("sys/devices/system/cpu/nohz_full", "1\n")]);
     assert_eq!(found(&checks, "nohz-full").status, Status::Good);
