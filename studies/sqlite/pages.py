@@ -4,7 +4,7 @@
     sudo ./pages.py PROGRAM [RUNS]     (the kernel shows page numbers to root alone)
 
 The file is mapped as a run would map it, each time by a new process. Printed is the share of its pages that lie where they lay
-in the run before, and of how many colours they are: pages of one colour share sets of a physically indexed cache.
+in the run before.
 """
 import mmap
 import os
@@ -13,7 +13,6 @@ import struct
 import sys
 
 PAGE = mmap.PAGESIZE
-COLOURS = 1024 * 1024 // 8 // PAGE  # of 1 MiB of second-level cache in 8 ways
 
 
 def frames(path):
@@ -40,19 +39,11 @@ def frames(path):
     return struct.unpack(f"{len(data) // 8}Q", data)
 
 
-def crowding(found):
-    """The pages of the fullest colour, against an even share."""
-    counts = [0] * COLOURS
-    for frame in found:
-        counts[frame % COLOURS] += 1
-    return max(counts) * COLOURS / len(found)
-
-
 def main():
     program, runs = os.path.realpath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 10
     for fresh in (False, True):
         copy = os.path.realpath("pages-copy")
-        before, same, crowded = None, [], []
+        before, same = None, []
         for run in range(runs):
             if fresh or run == 0:
                 if os.path.exists(copy):
@@ -65,11 +56,10 @@ def main():
                 sys.exit("the kernel does not show page numbers: run it as root")
             if before:
                 same.append(sum(a == b for a, b in zip(before, found)) / len(found))
-            crowded.append(crowding(found))
             before = found
         os.remove(copy)
         print(f"{'a fresh copy for each run' if fresh else 'the same copy in all runs'}: {100 * sum(same) / len(same):.0f} % of "
-              f"{len(found)} pages where they lay before; fullest colour {min(crowded):.2f} to {max(crowded):.2f} times an even share")
+              f"{len(found)} pages where they lay before")
 
 
 main()

@@ -7,8 +7,9 @@
 //! Biometrika 70, 1983). It is decided at the start, so a look that was not planned (a time limit) has its share too.
 
 /// Power of the share of blocks that gives the share of the error that may be used up by then. 1 would leave little for the
-/// first looks, where most experiments could end; 0.3 little for the last ones, which decide the hard cases.
-const EXPONENT: f64 = 0.7;
+/// first looks, where most experiments could end, and let one block out of ten ruin the interval there; 0.3 would leave little for
+/// the last ones, which decide the hard cases.
+const EXPONENT: f64 = 0.4;
 
 /// The values left out on each side at each look of `schedule` (ascending), in a plan of at most `most` blocks, for an
 /// error of `alpha` on one side; nothing where even the extreme values would err too often.
