@@ -65,7 +65,7 @@ fn effects_are_found_with_their_size() {
     let a = analysed(Truth { effect: -0.03, ..Truth::default() });
     assert_eq!(a.verdict.outcome, Outcome::Faster);
     assert!(a.change.low < -2.96 && a.change.high > -2.96, "the truth is exp(-0.03) - 1: {:?}", a.change);
-    assert!(a.verdict.headline.starts_with("B is faster by 2."), "{}", a.verdict.headline);
+    assert!(a.verdict.headline.starts_with("B is faster by 3 %, at least 2."), "{}", a.verdict.headline);
     let a = analysed(Truth { effect: 0.03, ..Truth::default() });
     assert_eq!((a.verdict.outcome, a.verdict.outcome.exit_code()), (Outcome::Slower, 1));
     assert_eq!(a.blocks.len(), 20);
