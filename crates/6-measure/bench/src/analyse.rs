@@ -12,7 +12,7 @@ use crate::record::{
     BlockRecord, Exclusion, ExperimentRecord, LayoutMode, Plan, RunRecord, Side, StopReason,
 };
 use crate::stats::components::{Components, components};
-use crate::stats::estimate::{BlockLogs, Estimate, mean, median, reduce};
+use crate::stats::estimate::{BlockLogs, Estimate, Interval, mean, median, reduce};
 use crate::stats::power::Spread;
 use crate::stats::stopping::Procedure;
 use crate::stats::verdict::{Decision, Outcome};
@@ -216,6 +216,10 @@ fn value(run: &RunRecord, metric: usize) -> Option<f64> {
     run.values.get(metric).copied().flatten().filter(|v| v.is_finite() && *v > 0.0)
 }
 
+fn ranges(logs: &[BlockLogs]) -> Vec<Interval> {
+    logs.iter().map(BlockLogs::range).collect()
+}
+
 /// A log ratio as a change in percent; an end that is not known stays one.
 pub fn to_percent(log: f64) -> f64 {
     if log.is_infinite() { log } else { 100.0 * log.exp_m1() }
@@ -226,7 +230,7 @@ pub fn analyse(record: &ExperimentRecord) -> Analysis {
     let logs = metric_logs(&record.blocks, &record.plan, 0);
     let procedure = procedure_of(&record.plan);
     let differences: Vec<f64> = logs.iter().map(|b| b.difference(record.plan.inner)).collect();
-    let decision = procedure.decide(&differences);
+    let decision = procedure.decide(&differences, &ranges(&logs));
     let parts = components(&logs, record.plan.coupled && record.plan.layout != LayoutMode::AsIs);
     let metric = record.plan.metrics.first().cloned().unwrap_or_else(MetricSpec::wall);
     let naive = naive_comparison(record);
@@ -411,7 +415,7 @@ fn secondary(record: &ExperimentRecord, procedure: &Procedure) -> Vec<Secondary>
                 metric: metric.clone(),
                 a: typical(|b| &b.a),
                 b: typical(|b| &b.b),
-                change: (differences.len() >= 2).then(|| change(&procedure.decide(&differences))),
+                change: (differences.len() >= 2).then(|| change(&procedure.decide(&differences, &[]))),
             }
         })
         .collect()

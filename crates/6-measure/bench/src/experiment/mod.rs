@@ -34,7 +34,7 @@ use crate::record::{
     BlockRecord, CpuPolicy, Exclusion, ExperimentRecord, FORMAT, LayoutMode, MachineRecord, Plan, Program,
     Runs, StopReason, VERSION, Workload,
 };
-use crate::stats::estimate::{BlockLogs, Estimate};
+use crate::stats::estimate::{BlockLogs, Estimate, Interval};
 use crate::stats::power::{PILOT_BLOCKS, PILOT_RUNS, Spread, runs_after_pilot};
 use crate::stats::stopping::{Procedure, StopRule};
 
@@ -266,7 +266,10 @@ impl<'a> Course<'a> {
             if pilot_pending && differences.len() as u32 == PILOT_BLOCKS {
                 pilot_pending = false;
                 self.end_pilot(progress);
-            } else if !pilot_pending && self.procedure.is_settled(&differences) && self.last_counts() {
+            } else if !pilot_pending
+                && self.procedure.is_settled(&differences, &self.ranges())
+                && self.last_counts()
+            {
                 return Ok(match self.procedure.stop {
                     StopRule::Precision(_) => StopReason::Precision,
                     _ => StopReason::Verdict,
@@ -291,6 +294,10 @@ impl<'a> Course<'a> {
 
     fn logs(&self) -> Vec<BlockLogs> {
         metric_logs(&self.blocks, &self.setup.plan, 0)
+    }
+
+    fn ranges(&self) -> Vec<Interval> {
+        self.logs().iter().map(BlockLogs::range).collect()
     }
 
     fn differences(&self) -> Vec<f64> {

@@ -58,12 +58,18 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Counts it, with differences up to `margin` counting as none.
-    pub fn of(differences: &[f64], margin: f64) -> Self {
+    /// Counts it, with differences up to `margin` counting as none. `ranges` are what each block's runs allow, if that is known: a
+    /// layout is slow in all of its runs, a disturbance in some, so the nearer end has to lie half as far off.
+    pub fn of(differences: &[f64], ranges: &[Interval], margin: f64) -> Self {
         let centre = median(differences);
         let far: Vec<f64> = differences.iter().map(|d| (d - centre).abs()).collect();
         let beyond = (TAIL * MAD_TO_SD * median(&far)).max(2.0 * margin);
-        let count = |side: f64| differences.iter().filter(|d| side * (**d - centre) > beyond).count();
+        let is_far = |block: usize, side: f64| {
+            let nearest =
+                ranges.get(block).map_or(f64::INFINITY, |r| if side > 0.0 { r.low } else { -r.high });
+            side * (differences[block] - centre) > beyond && nearest - side * centre > beyond / 2.0
+        };
+        let count = |side| (0..differences.len()).filter(|block| is_far(*block, side)).count();
         Self { beyond, above: count(1.0), below: count(-1.0) }
     }
 
@@ -116,14 +122,19 @@ mod tests {
     #[test]
     fn one_slow_layout_is_a_tail_and_not_the_typical_one() {
         let mut d: Vec<f64> = (0..15).map(|i| f64::from(i % 5) * 0.001 - 0.002).collect();
-        assert!(!Tail::of(&d, 0.01).is_one_sided());
+        assert!(!Tail::of(&d, &[], 0.01).is_one_sided());
         d[3] = 0.2;
         assert!(median_interval(&d, Some(2)).within_margin(0.01));
-        let tail = Tail::of(&d, 0.01);
+        let tail = Tail::of(&d, &[], 0.01);
         assert_eq!((tail.above, tail.below, tail.is_one_sided()), (1, 0, true));
         assert!(!tail.is_surely_one_sided(), "one can be chance");
         d[8] = -0.2;
-        assert!(!Tail::of(&d, 0.01).is_one_sided(), "noise goes both ways");
+        assert!(!Tail::of(&d, &[], 0.01).is_one_sided(), "noise goes both ways");
+        d[8] = 0.001;
+        let mut ranges: Vec<Interval> = d.iter().map(|d| Interval { low: *d, high: *d }).collect();
+        assert!(Tail::of(&d, &ranges, 0.01).above == 1);
+        ranges[3] = Interval { low: -0.01, high: 0.4 };
+        assert!(Tail::of(&d, &ranges, 0.01).above == 0, "one of its runs was disturbed");
         let five = Tail { beyond: 0.02, above: 5, below: 0 };
         assert!(five.is_surely_one_sided() && !Tail { above: 4, ..five }.is_surely_one_sided());
     }

@@ -93,10 +93,10 @@ fn tally(world: &World, experiments: u32, seed: u64) -> Tally {
     for experiment in 0..experiments {
         let mut rng = ChaCha8Rng::seed_from_u64(seed * 1_000_003 + u64::from(experiment));
         let mut d = Vec::new();
-        while d.len() < MOST && !procedure.is_settled(&d) {
+        while d.len() < MOST && !procedure.is_settled(&d, &[]) {
             d.push(world.block(&mut rng, d.len()));
         }
-        let decision = procedure.decide(&d);
+        let decision = procedure.decide(&d, &[]);
         t.wrong += u32::from(world.is_false(&decision));
         t.none += u32::from(decision.outcome == Outcome::NoDifference);
         t.tail += u32::from(decision.outcome == Outcome::Tail);

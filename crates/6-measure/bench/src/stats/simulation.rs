@@ -107,8 +107,8 @@ impl Machine {
         loop {
             differences.push(self.block(runs).difference(Inner::Middle));
             self.pairs += u64::from(runs);
-            if differences.len() >= last || procedure.is_settled(&differences) {
-                return procedure.decide(&differences);
+            if differences.len() >= last || procedure.is_settled(&differences, &[]) {
+                return procedure.decide(&differences, &[]);
             }
         }
     }

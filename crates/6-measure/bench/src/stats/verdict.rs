@@ -89,8 +89,9 @@ pub struct Ranks {
 }
 
 /// Judges one difference per block at a look whose intervals leave out so many values.
-pub fn decide(differences: &[f64], rule: &Rule, left_out: LeftOut) -> Decision {
-    let mut decision = decide_by_interval(differences, rule, left_out);
+/// `ranges` are what each block's runs allow, or empty.
+pub fn decide(differences: &[f64], ranges: &[Interval], rule: &Rule, left_out: LeftOut) -> Decision {
+    let mut decision = decide_by_interval(differences, ranges, rule, left_out);
     decision.ranks = Ranks {
         shift: hodges_lehmann(differences),
         p: wilcoxon_p(differences),
@@ -101,8 +102,8 @@ pub fn decide(differences: &[f64], rule: &Rule, left_out: LeftOut) -> Decision {
 }
 
 /// Whether [`decide`] would claim anything that more blocks could not take back; cheaper while it would not.
-pub fn claims(differences: &[f64], rule: &Rule, left_out: LeftOut) -> bool {
-    let decision = decide_by_interval(differences, rule, left_out);
+pub fn claims(differences: &[f64], ranges: &[Interval], rule: &Rule, left_out: LeftOut) -> bool {
+    let decision = decide_by_interval(differences, ranges, rule, left_out);
     match decision.outcome {
         Outcome::Undecided => false,
         // What looks one-sided with a few blocks may be noise that has not shown its other side yet.
@@ -116,8 +117,8 @@ fn mean_claims(estimate: &Estimate) -> bool {
     estimate.blocks >= FEWEST_BLOCKS && estimate.p_value(0.0) < MEAN_CLAIMS
 }
 
-fn decide_by_interval(differences: &[f64], rule: &Rule, left_out: LeftOut) -> Decision {
-    let tail = Tail::of(differences, rule.margin);
+fn decide_by_interval(differences: &[f64], ranges: &[Interval], rule: &Rule, left_out: LeftOut) -> Decision {
+    let tail = Tail::of(differences, ranges, rule.margin);
     let difference_interval = median_interval(differences, left_out.difference);
     let equivalence_interval = median_interval(differences, left_out.equivalence);
     let (up, down) = if rule.higher_is_better {
@@ -164,7 +165,7 @@ mod tests {
     /// One look of 5 % and 10 %.
     fn decide(differences: &[f64], rule: &Rule) -> Decision {
         let looks = super::super::looks::Looks::new(&[differences.len() as u32], 1);
-        super::decide(differences, rule, looks.left_out(differences.len() as u32))
+        super::decide(differences, &[], rule, looks.left_out(differences.len() as u32))
     }
 
     fn spread(centre: f64, width: f64) -> Vec<f64> {
@@ -213,7 +214,7 @@ mod tests {
     fn one_block_does_not_ruin_the_interval() {
         let d = [0.011, -0.001, 0.004, 0.027, -0.157, 0.006, 0.009, 0.002, 0.015, 0.008];
         let left_out = super::super::looks::Looks::up_to(60, 1).left_out(10);
-        let decision = super::decide(&d, &RULE, left_out);
+        let decision = super::decide(&d, &[], &RULE, left_out);
         assert!(decision.estimate.interval(0.01).half_width() > 0.05, "{decision:?}");
         let ci = decision.difference_interval;
         assert!(ci.low == -0.001 && ci.high == 0.015, "{decision:?}");
@@ -226,10 +227,10 @@ mod tests {
         d[4] = 0.15;
         let left_out = super::super::looks::Looks::new(&[20], 1).left_out(20);
         assert_eq!(decide(&d, &RULE).outcome, Outcome::Tail);
-        assert!(!claims(&d, &RULE, left_out), "one may be noise");
+        assert!(!claims(&d, &[], &RULE, left_out), "one may be noise");
         (0..5).for_each(|i| d[4 * i] = 0.15);
         assert_eq!(decide(&d, &RULE).outcome, Outcome::Tail);
-        assert!(claims(&d, &RULE, left_out));
+        assert!(claims(&d, &[], &RULE, left_out));
         (0..2).for_each(|i| d[4 * i] = -0.15);
         assert_eq!(decide(&d, &RULE).outcome, Outcome::NoDifference, "noise goes both ways, and is counted");
     }
