@@ -10,7 +10,7 @@ link_compiler() {
     g++ -std=c++17 -fno-exceptions -fno-rtti -O2 "-I$llvm/include" -c "$study/compiler.cc" -o "$plain.o"
     clang=$(ls "$llvm"/lib/libclang*.a | grep -v 'Tidy\|clangd\|Daemon\|IncludeFixer\|clangDoc\|clangMove\|HandleCXX\|HandleLLVM')
     clang++-22 "$plain.o" -Wl,--start-group $clang $(llvm-config-22 --link-static --libs all) -Wl,--end-group "-L$llvm/lib" \
-        $(llvm-config-22 --system-libs --link-static) -fuse-ld=lld -Wl,--emit-relocs -o "$plain"
+        $(llvm-config-22 --system-libs --link-static) -fuse-ld=lld -Wl,--strip-debug -Wl,--emit-relocs -o "$plain"
 }
 
 # preprocess SOURCE NAME

@@ -36,5 +36,5 @@ set_arguments() {
 }
 
 # The input that profiles are taken from and layouts are measured with, and another that no profile knows.
-trained=$inputs/regular.ii
-untrained=$inputs/containers.ii
+trained=$inputs/containers.ii
+untrained=$inputs/regular.ii

@@ -17,7 +17,7 @@ REPEATS=${REPEATS:-3}
 SIZES=${SIZES:-15 30 60 120}
 TOOL_SIZE=${TOOL_SIZE:-60}
 TOOLS=${TOOLS:-afterlink bolt-profile2 bolt-cdsplit}
-LEVEL=${LEVEL:-1}
+LEVEL=${LEVEL:-0}
 llvm=/usr/lib/llvm-22
 
 # compile PROGRAM INPUT [WRAPPER …]: the object file must be the plain compiler's.
@@ -63,13 +63,12 @@ taken() {
 }
 
 measure_layout() {
-    local tool program input
-    printf 'layout\tinput\tmisses\ttaken\n'
+    local tool program
+    printf 'layout\tmisses\ttaken\tmisses of another input\n'
     for tool in plain $TOOLS; do
         program=$(by_profile "$tool")
-        for input in "$trained" "$untrained"; do
-            printf '%s\t%s\t%s\t%s\n' "$tool" "$(basename "$input")" "$(misses "$program" "$input")" "$(taken "$program" "$input")"
-        done
+        printf '%s\t%s\t%s\t%s\n' "$tool" "$(misses "$program" "$trained")" "$(taken "$program" "$trained")" \
+            "$(misses "$program" "$untrained")"
     done
 }
 
