@@ -68,4 +68,44 @@ neighbour.cold:
 	ret
 	.cfi_endproc
 	.size neighbour.cold, . - neighbour.cold
+/* A function that stays, since nothing shows where its jump leads. What can't happen leads to where it ends, and there the next
+   function begins: that one stays, too. */
+	.text
+	.p2align 4
+	.globl staying
+	.type staying, @function
+staying:
+	.cfi_startproc
+	endbr64
+	leaq .Lown(%rip), %rdx
+	movl %edi, %edi
+	movslq (%rdx,%rdi,4), %rax
+	addq %rdx, %rax
+	xorq $0, %rax
+	notrack jmp *%rax
+.Lodd:
+	leal 3(%rsi), %eax
+	ret
+.Leven:
+	leal (%rsi,%rsi,4), %eax
+	ret
+	.cfi_endproc
+	.size staying, . - staying
+.Lend:
+	.globl behind
+	.type behind, @function
+behind:
+	.cfi_startproc
+	endbr64
+	leal 9(%rdi,%rdi,2), %eax
+	ret
+	.cfi_endproc
+	.size behind, . - behind
+	.section .rodata
+	.p2align 2
+.Lown:
+	.long .Lend - .Lown
+	.long .Lodd - .Lown
+	.long .Leven - .Lown
+	.long .Lodd - .Lown
 	.section .note.GNU-stack, "", @progbits

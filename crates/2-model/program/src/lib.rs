@@ -105,6 +105,9 @@ pub struct Program<'a> {
     pub functions: IdVec<FuncId, Function<'a>>,
     /// Where each function's ranges lie.
     pub extents: Extents,
+    /// Functions with a table that leads to where they end, and what stands there. No value that comes up leads there, but as long
+    /// as the first stays as it is, so must the second.
+    pub table_ends: Vec<(FuncId, FuncId)>,
     /// Every pointer to code in data, but for the entries of jump tables.
     pub pointers: Vec<DataPointer>,
     /// Places that the dynamic linker, the kernel or a tracer knows, ascending.
@@ -127,12 +130,27 @@ impl<'a> Program<'a> {
             code: CodeBytes::default(),
             extents: Extents::of(&functions),
             functions,
+            table_ends: Vec::new(),
             pointers: Vec::new(),
             known_places: Vec::new(),
             gap_before_entries: 0,
             linker_stubs: Vec::new(),
             eh_frame: frames,
             rows: RowTable::new(),
+        }
+    }
+
+    /// Refuses what a table of a refused function leads to where that function ends.
+    pub fn refuse_table_ends(&mut self) {
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &(owner, behind) in &self.table_ends {
+                if self.functions[owner].refusal.is_some() && self.functions[behind].refusal.is_none() {
+                    self.functions[behind].refusal = Some(Refusal::UnclaimedTable);
+                    changed = true;
+                }
+            }
         }
     }
 }

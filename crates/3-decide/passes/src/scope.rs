@@ -28,6 +28,7 @@ pub(crate) fn select(program: &Program, weights: &Weights, options: &LayoutOptio
     // A one-byte branch of code that stays cannot follow what it leads to; if that is the middle of a
     // function, the function has to stay too, and then its own such branches count.
     loop {
+        let behind_tables = program.table_ends.iter().filter(|(owner, _)| !moves[owner.index()]);
         let held: Vec<FuncId> = program
             .functions
             .iter()
@@ -38,6 +39,7 @@ pub(crate) fn select(program: &Program, weights: &Weights, options: &LayoutOptio
                 Target::Code(to, block) if block != BlockId(0) => Some(to),
                 _ => None,
             })
+            .chain(behind_tables.map(|(_, behind)| *behind))
             .filter(|to| moves[to.index()])
             .collect();
         if held.is_empty() {

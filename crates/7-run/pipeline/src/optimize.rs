@@ -239,6 +239,7 @@ pub(crate) fn recover<'a>(
     let mut program = afterlink_recover::recover(&image)?;
     exclude(&mut program, skip);
     leave_alone(&mut program, unproven);
+    program.refuse_table_ends();
     Ok((image, program))
 }
 

@@ -2,10 +2,11 @@
 //! pointer in data names.
 
 use crate::references::pointers::Pointer;
-use afterlink_core::FileOffset;
+use afterlink_core::{FileOffset, InputAddr};
 use afterlink_image::Image;
 use afterlink_program::{
-    BlockId, DataPointer, FuncId, Function, JumpTable, Operand, Program, Role, Target, Terminator,
+    BlockId, DataPointer, FuncId, Function, JumpTable, Operand, PointerForm, Program, Role, Target,
+    Terminator,
 };
 use rayon::prelude::*;
 use std::ops::Range;
@@ -24,6 +25,7 @@ pub(crate) fn link(image: &Image, program: &mut Program, pointers: Vec<Pointer>)
         .filter(|pointer| !is_entry(&entries, pointer.field))
         .map(|p| DataPointer { field: p.field, form: p.form, target: view.target_at(p.target, None) })
         .collect();
+    program.table_ends = table_ends(view, &kept);
     program.pointers = kept;
     for (id, targets) in targets {
         targets.put_back(&mut program.functions[id]);
@@ -83,6 +85,28 @@ impl Targets {
             function.blocks[block].terminator = terminator;
         }
     }
+}
+
+/// Functions with a table of which some entry, one of `pointers`, leads to another function, and that one.
+fn table_ends(program: &Program, pointers: &[DataPointer]) -> Vec<(FuncId, FuncId)> {
+    let mut tables: Vec<(InputAddr, FuncId)> = Vec::new();
+    for (id, function) in program.functions.iter() {
+        let loose = function.jump_tables.iter().filter(|table| table.format.is_none());
+        tables.extend(loose.map(|table| (table.base, id)));
+    }
+    tables.sort_unstable();
+    let mut ends = Vec::new();
+    for pointer in pointers {
+        let (PointerForm::Relative32(base), Target::Code(behind, _)) = (pointer.form, pointer.target) else {
+            continue;
+        };
+        let from = tables.partition_point(|table| table.0 < base);
+        let owners = tables[from..].iter().take_while(|table| table.0 == base).map(|table| table.1);
+        ends.extend(owners.filter(|&owner| owner != behind).map(|owner| (owner, behind)));
+    }
+    ends.sort_unstable();
+    ends.dedup();
+    ends
 }
 
 /// Where in the file the entries of the functions' tables stand, ascending.

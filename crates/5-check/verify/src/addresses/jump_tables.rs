@@ -102,7 +102,9 @@ fn right(check: &Check, named: &Named, jumps: &Jumps, word: Field, old: i64) -> 
         let rows = &check.functions.rows;
         let is_own =
             function.zip(check.functions.at(target)).is_some_and(|(a, b)| rows[a].whole() == rows[b].whole());
-        is_own && check.code.index_at(target).is_some() && !check.places.is_moved(target)
+        let leads_inside = is_own && check.code.index_at(target).is_some();
+        let leads_to_end = || function.is_some_and(|row| named.ends.is_end(check, [row].into_iter(), target));
+        !check.places.is_moved(target) && (leads_inside || leads_to_end())
     };
     if named.before(word.address).iter().any(stays) {
         return Ok(old);

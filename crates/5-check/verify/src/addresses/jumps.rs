@@ -42,14 +42,7 @@ pub(crate) fn judge(check: &Check, layout: &Layout, named: &Named) -> Jumps {
         return jumps;
     }
     let taken = taken::pointers(check, layout);
-    let judge = Judge {
-        check,
-        layout,
-        named,
-        taken: &taken,
-        entered: OnceLock::new(),
-        empty_fragments: OnceLock::new(),
-    };
+    let judge = Judge { check, layout, named, taken: &taken, entered: OnceLock::new() };
     let found: Vec<Judged> =
         check.places.functions.par_iter().filter_map(|function| judge.function(function)).collect();
     for (words, finding) in found {
@@ -72,8 +65,6 @@ struct Judge<'j, 'c, 'a> {
     taken: &'j [u64],
     /// Places that other functions lead to, or that have a name; found when they are asked for.
     entered: OnceLock<Vec<u64>>,
-    /// See [`empty_fragments`].
-    empty_fragments: OnceLock<Vec<(u64, String)>>,
 }
 
 impl Judge<'_, '_, '_> {
@@ -168,18 +159,8 @@ impl Judge<'_, '_, '_> {
 
     /// Whether the function, or a fragment of it, ends at `address`; or an empty fragment would stand there, by its name.
     fn is_end(&self, own: &Own, address: u64) -> bool {
-        let functions = &self.check.functions;
-        let rows =
-            || own.ranges.iter().filter_map(|range| functions.at(range.0)).map(|row| &functions.rows[row]);
-        let is_empty_fragment = || {
-            let empty = self.empty_fragments.get_or_init(|| empty_fragments(self.check));
-            let from = empty.partition_point(|fragment| fragment.0 < address);
-            let mut here = empty[from..].iter().take_while(|fragment| fragment.0 == address);
-            here.any(|(_, whole)| rows().any(|row| row.whole() == whole))
-        };
-        own.ranges.iter().any(|range| range.1 == address)
-            || rows().any(|row| row.end == address)
-            || is_empty_fragment()
+        let rows = own.ranges.iter().filter_map(|range| self.check.functions.at(range.0));
+        own.ranges.iter().any(|range| range.1 == address) || self.named.ends.is_end(self.check, rows, address)
     }
 
     /// Lets control come to what other functions lead to; what then is not reached is a fault.
@@ -230,16 +211,6 @@ impl Judge<'_, '_, '_> {
     fn is_entered(&self, place: u64) -> bool {
         self.entered.get_or_init(|| entered(self.check)).binary_search(&place).is_ok()
     }
-}
-
-/// Fragments without a byte: where each would stand, and what it was split off from, ascending.
-fn empty_fragments(check: &Check) -> Vec<(u64, String)> {
-    let symbols = check.input.symbols.iter().filter(|s| s.size == 0 && s.is_function());
-    let of = |name: &str| Some(name[..name.find(".cold")?].to_owned());
-    let named = symbols.filter_map(|s| Some((s.address.get(), of(s.name())?)));
-    let mut empty: Vec<(u64, String)> = named.collect();
-    empty.sort_unstable();
-    empty
 }
 
 /// Where functions start, what has a name, and where the direct branches of other functions lead.

@@ -13,6 +13,7 @@ pub(crate) mod restartable;
 pub(crate) mod runtime_tables;
 pub(crate) mod sorted_tables;
 pub(crate) mod sums;
+pub(crate) mod table_ends;
 pub(crate) mod taken;
 pub(crate) mod text_relocations;
 pub(crate) mod uses;

@@ -1,6 +1,7 @@
 //! Words that hold the distance of a place in code from a base, as far as can be told without knowing what jumps do: which of
 //! them code names, and where those lead that follow one that it names.
 
+use crate::addresses::table_ends::TableEnds;
 use crate::check::Check;
 use crate::input::references::Field;
 use crate::kept_bytes::expected::Layout;
@@ -12,6 +13,7 @@ pub(crate) struct Named {
     words: Vec<(u64, Option<usize>)>,
     /// Those that something has as an address by itself, ascending.
     starts: Vec<u64>,
+    pub ends: TableEnds,
 }
 
 impl Named {
@@ -49,7 +51,7 @@ impl Named {
         named.dedup();
         starts.sort_unstable();
         starts.dedup();
-        Self { words: named, starts }
+        Self { words: named, starts, ends: TableEnds::default() }
     }
 
     /// Whether a table may start with the word at `address`.

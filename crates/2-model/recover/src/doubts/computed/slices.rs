@@ -1,13 +1,13 @@
 //! Where an indirect jump gets its target from: a backward slice (Weiser, "Program slicing", 1984) over the reaching
 //! definitions of registers and of words of the stack frame.
 
-use super::body::{Body, Slot, changes};
+use super::body::{Body, Slot};
 use afterlink_core::InputAddr;
 use afterlink_isa::semantics::{Operand, Operation, Register, Semantics};
 use afterlink_program::BlockId;
 use std::collections::BTreeSet;
 
-/// Instructions looked at for one jump before it is given up.
+/// Blocks, and instructions that may store, looked at for one jump before it is given up.
 const MOST_STEPS: usize = 1_000_000;
 /// Definitions that rest on each other.
 const MOST_DEPTH: usize = 48;
@@ -77,22 +77,15 @@ impl Slicer<'_, '_, '_> {
 
     /// The instructions that may have set a register last, and whether it may be as the function was given it.
     fn reaching(&mut self, at: Point, register: Register) -> (Vec<Point>, bool) {
-        let convention = self.body.convention();
         let (mut definitions, mut is_argument) = (Vec::new(), false);
         let (mut seen, mut landed) = (BTreeSet::new(), BTreeSet::new());
         let mut waiting = vec![at];
         while let Some(at) = waiting.pop() {
-            let insts = &self.body.insts(at.block)[..at.index];
-            let mut looked_at = 0;
-            let found = insts.iter().rposition(|inst| {
-                looked_at += 1;
-                changes(convention, inst, register)
-            });
-            self.steps = self.steps.saturating_sub(looked_at + 1);
+            self.steps = self.steps.saturating_sub(1);
             if self.steps == 0 {
                 break;
             }
-            if let Some(index) = found {
+            if let Some(index) = self.body.last_change(at.block, at.index, register) {
                 definitions.push(Point { block: at.block, index });
                 continue;
             }
