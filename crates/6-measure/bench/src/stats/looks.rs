@@ -40,13 +40,13 @@ impl Looks {
         schedule.dedup();
         schedule.retain(|&look| look >= 2);
         let mut looks = Self { schedule, planned: Vec::new(), family: family.max(1) };
-        looks.planned = looks.plan(&looks.schedule);
+        looks.planned = looks.plan(&looks.schedule, looks.most());
         looks
     }
 
-    fn plan(&self, schedule: &[u32]) -> Vec<LeftOut> {
+    fn plan(&self, schedule: &[u32], end: u32) -> Vec<LeftOut> {
         let most = self.most();
-        let of = |overall: f64| left_out(schedule, most, overall / 2.0 / f64::from(self.family));
+        let of = |overall: f64| left_out(schedule, most, end, overall / 2.0 / f64::from(self.family));
         let (difference, equivalence) = (of(OVERALL_DIFFERENCE), of(OVERALL_EQUIVALENCE));
         let both = difference.into_iter().zip(equivalence);
         both.map(|(difference, equivalence)| LeftOut { difference, equivalence }).collect()
@@ -62,13 +62,13 @@ impl Looks {
         before.chain([blocks]).collect()
     }
 
-    /// What the intervals of an experiment of `blocks` blocks leave out; where no look was planned (a time limit ended it),
-    /// as much as its share of the plan allows.
+    /// What the intervals of an experiment of `blocks` blocks leave out; where no look was planned, it is the end (a time
+    /// limit, an interrupt), which may use up all that is left.
     pub fn left_out(&self, blocks: u32) -> LeftOut {
         match self.schedule.binary_search(&blocks) {
             Ok(look) => self.planned[look],
             Err(_) => self
-                .plan(&self.until(blocks))
+                .plan(&self.until(blocks), blocks)
                 .pop()
                 .unwrap_or(LeftOut { difference: None, equivalence: None }),
         }
@@ -76,7 +76,8 @@ impl Looks {
 
     /// The p value on one side, over all looks, of `count` blocks of `blocks` on the other side.
     pub fn overall_p(&self, blocks: u32, count: u32) -> f64 {
-        overall_p(&self.until(blocks), self.most(), count)
+        let end = if self.schedule.contains(&blocks) { self.most() } else { blocks };
+        overall_p(&self.until(blocks), self.most(), end, count)
     }
 
     /// Looks close to each other, for an experiment that ends as soon as its interval is narrow.
