@@ -16,7 +16,7 @@ use crate::{commands, files};
 use afterlink_bench::experiment::counters::Counters;
 use afterlink_bench::experiment::process::children_cpu_seconds;
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::{InstrumentOptions, LaidOut, OptimizeOptions, Optimized, Progress};
+use afterlink_pipeline::{Counting, InstrumentOptions, LaidOut, OptimizeOptions, Optimized, Progress};
 use afterlink_profile::{Profile, fdata};
 use linked::Linked;
 use stand::{Scratch, Stand};
@@ -181,6 +181,8 @@ impl Tune {
         let instrument = InstrumentOptions {
             counter_file: scratch.counters[index].clone().into_os_string().into_vec(),
             skip_functions: options.skip_functions.clone(),
+            // Layouts don't mind a lost count.
+            counting: Counting::Fast,
             check: options.check,
             note: note(),
         };
