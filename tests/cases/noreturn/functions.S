@@ -3,7 +3,19 @@
 #include "assembly.h"
     .text
     .p2align 4
-function loops_by_table         /* unsigned (unsigned) */
+/* Of the same function, and right in front of it. */
+    .type loops_by_table.cold, @function
+loops_by_table.cold:
+    .cfi_startproc
+    .cfi_adjust_cfa_offset 24
+    .cfi_offset %rbx, -16
+    .cfi_offset %r15, -24
+    .cfi_offset %r14, -32
+    mov $6, %edi
+    call give_up
+    .cfi_endproc
+    .size loops_by_table.cold, . - loops_by_table.cold
+function loops_by_table, 0        /* unsigned (unsigned) */
     push %rbx
     .cfi_adjust_cfa_offset 8
     .cfi_offset %rbx, -16
@@ -14,6 +26,8 @@ function loops_by_table         /* unsigned (unsigned) */
     .cfi_adjust_cfa_offset 8
     .cfi_offset %r14, -32
     mov %edi, %ebx
+    cmp $77, %edi
+    je loops_by_table.cold
     test %edi, %edi
     jns 4f
     mov $5, %edi

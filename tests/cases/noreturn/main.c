@@ -72,6 +72,7 @@ int main(void) {
     in_child(unreachable_end, 3);
     in_child(loops_by_table, 4);
     in_child(loops_by_table, -4);
+    in_child(loops_by_table, 77);
     int code = setjmp(back);
     if (code == 0)
         checked(4321);

@@ -57,6 +57,8 @@ fn judge(code: &Code, function: &mut Function, starts: &[InputAddr]) -> Result<(
 /// Where an indirect jump leads inside its function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Leads {
+    /// Nowhere, as far as is known yet.
+    Nowhere,
     /// Through one of the function's tables.
     Table(u32),
     /// To labels that the function itself names.
@@ -66,8 +68,9 @@ enum Leads {
     Anywhere,
 }
 
-/// Where control may come from rests on where each jump leads, and that on where control may come from. So what was thought
-/// of the jumps is taken for granted, and holds if it follows from itself.
+/// Where control may come from rests on where each jump leads, and that on where control may come from. So what is thought
+/// of the jumps is taken for granted, and holds if it follows from itself. What the code in front of each jump seems to say comes
+/// first; if nothing follows from that, then that they lead nowhere, to which is added what the others lead to.
 fn follow_jumps(
     code: &Code,
     function: &mut Function,
@@ -77,7 +80,17 @@ fn follow_jumps(
         Terminator::Indirect { table: Some(table) } => Leads::Table(table),
         _ => Leads::Labels,
     };
-    let mut leads: Vec<Leads> = jumps.iter().map(guess).collect();
+    let guessed = jumps.iter().map(guess).collect();
+    follow_from(code, function, jumps, guessed)
+        .or_else(|_| follow_from(code, function, jumps, vec![Leads::Nowhere; jumps.len()]))
+}
+
+fn follow_from(
+    code: &Code,
+    function: &mut Function,
+    jumps: &[BlockId],
+    mut leads: Vec<Leads>,
+) -> Result<Vec<(BlockId, Leads)>, Refusal> {
     for _ in 0..ROUNDS {
         let body = Body::new(code, function, jumps.iter().copied().zip(leads.iter().cloned()).collect());
         let found: Vec<BTreeSet<Leaf>> = jumps.iter().map(|&block| slices::of_jump(&body, block)).collect();
@@ -109,6 +122,9 @@ fn leads_of(function: &Function, leaves: &BTreeSet<Leaf>) -> Leads {
         Leaf::Place(place) => function.block_at(place),
         _ => None,
     };
+    if leaves.is_empty() {
+        return Leads::Nowhere;
+    }
     if let Some(places) = leaves.iter().map(place).collect() {
         return Leads::Places(places);
     }

@@ -2,14 +2,17 @@
 //! assembler met them, has sorted them, and the program counts on it. Their members stay.
 //!
 //! Many a table is in order by accident, as functions are written in the order in which they are listed. So the code that
-//! names the table must also ask which of two addresses in memory is the lower one, or call `bsearch`.
+//! names the table must also ask which of two addresses in memory is the lower one, or call `bsearch`. And where a symbol says that
+//! one object ends and another begins, in a section in which compilers put objects one by one, a table ends.
 
 use crate::code::Code;
 use crate::evidence::Evidence;
 use crate::evidence::symbols::Symbols;
 use afterlink_core::{InputAddr, Refusal};
+use afterlink_image::{Image, Symbol, elf};
 use afterlink_isa::semantics::{Operation, Order, Register, Semantics, SemanticsReader};
 use afterlink_isa::{Encoding, Named};
+use rayon::prelude::*;
 
 /// Rows in ascending order that make a table.
 const LEAST: usize = 8;
@@ -23,15 +26,27 @@ type Word = (InputAddr, InputAddr);
 
 pub(crate) fn refuse(code: &mut Code, evidence: &Evidence, symbols: &Symbols) {
     let words = words(code, evidence, symbols);
-    let tables = tables(&words);
+    let objects = Objects::read(code.image);
+    let tables = tables(&words, &objects);
     if tables.is_empty() {
         return;
     }
     let mut uses = uses(code, &tables, symbols);
     uses.sort_unstable();
     uses.dedup();
-    uses.retain(|&(piece, _)| compares(code, piece));
-    for &(_, member) in uses.into_iter().flat_map(|(_, table)| tables[table]) {
+    let searches = searches(code);
+    let found: Vec<bool> = uses
+        .par_chunk_by(|a, b| a.0 == b.0)
+        .flat_map_iter(|of_piece| {
+            let piece = of_piece[0].0;
+            let range = code.pieces[piece].range;
+            let next = searches.partition_point(|call| *call < range.start);
+            let calls_search = searches.get(next).is_some_and(|call| range.contains(*call));
+            std::iter::repeat_n(calls_search || compares(code, piece), of_piece.len())
+        })
+        .collect();
+    let uses = uses.into_iter().zip(found).filter(|(_, compares)| *compares).map(|(used, _)| used);
+    for &(_, member) in uses.flat_map(|(_, table)| tables[table]) {
         if let Some(piece) = code.piece_at(member) {
             code.refuse(piece, Refusal::Ordered);
         }
@@ -64,12 +79,15 @@ fn uses(code: &Code, tables: &[&[Word]], symbols: &Symbols) -> Vec<(usize, usize
 }
 
 /// Runs of words that are equally far apart and lead further and further, by ascending address.
-fn tables(words: &[Word]) -> Vec<&[Word]> {
+fn tables<'w>(words: &'w [Word], objects: &Objects) -> Vec<&'w [Word]> {
     let mut tables = Vec::new();
     let mut rest = words;
     while let [first, second, ..] = rest {
         let stride = second.0.since(first.0);
-        let goes_on = |w: &[Word]| stride <= ROW && w[1].0.since(w[0].0) == stride && w[0].1 < w[1].1;
+        let goes_on = |w: &[Word]| {
+            let is_row = stride <= ROW && w[1].0.since(w[0].0) == stride && w[0].1 < w[1].1;
+            is_row && !objects.are_apart(w[0].0, w[1].0)
+        };
         let steps = rest.windows(2).take_while(|w| goes_on(w)).count();
         if steps + 1 >= LEAST {
             tables.push(&rest[..=steps]);
@@ -78,6 +96,37 @@ fn tables(words: &[Word]) -> Vec<&[Word]> {
         rest = &rest[steps.max(1)..];
     }
     tables
+}
+
+/// Objects with a symbol that tells their size, by ascending start: start, end, and the furthest end so far.
+struct Objects(Vec<(InputAddr, InputAddr, InputAddr)>);
+
+impl Objects {
+    fn read(image: &Image) -> Self {
+        let usual: Vec<bool> = image
+            .sections
+            .iter()
+            .map(|(_, s)| [".data.rel.ro", ".data", ".rodata"].contains(&s.name))
+            .collect();
+        let is_usual = |s: &Symbol| usual.get(usize::from(s.section)) == Some(&true);
+        let is_sized = |s: &Symbol| s.kind == elf::STT_OBJECT.0 && s.size > 0 && is_usual(s);
+        let sized = image.symbols.iter().filter(is_sized).map(|s| (s.address, s.address + s.size));
+        let mut sized: Vec<_> = sized.collect();
+        sized.sort_unstable();
+        let mut furthest = InputAddr(0);
+        let with_furthest = |(start, end): (InputAddr, InputAddr)| {
+            furthest = furthest.max(end);
+            (start, end, furthest)
+        };
+        Self(sized.into_iter().map(with_furthest).collect())
+    }
+
+    /// Whether one object ends behind `a` and another, which holds `b`, has begun, with none around both.
+    fn are_apart(&self, a: InputAddr, b: InputAddr) -> bool {
+        let last = |address: InputAddr| self.0[..self.0.partition_point(|o| o.0 <= address)].last();
+        let (Some(one), Some(other)) = (last(a), last(b)) else { return false };
+        a < one.1 && one.2 <= b && a < other.0 && b < other.1
+    }
 }
 
 /// All pointers to functions in data, by ascending address. Tables of virtual functions are in the order of their
@@ -104,7 +153,7 @@ fn is_walked(code: &Code, address: InputAddr) -> bool {
     })
 }
 
-/// Whether the piece asks for the order of two addresses of which one stands in memory, or lets `bsearch` ask.
+/// Whether the piece asks for the order of two addresses of which one stands in memory.
 fn compares(code: &Code, piece: usize) -> bool {
     let (bytes, start) = (code.bytes(piece), code.pieces[piece].range.start);
     let arch = code.image.arch;
@@ -117,7 +166,7 @@ fn compares(code: &Code, piece: usize) -> bool {
                 || insts[i.saturating_sub(NEAR)..i].iter().any(|load| loads_operand(load, inst, stack)))
             && insts[i + 1..].iter().take(NEAR).any(asks_order)
     };
-    insts.iter().enumerate().any(ordered) || calls_search(code, piece)
+    insts.iter().enumerate().any(ordered)
 }
 
 /// Whether `inst` has an operand in memory that is no word of the stack frame.
@@ -143,14 +192,16 @@ fn asks_order(inst: &Semantics) -> bool {
     inst.asks == Some(Order::Unsigned) || inst.operation == Operation::SubtractBorrow
 }
 
-fn calls_search(code: &Code, piece: usize) -> bool {
-    let range = code.pieces[piece].range;
-    let names = |symbol: u32| {
-        code.image
-            .symbols
-            .get(symbol)
-            .is_some_and(|s| s.is_named("bsearch") || s.name_starts_with("bsearch@"))
-    };
+/// Where `bsearch` is called, ascending.
+fn searches(code: &Code) -> Vec<InputAddr> {
+    let search = |s: &Symbol| s.is_named("bsearch") || s.name_starts_with("bsearch@");
+    let symbols: Vec<u32> = code.image.symbols.iter().filter(search).map(|s| s.index).collect();
+    if symbols.is_empty() {
+        return Vec::new();
+    }
     let tables = code.image.kept_relocations().filter(|(id, _)| code.image.sections[*id].is_code());
-    tables.into_iter().flat_map(|(_, rows)| rows.iter()).any(|r| range.contains(r.address) && names(r.symbol))
+    let rows = tables.flat_map(|(_, rows)| rows.iter()).filter(|r| symbols.contains(&r.symbol));
+    let mut searches: Vec<InputAddr> = rows.map(|r| r.address).collect();
+    searches.sort_unstable();
+    searches
 }

@@ -1,12 +1,13 @@
 //! Tables of pointers to code that ascend from their first row to their last, and that a function searches which names
 //! them: it loads an address and asks whether it is the lower one. Where members of such a table moved, the search
-//! finds nothing.
+//! finds nothing. No table goes on from one object with a size to another in a section that linkers fill from many files.
 
 use crate::address_map::places::Place;
 use crate::check::Check;
 use crate::input::references::virtual_tables;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
+use afterlink_image::elf;
 use afterlink_isa::judgement::{Action, Handling, Order, Reader, Relocation, StartUpRelocation};
 
 /// Rows that make a table, and bytes of a row.
@@ -19,7 +20,8 @@ pub(crate) fn check(check: &Check, layout: &Layout) -> Vec<Finding> {
     let words = words(check, layout);
     let moved = |table: &[(u64, u64)]| table.iter().find(|w| check.place(w.1) != Place::Same).map(|w| w.1);
     // Where the table is, and a member that moved.
-    let tables: Vec<(u64, u64, u64)> = tables(&words)
+    let objects = objects(check);
+    let tables: Vec<(u64, u64, u64)> = tables(&words, &objects)
         .into_iter()
         .filter_map(|t| Some((t[0].0, t[t.len() - 1].0 + (t[1].0 - t[0].0), moved(t)?)))
         .collect();
@@ -55,12 +57,13 @@ pub(crate) fn check(check: &Check, layout: &Layout) -> Vec<Finding> {
 }
 
 /// Words that stand equally far apart and ascend, eight and more of them.
-fn tables(words: &[(u64, u64)]) -> Vec<&[(u64, u64)]> {
+fn tables<'w>(words: &'w [(u64, u64)], objects: &[Object]) -> Vec<&'w [(u64, u64)]> {
     let mut tables = Vec::new();
     let mut first = 0;
     for i in 1..=words.len() {
         let goes_on = i < words.len()
             && words[i].1 > words[i - 1].1
+            && !is_border(objects, words[i - 1].0, words[i].0)
             && words[i].0 - words[i - 1].0 == words[first + 1].0 - words[first].0
             && words[first + 1].0 - words[first].0 <= ROW;
         if !goes_on {
@@ -69,12 +72,54 @@ fn tables(words: &[(u64, u64)]) -> Vec<&[(u64, u64)]> {
             }
             // Where only the distance or the order broke off, the last word may begin another table.
             first = if i - first > 1 { i - 1 } else { i };
-            if first + 1 == i && i < words.len() && words[i].1 <= words[first].1 {
+            let breaks =
+                |at: usize| words[at].1 <= words[first].1 || is_border(objects, words[first].0, words[at].0);
+            if first + 1 == i && i < words.len() && breaks(i) {
                 first = i;
             }
         }
     }
     tables
+}
+
+/// An object that a symbol names and tells the size of.
+struct Object {
+    start: u64,
+    end: u64,
+    /// The furthest end of this and all before it.
+    reach: u64,
+}
+
+/// All objects of the sections into which linkers put those of all files, ascending.
+fn objects(check: &Check) -> Vec<Object> {
+    let input = &check.input;
+    let filled = [".rodata", ".data", ".data.rel.ro"];
+    let sections: Vec<bool> = input.sections.iter().map(|(_, s)| filled.contains(&s.name)).collect();
+    let mut spans: Vec<(u64, u64)> = Vec::new();
+    for symbol in input.symbols.iter() {
+        let is_object = symbol.kind == elf::STT_OBJECT.0 && symbol.size != 0;
+        if is_object && sections.get(usize::from(symbol.section)).copied().unwrap_or(false) {
+            let start = symbol.address.get();
+            spans.push((start, start.saturating_add(symbol.size)));
+        }
+    }
+    spans.sort_unstable();
+    let mut objects: Vec<Object> = Vec::with_capacity(spans.len());
+    for (start, end) in spans {
+        let reach = objects.last().map_or(end, |before| before.reach.max(end));
+        objects.push(Object { start, end, reach });
+    }
+    objects
+}
+
+/// Whether `left` and `right` lie in two objects of which the first ends before the second begins, and in none together.
+fn is_border(objects: &[Object], left: u64, right: u64) -> bool {
+    let nearest = |address: u64| {
+        let behind = objects.partition_point(|object| object.start <= address);
+        behind.checked_sub(1).map(|i| &objects[i])
+    };
+    let (Some(first), Some(second)) = (nearest(left), nearest(right)) else { return false };
+    left < first.end && first.reach <= right && second.start > left && right < second.end
 }
 
 /// Where pointers to functions stand, and where they lead, but for those that only the C runtime and calls of

@@ -5,7 +5,8 @@ use crate::code::Code;
 use afterlink_core::InputAddr;
 use afterlink_isa::semantics::{Convention, Operation, Register, Semantics, SemanticsReader};
 use afterlink_program::{BlockId, Function, Terminator};
-use std::cell::OnceCell;
+use rustc_hash::FxHashMap;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
 pub(super) struct Body<'b, 'a> {
@@ -18,6 +19,8 @@ pub(super) struct Body<'b, 'a> {
     /// Calls by the landing pad that they have.
     landing_calls: OnceCell<BTreeMap<BlockId, Vec<(BlockId, usize)>>>,
     has_frame_pointer: OnceCell<bool>,
+    /// The last instruction of each block that may change a register.
+    last_changes: RefCell<FxHashMap<(BlockId, Register), Option<usize>>>,
 }
 
 /// From where control comes to blocks.
@@ -46,6 +49,7 @@ impl<'b, 'a> Body<'b, 'a> {
             sources: OnceCell::new(),
             landing_calls: OnceCell::new(),
             has_frame_pointer: OnceCell::new(),
+            last_changes: RefCell::default(),
         }
     }
 
@@ -89,9 +93,23 @@ impl<'b, 'a> Body<'b, 'a> {
         })
     }
 
+    /// The last of the instructions in front of `index` of a block that may change a register.
+    pub fn last_change(&self, block: BlockId, index: usize, register: Register) -> Option<usize> {
+        let insts = self.insts(block);
+        let find = |insts: &[Semantics]| {
+            let convention = self.convention();
+            insts.iter().rposition(|inst| changes(convention, inst, register))
+        };
+        if index < insts.len() {
+            return find(&insts[..index]);
+        }
+        *self.last_changes.borrow_mut().entry((block, register)).or_insert_with(|| find(insts))
+    }
+
     /// Calls `visit` with each block that control may go to from `block`.
     pub fn for_each_successor(&self, block: BlockId, mut visit: impl FnMut(BlockId)) {
         match self.leads.iter().find(|(id, _)| *id == block) {
+            Some((_, Leads::Nowhere)) => {}
             Some((_, Leads::Places(places))) => places.iter().for_each(|&to| visit(to)),
             Some((_, Leads::Labels)) => self.function.labels.iter().for_each(|&to| visit(to)),
             _ => self.function.for_each_successor(block, visit),
@@ -150,6 +168,7 @@ impl<'b, 'a> Body<'b, 'a> {
                     targets.iter().for_each(|to| direct[to.0 as usize].push(id));
                 }
                 Leads::Places(places) => places.iter().for_each(|to| direct[to.0 as usize].push(id)),
+                Leads::Nowhere => {}
                 Leads::Labels => to_labels.push(id),
                 Leads::Anywhere => anywhere.push(id),
             }

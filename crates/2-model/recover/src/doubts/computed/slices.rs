@@ -4,13 +4,13 @@
 //! Definitions rest on each other, in circles where there are loops. Each starts with no value, and is worked out again when one
 //! that it rests on has got another value, until none has (Kildall, "A unified approach to global program optimization", 1973).
 
-use super::body::{Body, Slot, changes};
+use super::body::{Body, Slot};
 use afterlink_core::InputAddr;
 use afterlink_isa::semantics::{Operand, Operation, Register, Semantics};
 use afterlink_program::BlockId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Instructions looked at for one jump before it is given up.
+/// Blocks, and instructions that may store, looked at for one jump before it is given up.
 const MOST_STEPS: usize = 1_000_000;
 /// Values of a definition, before those are forgotten that are no table: a loop that counts an address up makes more and more.
 const MOST_LEAVES: usize = 64;
@@ -152,22 +152,15 @@ impl<'s, 'b, 'a> Slicer<'s, 'b, 'a> {
 
     /// The instructions that may have set a register last, and whether it may be as the function was given it.
     fn find_reaching(&mut self, at: Point, register: Register) -> (Vec<Point>, bool) {
-        let convention = self.body.convention();
         let (mut definitions, mut is_argument) = (Vec::new(), false);
         let (mut seen, mut landed) = (BTreeSet::new(), BTreeSet::new());
         let mut waiting = vec![at];
         while let Some(at) = waiting.pop() {
-            let insts = &self.body.insts(at.block)[..at.index];
-            let mut looked_at = 0;
-            let found = insts.iter().rposition(|inst| {
-                looked_at += 1;
-                changes(convention, inst, register)
-            });
-            self.steps = self.steps.saturating_sub(looked_at + 1);
+            self.steps = self.steps.saturating_sub(1);
             if self.steps == 0 {
                 break;
             }
-            if let Some(index) = found {
+            if let Some(index) = self.body.last_change(at.block, at.index, register) {
                 definitions.push(Point { block: at.block, index });
                 continue;
             }

@@ -49,6 +49,8 @@ impl Body {
     pub fn new(check: &Check, own: Own, named: &[u64]) -> Self {
         let mut starts: Vec<u64> = named.to_vec();
         starts.extend(own.ranges.iter().map(|r| r.0));
+        // A fragment may end where the function starts.
+        starts.push(own.entry);
         let mut has_jumps = false;
         each_inst(check, &own, |_, address, inst| {
             has_jumps |= inst.kind == Kind::IndirectJump;

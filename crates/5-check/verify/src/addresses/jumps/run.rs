@@ -219,6 +219,8 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             }
             Kind::Return => {}
             Kind::Call if self.check.slots.never_returns(&self.check.code, cut.target) => {}
+            // The last call of a fragment that stands in front of the function does not return either.
+            Kind::Call if cut.end == self.body.own.entry => {}
             // Who handles a trap may go on behind it.
             Kind::Next | Kind::Call | Kind::IndirectCall | Kind::Breakpoint | Kind::Fault => {
                 self.come_to(cut.end, &state)
