@@ -8,12 +8,14 @@
 #
 #   TOOLS="afterlink bolt-cdsort bolt-cdsplit"
 #   PROFILES="bolt afterlink"      whose instrumentation
+#   WAYS="8 512"                   of the cache in layout
 #
 # Each prints a table and writes $RESULTS/EXPERIMENT.tsv.
 . "$study/../rewrite.sh"
 
 PROFILES=${PROFILES:-bolt afterlink}
 TOOLS=${TOOLS:-afterlink bolt-cdsort bolt-cdsplit}
+WAYS=${WAYS:-8 512}
 answers=$RESULTS/answers
 plain=$plain_programs/$measured
 
@@ -43,12 +45,12 @@ checked() {
     cmp "$answers" "$answers.plain" >&2 || die "$1 answers differently"
 }
 
-# simulate_misses PROGRAM: prints "MISSES MISSES-OF-512-WAYS INSTRUCTIONS".
+# simulate_misses PROGRAM: prints the misses with each number of ways, and the instructions.
 simulate_misses() {
     local ways log=$logs/simulated.log
-    for ways in 8 512; do
+    for ways in $WAYS; do
         checked "$1" valgrind --tool=cachegrind --cache-sim=yes --cachegrind-out-file=/dev/null "--I1=32768,$ways,64" "--log-file=$log"
-        awk '/I1  misses:/ { gsub(",", ""); printf "%d ", $4 }' "$log"
+        awk '/I1  misses:/ { gsub(",", ""); printf "%d\t", $4 }' "$log"
     done
     awk '/I   refs:/ { gsub(",", ""); print $4 }' "$log"
 }
@@ -73,13 +75,13 @@ dyno_taken() {
 }
 
 measure_layout() {
-    printf 'profile\tlayout\t8 ways\t512 ways\tinstructions\n'
-    printf 'none\tplain\t%s\t%s\t%s\n' $(simulate_misses "$plain")
+    printf 'profile\tlayout%s\tinstructions\n' "$(printf '\t%s ways' $WAYS)"
+    printf 'none\tplain\t%s\n' "$(simulate_misses "$plain")"
     local profile tool program
     for profile in $PROFILES; do
         for tool in $TOOLS; do
             program=$(optimized_program "$tool" "$profile")
-            printf '%s\t%s\t%s\t%s\t%s\n' "$profile" "$tool" $(simulate_misses "$program")
+            printf '%s\t%s\t%s\n' "$profile" "$tool" "$(simulate_misses "$program")"
         done
     done
 }
