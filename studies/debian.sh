@@ -51,7 +51,8 @@ download_source() {
 
 # unpack_source PACKAGE VERSION FOLDER: the source as its authors released it, without Debian's patches.
 unpack_source() {
-    local archives=("$STUDY_WORK/apt/$1_${2%%-*}.orig.tar."*) archive
+    local upstream=${2#*:} archives archive    # no epoch in the names of files
+    archives=("$STUDY_WORK/apt/$1_${upstream%%-*}.orig.tar."*)
     for archive in "${archives[@]}"; do [ "${archive%.asc}" != "$archive" ] || break; done
     rm -rf "$3"
     mkdir -p "$3"

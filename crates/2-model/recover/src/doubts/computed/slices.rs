@@ -1,16 +1,19 @@
 //! Where an indirect jump gets its target from: a backward slice (Weiser, "Program slicing", 1984) over the reaching
 //! definitions of registers and of words of the stack frame.
+//!
+//! Definitions rest on each other, in circles where there are loops. Each starts with no value, and is worked out again when one
+//! that it rests on has got another value, until none has (Kildall, "A unified approach to global program optimization", 1973).
 
 use super::body::{Body, Slot};
 use afterlink_core::InputAddr;
 use afterlink_isa::semantics::{Operand, Operation, Register, Semantics};
 use afterlink_program::BlockId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Blocks, and instructions that may store, looked at for one jump before it is given up.
 const MOST_STEPS: usize = 1_000_000;
-/// Definitions that rest on each other.
-const MOST_DEPTH: usize = 48;
+/// Values of a definition, before those are forgotten that are no table: a loop that counts an address up makes more and more.
+const MOST_LEAVES: usize = 64;
 
 /// One of the values that a register may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,48 +38,120 @@ type Leaves = BTreeSet<Leaf>;
 
 /// What the indirect jump at the end of `block` may lead to.
 pub(super) fn of_jump(body: &Body, block: BlockId) -> Leaves {
-    let mut slicer = Slicer { body, steps: MOST_STEPS, active: Vec::new() };
     let insts = body.insts(block);
     let is_jump = |inst: &Semantics| inst.operation == Operation::Jump;
     let Some(index) = insts.iter().rposition(is_jump) else { return Leaves::from([Leaf::Computed]) };
     let at = Point { block, index };
-    match insts[index].operands[0].register() {
+    let mut slicer = Slicer::new(body);
+    let target = |slicer: &mut Slicer| match insts[index].operands[0].register() {
         Some(register) => slicer.register(at, register),
-        None => slicer.load(at, &insts[index]),
-    }
+        None => slicer.load(&insts[index]),
+    };
+    // The first time it says what has to be worked out.
+    target(&mut slicer);
+    slicer.settle();
+    if slicer.steps == 0 { Leaves::from([Leaf::Computed]) } else { target(&mut slicer) }
 }
 
 /// In front of an instruction of a block.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Point {
     block: BlockId,
     index: usize,
 }
 
+/// What an instruction leaves in a register that it changes.
+type Definition = (Point, Register);
+
 struct Slicer<'s, 'b, 'a> {
     body: &'s Body<'b, 'a>,
     /// Left to look at.
     steps: usize,
-    /// Definitions that are being worked out, each with its register; loads have none.
-    active: Vec<(Point, Option<Register>)>,
+    /// What each definition is known to be so far.
+    known: BTreeMap<Definition, Leaves>,
+    /// Definitions by one that they rest on.
+    users: BTreeMap<Definition, BTreeSet<Definition>>,
+    /// Those that had too many values.
+    forgetful: BTreeSet<Definition>,
+    /// To be worked out, again or for the first time.
+    waiting: BTreeSet<Definition>,
+    /// The one that is being worked out.
+    current: Option<Definition>,
+    /// Definitions that reach a register at a point, and whether the function may have been given it.
+    reaching: BTreeMap<Definition, (Vec<Point>, bool)>,
+    /// What is stored in words of the frame.
+    stores: BTreeMap<Slot, Vec<Store>>,
 }
 
-impl Slicer<'_, '_, '_> {
-    /// What a register may hold at a point.
+#[derive(Clone, Copy)]
+enum Store {
+    Register(Point, Register),
+    Number(u64),
+    Other,
+}
+
+impl<'s, 'b, 'a> Slicer<'s, 'b, 'a> {
+    fn new(body: &'s Body<'b, 'a>) -> Self {
+        Self {
+            body,
+            steps: MOST_STEPS,
+            known: BTreeMap::new(),
+            users: BTreeMap::new(),
+            forgetful: BTreeSet::new(),
+            waiting: BTreeSet::new(),
+            current: None,
+            reaching: BTreeMap::new(),
+            stores: BTreeMap::new(),
+        }
+    }
+
+    /// Works out all definitions that wait.
+    fn settle(&mut self) {
+        while let Some(definition) = self.waiting.pop_first().filter(|_| self.steps > 0) {
+            self.current = Some(definition);
+            let mut leaves = self.evaluate(definition.0, definition.1);
+            self.steps = self.steps.saturating_sub(1 + leaves.len());
+            if leaves.len() > MOST_LEAVES || self.forgetful.contains(&definition) {
+                self.forgetful.insert(definition);
+                leaves.retain(|leaf| !matches!(leaf, Leaf::Place(place) if !self.is_table(*place)));
+                leaves.insert(Leaf::Computed);
+            }
+            let known = self.known.entry(definition).or_default();
+            if *known != leaves {
+                *known = leaves;
+                self.waiting.extend(self.users.get(&definition).into_iter().flatten());
+            }
+        }
+    }
+
+    /// What a register may hold at a point, by what is known so far.
     fn register(&mut self, at: Point, register: Register) -> Leaves {
+        if !self.reaching.contains_key(&(at, register)) {
+            let found = self.find_reaching(at, register);
+            self.reaching.insert((at, register), found);
+        }
+        let (definitions, is_argument) = &self.reaching[&(at, register)];
         let mut leaves = Leaves::new();
-        let (definitions, is_argument) = self.reaching(at, register);
-        if is_argument {
+        if *is_argument {
             leaves.insert(Leaf::Given);
         }
-        for definition in definitions {
-            leaves.extend(self.definition(definition, register));
+        for &point in definitions {
+            let definition = (point, register);
+            if let Some(known) = self.known.get(&definition) {
+                leaves.extend(known);
+            } else {
+                self.known.insert(definition, Leaves::new());
+                self.waiting.insert(definition);
+            }
+            if let Some(current) = self.current {
+                self.users.entry(definition).or_default().insert(current);
+            }
         }
-        if self.steps == 0 { Leaves::from([Leaf::Computed]) } else { leaves }
+        leaves
     }
 
     /// The instructions that may have set a register last, and whether it may be as the function was given it.
-    fn reaching(&mut self, at: Point, register: Register) -> (Vec<Point>, bool) {
+    fn find_reaching(&mut self, at: Point, register: Register) -> (Vec<Point>, bool) {
         let (mut definitions, mut is_argument) = (Vec::new(), false);
         let (mut seen, mut landed) = (BTreeSet::new(), BTreeSet::new());
         let mut waiting = vec![at];
@@ -107,19 +182,6 @@ impl Slicer<'_, '_, '_> {
     }
 
     /// What the instruction at `at` leaves in a register that it changes.
-    fn definition(&mut self, at: Point, register: Register) -> Leaves {
-        if self.active.contains(&(at, Some(register))) {
-            return Leaves::new();
-        }
-        if self.active.len() >= MOST_DEPTH {
-            return Leaves::from([Leaf::Computed]);
-        }
-        self.active.push((at, Some(register)));
-        let leaves = self.evaluate(at, register);
-        self.active.pop();
-        leaves
-    }
-
     fn evaluate(&mut self, at: Point, register: Register) -> Leaves {
         let inst = self.body.insts(at.block)[at.index];
         let one = |leaf| Leaves::from([leaf]);
@@ -142,7 +204,7 @@ impl Slicer<'_, '_, '_> {
             (Operation::Add, _) if target.word().is_some() => {
                 let added = match source {
                     Operand::Register { register, .. } => self.register(at, register),
-                    Operand::Memory => self.load(at, &inst),
+                    Operand::Memory => self.load(&inst),
                     _ => return one(Leaf::Computed),
                 };
                 let own = self.register(at, register);
@@ -156,7 +218,7 @@ impl Slicer<'_, '_, '_> {
                 let mut leaves = self.register(at, register);
                 leaves.extend(match source.register() {
                     Some(register) => self.register(at, register),
-                    None => self.load(at, &inst),
+                    None => self.load(&inst),
                 });
                 leaves
             }
@@ -177,7 +239,7 @@ impl Slicer<'_, '_, '_> {
                 };
                 leaves.into_iter().map(narrow).collect()
             }
-            Operand::Memory if is_wide => self.load(at, inst),
+            Operand::Memory if is_wide => self.load(inst),
             Operand::Memory => self.table_word(at, inst, Leaf::Word),
             Operand::Number(number) => Leaves::from([Leaf::Place(InputAddr(number))]),
             Operand::None => Leaves::from([Leaf::Computed]),
@@ -208,42 +270,44 @@ impl Slicer<'_, '_, '_> {
         }
     }
 
-    /// Eight bytes that the memory operand of `inst` names.
-    fn load(&mut self, at: Point, inst: &Semantics) -> Leaves {
+    /// Eight bytes that the memory operand of `inst` names: of the frame, everything that the function stores there; something else
+    /// may be stored there through a pointer.
+    fn load(&mut self, inst: &Semantics) -> Leaves {
         let Some(slot) = self.body.slot(inst) else { return Leaves::from([Leaf::Loaded]) };
-        if self.active.contains(&(at, None)) {
-            return Leaves::new();
+        if !self.stores.contains_key(&slot) {
+            let found = self.find_stores(slot);
+            self.stores.insert(slot, found);
         }
-        self.active.push((at, None));
-        let leaves = self.stored(slot);
-        self.active.pop();
-        leaves
+        let stores = self.stores[&slot].clone();
+        let mut leaves = Leaves::new();
+        for &store in &stores {
+            match store {
+                Store::Register(at, register) => leaves.extend(self.register(at, register)),
+                Store::Number(number) => _ = leaves.insert(Leaf::Place(InputAddr(number))),
+                Store::Other => _ = leaves.insert(Leaf::Computed),
+            }
+        }
+        if stores.is_empty() { Leaves::from([Leaf::Loaded]) } else { leaves }
     }
 
-    /// Everything that the function stores in a word of its frame; something else may be stored there through a pointer.
-    fn stored(&mut self, slot: Slot) -> Leaves {
-        let mut leaves = Leaves::new();
+    fn find_stores(&mut self, slot: Slot) -> Vec<Store> {
+        let mut stores = Vec::new();
         for block in self.body.function.blocks.ids() {
             let insts = self.body.insts(block);
             self.steps = self.steps.saturating_sub(insts.len());
             for (index, inst) in insts.iter().enumerate() {
                 let written = inst.memory.filter(|memory| memory.is_written && inst.is_memory(0));
                 let Some(memory) = written.filter(|_| self.body.slot(inst) == Some(slot)) else { continue };
-                let at = Point { block, index };
-                match (inst.operation, inst.operands[1]) {
+                stores.push(match (inst.operation, inst.operands[1]) {
                     (Operation::Move, Operand::Register { register, size: 8 }) => {
-                        leaves.extend(self.register(at, register));
+                        Store::Register(Point { block, index }, register)
                     }
-                    (Operation::Move, Operand::Number(number)) if memory.size == 8 => {
-                        leaves.insert(Leaf::Place(InputAddr(number)));
-                    }
-                    _ => {
-                        leaves.insert(Leaf::Computed);
-                    }
-                }
+                    (Operation::Move, Operand::Number(number)) if memory.size == 8 => Store::Number(number),
+                    _ => Store::Other,
+                });
             }
         }
-        if leaves.is_empty() { Leaves::from([Leaf::Loaded]) } else { leaves }
+        stores
     }
 
     /// Four bytes of a table whose address is known.
@@ -255,6 +319,9 @@ impl Slicer<'_, '_, '_> {
         let displacement = memory.displacement;
         for start in [memory.base, memory.index.filter(|_| memory.scale == 1)].into_iter().flatten() {
             let leaves = self.register(at, start);
+            if leaves.is_empty() {
+                return leaves;
+            }
             let places = self.bases(&leaves);
             if !places.is_empty() {
                 return places.into_iter().map(|place| leaf(place + displacement)).collect();
@@ -268,19 +335,23 @@ impl Slicer<'_, '_, '_> {
     fn bases(&self, leaves: &Leaves) -> BTreeSet<InputAddr> {
         let place = |leaf: &Leaf| if let Leaf::Place(place) = leaf { Some(*place) } else { None };
         let mut places: BTreeSet<InputAddr> = leaves.iter().filter_map(place).collect();
-        let is_table = |place: &InputAddr| self.body.function.jump_tables.iter().any(|t| t.base == *place);
         let is_sure = places.len() == 1 && leaves.len() == 1;
         let is_label = |place: &InputAddr| self.body.function.ranges.iter().any(|r| r.contains(*place));
         if places.iter().any(is_label) {
             return BTreeSet::new();
         }
-        places.retain(|place| is_sure || is_table(place));
+        places.retain(|place| is_sure || self.is_table(*place));
         places
+    }
+
+    fn is_table(&self, place: InputAddr) -> bool {
+        self.body.function.jump_tables.iter().any(|t| t.base == place)
     }
 
     /// A table's entry and its address make a target; no other sum is known.
     fn sum(&self, a: &Leaves, b: &Leaves) -> Leaves {
-        if a.is_empty() && b.is_empty() {
+        // One of them is not known yet.
+        if a.is_empty() || b.is_empty() {
             return Leaves::new();
         }
         let entry = |leaf: &Leaf| if let Leaf::Entry(table) = leaf { Some(*table) } else { None };
