@@ -6,10 +6,13 @@
 #     branches       taken branches: by each tool's dyno-stats, and counted while it runs
 #     tool           wall time and peak memory of `optimize`, two threads
 #     instrumented   throughput while counting
+#     clients        the same on all CPUs, with 1, 2 and 4 clients: plain, fast counters, exact ones, BOLT's; and how many counts
+#                    the fast ones keep
 #     speed          throughput of the optimized servers (real time: needs a quiet machine)
 #
 #   REPEATS=7                       runs of each side in tool
 #   ROUNDS=25, SECONDS_PER_RUN=2    of pgbench in instrumented and speed
+#   CLIENTS="1 2 4", CLIENT_ROUNDS=5, TRANSACTIONS=20000    of all clients together in a round of clients
 #   TOOLS="afterlink bolt-profile2 bolt-cdsplit"                afterlink+PASS+PASS: with passes that are off by default
 #   PROFILES="bolt-lookups bolt-pgbench afterlink-lookups"      whose instrumentation, and of which workload
 #
@@ -21,6 +24,9 @@
 REPEATS=${REPEATS:-7}
 ROUNDS=${ROUNDS:-25}
 SECONDS_PER_RUN=${SECONDS_PER_RUN:-2}
+CLIENTS=${CLIENTS:-1 2 4}
+CLIENT_ROUNDS=${CLIENT_ROUNDS:-5}
+TRANSACTIONS=${TRANSACTIONS:-20000}
 PROFILES=${PROFILES:-bolt-lookups bolt-pgbench afterlink-lookups}
 TOOLS=${TOOLS:-afterlink bolt-profile2 bolt-cdsplit}
 cachegrind=(valgrind --tool=cachegrind --cache-sim=yes --I1=32768,8,64 --cachegrind-out-file=/dev/null)
@@ -250,6 +256,55 @@ measure_instrumented() {
     measure_throughput instrumented 'throughput while counting' "${list[@]}"
 }
 
+# Every server does the same work, so that their counts can be compared.
+measure_clients() {
+    local list=("plain=$plain_server") base=$STUDY_WORK/throughput clients round entry kind plain_tps tps kept
+    for kind in fast exact; do
+        mkdir -p "$servers/measured-$kind"
+        instrument_with_afterlink "$STUDY_WORK/counts/$kind.counters" "$servers/measured-$kind/postgres" \
+            $([ "$kind" = fast ] || echo --exact) > "$logs/measured-$kind.log" 2>&1 || die "see $logs/measured-$kind.log"
+        list+=("$kind=$servers/measured-$kind/postgres")
+    done
+    mkdir -p "$servers/measured-instrumented-bolt"
+    instrument_with_bolt "$STUDY_WORK/counts/bolt.counts" "$servers/measured-instrumented-bolt/postgres" > "$logs/measured-bolt.log" 2>&1
+    list+=("bolt=$servers/measured-instrumented-bolt/postgres")
+    printf '\nthroughput while counting, on all CPUs: pgbench -S -M prepared, %d rounds of %d transactions; medians\n' \
+        "$CLIENT_ROUNDS" "$TRANSACTIONS"
+    printf '%-8s %-8s %12s %12s %12s\n' clients server tps of-plain counts-kept
+    for clients in $CLIENTS; do
+        make_counts_directory
+        rm -rf "$base"
+        mkdir -p "$base"
+        give_to_user "$base"
+        for entry in "${list[@]}"; do start_on_own_socket "$base/${entry%%=*}" "${entry#*=}"; done
+        for round in $(seq "$CLIENT_ROUNDS"); do
+            for entry in "${list[@]}"; do
+                as_user "$installation/bin/pgbench" -h "$base/${entry%%=*}" -U study -n -S -M prepared -c "$clients" -j "$clients" \
+                    -t $((TRANSACTIONS / clients)) postgres 2>> "$logs/pgbench.log" |
+                    sed -n 's/^tps = \([0-9.]*\).*/\1/p' >> "$base/${entry%%=*}.tps"
+            done
+        done
+        stop_throughput_servers
+        plain_tps=$(median < "$base/plain.tps")
+        for entry in "${list[@]}"; do
+            kind=${entry%%=*} kept=-
+            tps=$(median < "$base/$kind.tps")
+            [ "$kind" != fast ] || kept=$(ratio "$(all_counts fast)" "$(all_counts exact)")
+            printf '%-8s %-8s %12.0f %12s %12s\n' "$clients" "$kind" "$tps" "$(ratio "$tps" "$plain_tps")" "$kept"
+            add_row --argjson clients "$clients" --arg server "$kind" --argjson tps "$tps" --argjson of_plain "$(ratio "$tps" "$plain_tps")" \
+                --arg kept "$kept"
+        done
+    done
+    write_results clients
+}
+
+# all_counts KIND: the sum of all counts of branches.
+all_counts() {
+    "$AFTERLINK" profile convert "$STUDY_WORK/counts/$1.counters" --binary "$plain_server" -o "$STUDY_WORK/counts/$1.fdata" > "$logs/convert.log" 2>&1 ||
+        die "see $logs/convert.log"
+    awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$STUDY_WORK/counts/$1.fdata"
+}
+
 measure_speed() {
     local list=("plain=$plain_server") tool profile
     profile=$(bolt_profile pgbench)
@@ -266,7 +321,7 @@ experiments=("$@")
 [ "${#experiments[@]}" -gt 0 ] || experiments=(layout branches tool instrumented speed)
 for experiment in "${experiments[@]}"; do
     case $experiment in
-    layout | branches | tool | instrumented | speed) "measure_$experiment" ;;
+    layout | branches | tool | instrumented | clients | speed) "measure_$experiment" ;;
     *) die "no such experiment: $experiment" ;;
     esac
 done

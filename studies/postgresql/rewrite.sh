@@ -16,8 +16,8 @@ instrument_with_bolt() { # FDATA OUT
     llvm-bolt-22 "$plain_server" -instrument "--instrumentation-file=$1" -o "$2"
 }
 
-# instrument_with_afterlink COUNTERS OUT
-instrument_with_afterlink() { "$AFTERLINK" instrument "$plain_server" -o "$2" --counters "$1"; }
+# instrument_with_afterlink COUNTERS OUT [FLAG …]
+instrument_with_afterlink() { "$AFTERLINK" instrument "$plain_server" -o "$2" --counters "$1" "${@:3}"; }
 
 # run_training BINARY WORKLOAD: what the profile is taken from.
 #   lookups   the 4,000 SELECTs of run_lookups
