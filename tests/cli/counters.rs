@@ -12,12 +12,18 @@ use afterlink_testkit::sandbox::Sandbox;
 
 /// A sandbox with the program of that name and its counting twin.
 fn sandbox() -> Sandbox {
+    sandbox_with(&[])
+}
+
+/// The same, instrumented with some options more.
+fn sandbox_with(options: &[&str]) -> Sandbox {
     let sandbox = Sandbox::default();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/programs/endings.c");
     let mut gcc = Command::new("gcc");
     gcc.args(["-O2", "-Wl,--emit-relocs", "-o", "plain"]).arg(source);
     assert_eq!(sandbox.run(&mut gcc).exit, 0);
-    let made = sandbox.afterlink(&["instrument", "plain", "-o", "counting", "--counters", "counters"]);
+    let arguments = ["instrument", "plain", "-o", "counting", "--counters", "counters"];
+    let made = sandbox.afterlink(&[&arguments[..], options].concat());
     assert_eq!(made.exit, 0, "{}", made.stderr());
     sandbox
 }
@@ -52,6 +58,13 @@ fn children_count_into_the_same_file() {
     let counted = steps(&sandbox);
     // Counting takes no locks: two processors that count at the same moment may lose some of their counts.
     assert!((4000..=8000).contains(&counted), "{counted} of 8000");
+}
+
+#[test]
+fn exact_counters_lose_nothing_however_many_count() {
+    let sandbox = sandbox_with(&["--exact"]);
+    assert_eq!(counting(&sandbox, "children").exit, 0);
+    assert_eq!(steps(&sandbox), 8000);
 }
 
 #[test]

@@ -210,20 +210,24 @@ impl<'a> Bench<'a> {
     }
 
     /// Writes the instrumented program, which will count into `counters`.
-    pub fn instrument(&self, output: &Path, counters: &Path) -> Result<PathBuf, Faults> {
+    pub fn instrument(&self, output: &Path, counters: &Path, options: &[&str]) -> Result<PathBuf, Faults> {
         let program = &self.build.program;
-        self.job(
-            "instrument",
-            output,
-            &[
-                "instrument".into(),
-                program.into(),
-                "--counters".into(),
-                counters.into(),
-                "-o".into(),
-                output.into(),
-            ],
-        )
+        let mut arguments: Vec<OsString> =
+            vec!["instrument".into(), program.into(), "--counters".into(), counters.into()];
+        arguments.extend(["-o".into(), output.into()]);
+        arguments.extend(options.iter().map(OsString::from));
+        self.job("instrument", output, &arguments)
+    }
+
+    /// The same with counters that lose nothing; of every other variant, by its name.
+    fn check_exact(&self) -> Result<(), Faults> {
+        let all_well = |faults: Faults| if faults.is_empty() { Ok(()) } else { Err(faults) };
+        if self.variant.len() % 2 == 1 {
+            return Ok(());
+        }
+        let exact = self.instrument(&self.output("exact"), &self.output("exact-counters"), &["--exact"])?;
+        all_well(self.verify("exact", &exact))?;
+        all_well(self.hold_against_original("exact", &exact))
     }
 
     /// Runs a command that writes `output`.
@@ -237,7 +241,7 @@ impl<'a> Bench<'a> {
         let all_well = |faults: Faults| if faults.is_empty() { Ok(()) } else { Err(faults) };
         let (counters, profile) = (self.output("counters"), self.output("profile.fdata"));
         let _ = fs::remove_file(&counters);
-        let instrumented = self.instrument(&self.output("instrumented"), &counters);
+        let instrumented = self.instrument(&self.output("instrumented"), &counters, &[]);
         if let Some(words) = self.case.plan.not_instrumented.get(&self.variant) {
             return match instrumented {
                 Err(faults) if faults.concat().contains(words) => Ok(()),
@@ -245,6 +249,7 @@ impl<'a> Bench<'a> {
             };
         }
         let instrumented = instrumented?;
+        self.check_exact()?;
         all_well(self.verify("instrumented", &instrumented))?;
         all_well(self.hold_against_original("instrumented", &instrumented))?;
         let convert: [OsString; 5] =

@@ -77,7 +77,7 @@ fn check_subject(case: &str, variant: &str) -> Result<(), Failed> {
     let counters = bench.output("strippers-counters");
     // An earlier run's counts are of another build's counters, perhaps.
     let _ = fs::remove_file(&counters);
-    let counted = bench.instrument(&bench.output("instrumented-for-strippers"), &counters);
+    let counted = bench.instrument(&bench.output("instrumented-for-strippers"), &counters, &[]);
     let mut faults = Faults::new();
     let mut tried = 0;
     // What a tool can't do to the original (patchelf to a static program) it need not do to ours.

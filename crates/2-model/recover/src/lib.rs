@@ -86,7 +86,6 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     drop(code);
     let mut program = Program { rows, ..Program::of(image.arch, functions.into(), frames) };
     link::link(image, &mut program, pointers);
-    program.refuse_table_ends();
     surroundings::add(image, &mut program);
     Ok(program)
 }

@@ -1,5 +1,6 @@
 //! What planning needs to know of the whole program.
 
+use crate::Counting;
 use crate::names::Names;
 use afterlink_analyze::entered::Entered;
 use afterlink_analyze::scan::Step;
@@ -8,6 +9,7 @@ use afterlink_program::Target;
 
 /// What planning needs to know of the whole program.
 pub(crate) struct Context<'c> {
+    pub counting: Counting,
     pub names: &'c Names,
     pub entered: &'c Entered,
     /// Where a target stands in the input.

@@ -38,6 +38,16 @@ pub struct Instrumentation {
     pub summary: Summary,
 }
 
+/// What counters do where several threads or processes count the same branch at the same moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counting {
+    /// They lose some of their counts, and take next to no time.
+    #[default]
+    Fast,
+    /// They lose none.
+    Exact,
+}
+
 /// What was added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Summary {
@@ -47,7 +57,7 @@ pub struct Summary {
     /// Blocks of the counted functions, and counters in them.
     pub blocks: usize,
     pub counters: usize,
-    /// Counters that are one instruction; that borrow a register; that save one on the stack.
+    /// Counters that are one instruction; that borrow a register; that save one, or the flags, on the stack.
     pub increments: usize,
     pub through_register: usize,
     pub spilling: usize,
@@ -74,14 +84,20 @@ impl Summary {
 ///
 /// # Errors
 /// If the path is empty or holds a zero byte.
-pub fn instrument(image: &Image, program: &mut Program, counter_file: &[u8]) -> Result<Instrumentation> {
+pub fn instrument(
+    image: &Image,
+    program: &mut Program,
+    counter_file: &[u8],
+    counting: Counting,
+) -> Result<Instrumentation> {
     if counter_file.is_empty() || counter_file.contains(&0) {
         return Err(Error::new("the counter file has no name").next("give one with --counters FILE"));
     }
     let options = LayoutOptions::whole_in_input_order();
     let moved = afterlink_passes::moved(program, &Weights::default(), &options);
     let survey = Survey::of(image, program, &moved);
-    let plans: Vec<Option<Plan>> = moved.par_iter().map(|&id| plan_function(program, &survey, id)).collect();
+    let plans: Vec<Option<Plan>> =
+        moved.par_iter().map(|&id| plan_function(program, &survey, id, counting)).collect();
     let done = insert_all(program, &moved, plans);
     let mut summary = Summary { functions: program.functions.len(), ..Summary::default() };
     let mut description = Writer::default();
@@ -106,11 +122,11 @@ struct Plan {
     description: Writer,
 }
 
-fn plan_function(program: &Program, survey: &Survey, id: FuncId) -> Option<Plan> {
+fn plan_function(program: &Program, survey: &Survey, id: FuncId, counting: Counting) -> Option<Plan> {
     let address_of = |target| program.input_of(target, id);
     let stops = |step: &Step| survey.stops(program, step);
-    let context =
-        Context { names: &survey.names, entered: &survey.entered, stops: &stops, address_of: &address_of };
+    let (names, entered) = (&survey.names, &survey.entered);
+    let context = Context { counting, names, entered, stops: &stops, address_of: &address_of };
     let function = &program.functions[id];
     let plan = plan::plan(function, &survey.scan(program, function)?, survey.conventions[id], &context)?;
     let mut description = Writer::default();
@@ -153,9 +169,9 @@ fn insert(id: FuncId, function: &mut Function, plan: Option<Plan>, first: u32) -
         summary.added_blocks = function.blocks.len() - blocks;
         for counter in &counters {
             *match counter.form {
-                CounterForm::Increment => &mut summary.increments,
+                CounterForm::Increment | CounterForm::Locked => &mut summary.increments,
                 CounterForm::Register(_) => &mut summary.through_register,
-                CounterForm::Spill => &mut summary.spilling,
+                CounterForm::Spill | CounterForm::LockedSaved => &mut summary.spilling,
             } += 1;
         }
         description = plan.description;

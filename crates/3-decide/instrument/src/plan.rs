@@ -1,5 +1,6 @@
 //! Decides for one function which edges of its network are counted, and where each counter stands.
 
+use crate::Counting;
 use crate::context::Context;
 use crate::network;
 use crate::sites::{self, BlockSites, Site};
@@ -39,6 +40,18 @@ impl CounterPlace {
             Self::Between { form, .. } => *form,
         }
     }
+
+    /// The same place, with the form that `counting` wants there.
+    fn counted(mut self, counting: Counting) -> Self {
+        if counting == Counting::Exact {
+            let form = match &mut self {
+                Self::Block(_, site) => &mut site.form,
+                Self::Between { form, .. } => form,
+            };
+            *form = form.exact();
+        }
+        self
+    }
 }
 
 /// Plans the counters of a function. `None` if a counter would have to use the stack of code that is not known to have
@@ -63,9 +76,10 @@ pub(crate) fn plan(
         entries: entries(&network),
     };
     let edges = network.edges();
-    let candidates: Vec<Option<CounterPlace>> = edges.iter().map(|e| places.of(e)).collect();
+    let place_of = |edge| places.of(edge).map(|place| place.counted(context.counting));
+    let candidates: Vec<Option<CounterPlace>> = edges.iter().map(place_of).collect();
     let has_stack = !function.unwind.is_empty();
-    let allowed = |place: &CounterPlace| has_stack || place.form() != CounterForm::Spill;
+    let allowed = |place: &CounterPlace| has_stack || !place.form().uses_stack();
     let weights: Vec<f64> = edges
         .iter()
         .zip(&candidates)

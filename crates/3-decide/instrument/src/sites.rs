@@ -93,6 +93,9 @@ pub(crate) fn cost(form: CounterForm) -> f64 {
         CounterForm::Increment => 1.0,
         CounterForm::Register(_) => 1.3,
         CounterForm::Spill => 3.0,
+        // Another jump is cheap beside a locked addition, and saving the flags takes as long once more.
+        CounterForm::Locked => 10.0,
+        CounterForm::LockedSaved => 20.0,
     }
 }
 

@@ -7,12 +7,13 @@ mod wording;
 use serde::Serialize;
 
 use crate::metric::MetricSpec;
+use crate::numbers::signed_percent;
 use crate::record::{
     BlockRecord, Exclusion, ExperimentRecord, LayoutMode, Plan, RunRecord, Side, StopReason,
 };
 use crate::stats::components::{Components, components};
-use crate::stats::estimate::{BlockLogs, Estimate, mean, reduce};
-use crate::stats::power::{layouts_to_settle, smallest_detectable};
+use crate::stats::estimate::{BlockLogs, Estimate, Interval, mean, median, reduce};
+use crate::stats::power::Spread;
 use crate::stats::stopping::Procedure;
 use crate::stats::verdict::{Decision, Outcome};
 use crate::stats::welch::{Welch, paired_t, welch};
@@ -71,7 +72,7 @@ pub struct Counts {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SideSummary {
     pub label: String,
-    /// Geometric mean over the layouts, in the metric's unit.
+    /// Median over the layouts, in the metric's unit.
     pub typical: f64,
     /// Standard deviation of one run about its layout's mean, in percent.
     pub run_sd_percent: Option<f64>,
@@ -112,12 +113,27 @@ pub enum Luck {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Change {
     pub percent: f64,
-    /// 95 %, valid whatever stopped the experiment.
+    /// 95 %, valid whatever stopped the experiment; infinite where the blocks are too few for an interval.
     pub low: f64,
     pub high: f64,
     /// Its companion for "inside the margin", 90 %.
     pub margin_low: f64,
     pub margin_high: f64,
+}
+
+impl Change {
+    /// `+0.2 %  [−0.2 %, +0.6 %]`
+    pub fn text(&self) -> String {
+        format!("{}  {}", signed_percent(self.percent), self.interval())
+    }
+
+    /// `[−0.2 %, +0.6 %]`, or that there is none.
+    pub fn interval(&self) -> String {
+        if !self.high.is_finite() {
+            return "[too few layouts for an interval]".into();
+        }
+        format!("[{}, {}]", signed_percent(self.low), signed_percent(self.high))
+    }
 }
 
 /// The naive comparison.
@@ -152,7 +168,7 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Secondary {
     pub metric: MetricSpec,
-    /// Geometric means over the layouts; nothing if the metric was absent.
+    /// Medians over the layouts; nothing if the metric was absent.
     pub a: Option<f64>,
     pub b: Option<f64>,
     pub change: Option<Change>,
@@ -200,9 +216,13 @@ fn value(run: &RunRecord, metric: usize) -> Option<f64> {
     run.values.get(metric).copied().flatten().filter(|v| v.is_finite() && *v > 0.0)
 }
 
-/// A log ratio as a change in percent.
+fn ranges(logs: &[BlockLogs]) -> Vec<Interval> {
+    logs.iter().map(BlockLogs::range).collect()
+}
+
+/// A log ratio as a change in percent; an end that is not known stays one.
 pub fn to_percent(log: f64) -> f64 {
-    100.0 * log.exp_m1()
+    if log.is_infinite() { log } else { 100.0 * log.exp_m1() }
 }
 
 /// Judges the first metric of the record's plan.
@@ -210,11 +230,12 @@ pub fn analyse(record: &ExperimentRecord) -> Analysis {
     let logs = metric_logs(&record.blocks, &record.plan, 0);
     let procedure = procedure_of(&record.plan);
     let differences: Vec<f64> = logs.iter().map(|b| b.difference(record.plan.inner)).collect();
-    let decision = procedure.decide(&differences);
+    let decision = procedure.decide(&differences, &ranges(&logs));
     let parts = components(&logs, record.plan.coupled && record.plan.layout != LayoutMode::AsIs);
     let metric = record.plan.metrics.first().cloned().unwrap_or_else(MetricSpec::wall);
     let naive = naive_comparison(record);
-    let sd = decision.estimate.sd;
+    let spread = Spread::seen(&differences);
+    let blocks = differences.len() as u32;
     let mut analysis = Analysis {
         name: record.name.clone(),
         layout: record.plan.layout,
@@ -225,8 +246,8 @@ pub fn analyse(record: &ExperimentRecord) -> Analysis {
         change: change(&decision),
         components: parts,
         naive,
-        detectable_percent: to_percent(smallest_detectable(sd, logs.len(), procedure.rule.difference)),
-        more: more(record, &decision, &procedure),
+        detectable_percent: to_percent(spread.smallest_detectable(blocks, procedure.looks.left_out(blocks))),
+        more: more(record, &decision, &spread),
         verdict: Verdict { outcome: decision.outcome, headline: String::new(), details: Vec::new() },
         warnings: trust::warnings(record),
         secondary: secondary(record, &procedure),
@@ -240,6 +261,7 @@ pub fn analyse(record: &ExperimentRecord) -> Analysis {
         decision,
         metric,
     };
+    analysis.warnings.extend(trust::disagreements(&analysis));
     analysis.verdict = wording::verdict(record, &analysis);
     analysis
 }
@@ -260,7 +282,7 @@ fn counts(record: &ExperimentRecord, layouts: usize) -> Counts {
 fn change(decision: &Decision) -> Change {
     let (wide, narrow) = (decision.difference_interval, decision.equivalence_interval);
     Change {
-        percent: to_percent(decision.estimate.mean),
+        percent: to_percent(decision.centre),
         low: to_percent(wide.low),
         high: to_percent(wide.high),
         margin_low: to_percent(narrow.low),
@@ -283,7 +305,7 @@ fn side_summary(
     let program = if side == Side::A { &record.a } else { &record.b };
     SideSummary {
         label: program.label.clone(),
-        typical: mean(&levels).exp(),
+        typical: median(&levels).exp(),
         run_sd_percent: parts.run_sd.map(to_percent),
         layout_sd_percent: to_percent(parts.layout_sd),
         range_percent: if levels.is_empty() { 0.0 } else { to_percent(range) },
@@ -361,14 +383,13 @@ fn naive_comparison(record: &ExperimentRecord) -> Option<Naive> {
     Some(Naive { welch: claim?, test, runs_a: a.len(), runs_b: b.len() })
 }
 
-fn more(record: &ExperimentRecord, decision: &Decision, procedure: &Procedure) -> Option<More> {
+fn more(record: &ExperimentRecord, decision: &Decision, spread: &Spread) -> Option<More> {
     let blocks = decision.estimate.blocks;
     if decision.outcome != Outcome::Undecided || blocks < 2 {
         return None;
     }
-    let rule = &procedure.rule;
-    let total = layouts_to_settle(&decision.estimate, rule.margin, rule.difference, rule.equivalence)?;
-    // Settled by the numbers at hand but for the ranks: one more look's worth.
+    let total = spread.layouts_to_settle(record.plan.margin, record.plan.family)?;
+    // The numbers at hand would nearly do: one more look's worth.
     let layouts = total.saturating_sub(blocks as u32).max(5);
     let per_block = counting(&record.blocks)
         .map(|b| {
@@ -388,13 +409,13 @@ fn secondary(record: &ExperimentRecord, procedure: &Procedure) -> Vec<Secondary>
             let differences: Vec<f64> = logs.iter().map(|b| b.difference(record.plan.inner)).collect();
             let typical = |pick: fn(&BlockLogs) -> &Vec<f64>| {
                 let levels: Vec<f64> = logs.iter().map(|b| reduce(pick(b), record.plan.inner)).collect();
-                (!levels.is_empty()).then(|| mean(&levels).exp())
+                (!levels.is_empty()).then(|| median(&levels).exp())
             };
             Secondary {
                 metric: metric.clone(),
                 a: typical(|b| &b.a),
                 b: typical(|b| &b.b),
-                change: (differences.len() >= 2).then(|| change(&procedure.decide(&differences))),
+                change: (differences.len() >= 2).then(|| change(&procedure.decide(&differences, &[]))),
             }
         })
         .collect()

@@ -23,6 +23,8 @@ pub struct Benchmark {
     pub workload: Workload,
     /// At least one; wall time if the file names none.
     pub metrics: Vec<MetricSpec>,
+    /// Why the first one judges, if nobody named it.
+    pub metric_choice: String,
 }
 
 #[derive(Deserialize)]
@@ -113,7 +115,7 @@ fn benchmark_of(entry: Entry) -> Result<Benchmark> {
     if commands.into_iter().flatten().any(Vec::is_empty) {
         return Err(Error::new("a command is empty").next("leave it out, or name the program"));
     }
-    Ok(Benchmark { name: entry.name, workload, metrics })
+    Ok(Benchmark { name: entry.name, workload, metrics, metric_choice: String::new() })
 }
 
 #[cfg(test)]

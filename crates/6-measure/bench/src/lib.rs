@@ -9,6 +9,7 @@ pub mod benchmarks;
 pub mod doctor;
 pub mod experiment;
 pub mod metric;
+pub mod metric_choice;
 pub mod numbers;
 pub mod record;
 pub mod stats;

@@ -110,6 +110,9 @@ pub struct Plan {
     pub output: OutputCheck,
     /// The first one is judged, the others are shown.
     pub metrics: Vec<MetricSpec>,
+    /// Why that one judges, if the user named none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub metric_choice: String,
     /// How many blocks also run the two shipped files once each.
     pub shipped_runs: u32,
     /// Number of benchmarks that share the promise of 5 %.
@@ -134,6 +137,7 @@ impl Default for Plan {
             cpus: CpuPolicy::Auto,
             output: OutputCheck::Auto,
             metrics: vec![MetricSpec::wall()],
+            metric_choice: String::new(),
             shipped_runs: 10,
             family: 1,
             calibration: false,

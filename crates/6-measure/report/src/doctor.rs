@@ -83,7 +83,8 @@ fn probe_text(examination: &Examination) -> String {
     for remark in &grade.remarks {
         let _ = writeln!(out, "    {remark}");
     }
-    out.push_str("\nwhat can be seen (runs of 1 s, layouts assumed to spread by 1 %):\n");
+    let run = examination.predictions.first().map_or(1.0, |p| p.run_seconds);
+    let _ = writeln!(out, "\nwhat can be seen (runs of {run} s, layouts assumed to spread by 1 %):");
     for p in &examination.predictions {
         let _ = match (p.layouts, p.seconds) {
             (Some(n), Some(s)) => {

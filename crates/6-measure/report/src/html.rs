@@ -52,22 +52,20 @@ fn overview(title: &str, suite: &SuiteAnalysis) -> String {
     for b in &suite.benchmarks {
         let _ = writeln!(
             out,
-            "<tr><td>{}<td>{}<td class=\"n\">{}<td class=\"n\">{} to {}<td>{}</tr>",
+            "<tr><td>{}<td>{}<td class=\"n\">{}<td class=\"n\">{}<td>{}</tr>",
             escape(&b.name),
             escape(&b.metric.name),
             signed_percent(b.change.percent),
-            signed_percent(b.change.low),
-            signed_percent(b.change.high),
+            b.change.interval(),
             escape(&b.verdict.headline)
         );
     }
     if let Some(mean) = &suite.geometric_mean {
         let _ = writeln!(
             out,
-            "<tr><th>all<td>geometric mean of costs<td class=\"n\">{}<td class=\"n\">{} to {}<td></tr>",
+            "<tr><th>all<td>geometric mean of costs<td class=\"n\">{}<td class=\"n\">{}<td></tr>",
             signed_percent(mean.percent),
-            signed_percent(mean.low),
-            signed_percent(mean.high)
+            mean.interval()
         );
     }
     out.push_str("</table>\n");
@@ -109,7 +107,7 @@ fn verdict_card(analysis: &Analysis) -> String {
     let class = match verdict.outcome {
         Outcome::Faster | Outcome::NoDifference => "good",
         Outcome::Slower | Outcome::Untrusted => "bad",
-        Outcome::Undecided | Outcome::Differs => "open",
+        Outcome::Undecided | Outcome::Differs | Outcome::Tail => "open",
     };
     let headline = capitalised(&verdict.headline);
     let mut out = format!("<div class=\"verdict {class}\"><strong>{}</strong>", escape(&headline));
@@ -140,7 +138,7 @@ fn two_answers(record: &ExperimentRecord, analysis: &Analysis) -> String {
     let over = if record.plan.layout == LayoutMode::AsIs {
         "one layout of each"
     } else {
-        "averaged over the layouts"
+        "the typical layout: as many lie above as below"
     };
     let test = if record.plan.together {
         "Student's t test of the pairs of runs of the two files"
@@ -150,12 +148,10 @@ fn two_answers(record: &ExperimentRecord, analysis: &Analysis) -> String {
     format!(
         "<div class=\"pair\"><div class=\"card\"><h3>What other tools would say</h3><b>{}</b>\
          <div class=\"soft small\">{test}</div></div>\n\
-         <div class=\"card\"><h3>What this experiment says</h3><b>B against A: {} [{}, {}]</b>\
+         <div class=\"card\"><h3>What this experiment says</h3><b>B against A: {}</b>\
          <div class=\"soft small\">{over}; 95 %, valid although the experiment chose when to stop</div></div></div>\n",
         escape(&naive),
-        signed_percent(change.percent),
-        signed_percent(change.low),
-        signed_percent(change.high)
+        change.text()
     )
 }
 
@@ -205,9 +201,7 @@ fn numbers_table(analysis: &Analysis) -> String {
         );
     };
     let c = &analysis.change;
-    let interval = |c: &afterlink_bench::analyse::Change| {
-        format!("{} [{}, {}]", signed_percent(c.percent), signed_percent(c.low), signed_percent(c.high))
-    };
+    let interval = |c: &afterlink_bench::analyse::Change| c.text();
     let each = |f: &dyn Fn(&SideSummary) -> String| (f(&analysis.a), f(&analysis.b));
     let (a, b) = each(&|s| quantity(s.typical, unit));
     row(&analysis.metric.name, a, b, interval(c));

@@ -1,5 +1,5 @@
-//! The report as text, about a dozen lines: machine, layouts, both programs, what a naive comparison
-//! would have said, the estimate, and the verdict.
+//! The report as text, about a dozen lines: the verdict, then machine, layouts, both programs, what a naive comparison
+//! would have said, and the estimate.
 
 use std::fmt::Write;
 
@@ -18,8 +18,15 @@ pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool
     let mut line = |label: &str, text: String| {
         let _ = writeln!(out, "{label:<LABEL$}{text}");
     };
+    line("VERDICT", verdict_line(analysis, colour));
+    for detail in analysis.verdict.details.iter().skip(usize::from(joins_headline(analysis))) {
+        line("", detail.clone());
+    }
     line("machine", machine_line(record, analysis));
     line("layouts", layouts_line(record, analysis));
+    if !record.plan.metric_choice.is_empty() {
+        line("judged by", format!("{}: {}", analysis.metric.name, record.plan.metric_choice));
+    }
     line("question", analysis.estimand.clone());
     for (letter, side) in [('A', &analysis.a), ('B', &analysis.b)] {
         let label = format!("{letter} ({})", side.label);
@@ -37,13 +44,9 @@ pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool
     for other in &analysis.secondary {
         line("", secondary_line(other));
     }
-    line("VERDICT", verdict_line(analysis, colour));
-    for detail in analysis.verdict.details.iter().skip(usize::from(joins_headline(analysis))) {
-        line("", detail.clone());
-    }
     if analysis.counts.layouts >= 2 {
         let seen = percent(analysis.detectable_percent);
-        line("", format!("smallest difference this experiment could see: {seen} (80 % power)"));
+        line("power", format!("smallest difference this experiment could see: {seen} (80 % power)"));
     }
     for warning in &analysis.warnings {
         line("warning", warning.clone());
@@ -73,22 +76,20 @@ pub fn suite_text(records: &[ExperimentRecord], suite: &SuiteAnalysis, colour: b
         }
         let _ = writeln!(
             out,
-            "{:<width$}  {:>9}  [{}, {}]  {}",
+            "{:<width$}  {:>9}  {}  {}",
             b.name,
             signed_percent(change.percent),
-            signed_percent(change.low),
-            signed_percent(change.high),
+            change.interval(),
             b.verdict.headline,
         );
     }
     if let Some(mean) = &suite.geometric_mean {
         let _ = writeln!(
             out,
-            "{:<width$}  {:>9}  [{}, {}]  geometric mean of the costs (a throughput turned round)",
+            "{:<width$}  {:>9}  {}  geometric mean of the costs (a throughput turned round)",
             "all",
             signed_percent(mean.percent),
-            signed_percent(mean.low),
-            signed_percent(mean.high),
+            mean.interval(),
         );
     }
     out
@@ -220,10 +221,8 @@ fn compare_line(record: &ExperimentRecord, analysis: &Analysis) -> String {
     let (change, parts) = (&analysis.change, &analysis.components);
     let level = if record.plan.family > 1 { "interval for all benchmarks together" } else { "95 %" };
     format!(
-        "B vs A  {}  [{}, {}] {level}   variance of a run: layout {}, run {}, drift {}",
-        signed_percent(change.percent),
-        signed_percent(change.low),
-        signed_percent(change.high),
+        "B vs A  {} {level}   variance of a run: layout {}, run {}, drift {}",
+        change.text(),
         share(parts.layout_share),
         share(parts.run_share),
         share(parts.drift_share),
@@ -234,12 +233,10 @@ fn secondary_line(other: &afterlink_bench::analyse::Secondary) -> String {
     let name = &other.metric.name;
     match (other.a, other.b, other.change) {
         (Some(a), Some(b), Some(change)) => format!(
-            "{name}: A {}, B {}, {}  [{}, {}]",
+            "{name}: A {}, B {}, {}",
             quantity(a, &other.metric.unit),
             quantity(b, &other.metric.unit),
-            signed_percent(change.percent),
-            signed_percent(change.low),
-            signed_percent(change.high),
+            change.text(),
         ),
         (Some(_), Some(_), None) => format!("{name}: not enough was measured"),
         _ => format!("{name}: not counted on this machine"),
@@ -264,7 +261,7 @@ fn verdict_line(analysis: &Analysis, colour: bool) -> String {
     let code = match verdict.outcome {
         Outcome::Faster | Outcome::NoDifference => 32,
         Outcome::Slower | Outcome::Untrusted => 31,
-        Outcome::Undecided | Outcome::Differs => 33,
+        Outcome::Undecided | Outcome::Differs | Outcome::Tail => 33,
     };
     format!("\x1b[1;{code}m{text}\x1b[0m")
 }

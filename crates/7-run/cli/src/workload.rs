@@ -40,7 +40,7 @@ impl Workload {
         if words.is_empty() {
             return Err(Error::new("no command is given").next("add it behind `--`, with {} for the program"));
         }
-        Ok(Self { words })
+        Ok(Self { words: in_words(words) })
     }
 
     /// Runs the command with `binary` and more variables to its end, and keeps what it prints.
@@ -111,6 +111,16 @@ fn wait(child: &mut Child, limit: Option<Duration>) -> std::io::Result<Ended> {
     }
 }
 
+/// A whole command line in one word, `'./x.sh {}'`, is the shell's; the name of a file with spaces in it is not.
+pub fn in_words(words: Vec<OsString>) -> Vec<OsString> {
+    match &words[..] {
+        [line] if line.as_bytes().contains(&b' ') && !Path::new(line).exists() => {
+            vec!["/bin/sh".into(), "-c".into(), line.clone()]
+        }
+        _ => words,
+    }
+}
+
 /// `word` with each `{}` replaced.
 fn fill_in(word: &OsStr, binary: &OsStr) -> OsString {
     let mut out = Vec::new();
@@ -141,6 +151,14 @@ mod tests {
         assert_eq!(filled("{ }"), "{ }");
         assert!(shell("test '{}' = '/tmp/a program'", None).is_success());
         assert!(shell("test \"$AFTERLINK_BINARY\" = '/tmp/a program'", None).is_success());
+    }
+
+    #[test]
+    fn a_command_line_in_one_word_is_the_shells() {
+        let words = |words: &[&str]| in_words(words.iter().map(OsString::from).collect());
+        assert_eq!(words(&["./x.sh {} 3"]), ["/bin/sh", "-c", "./x.sh {} 3"]);
+        assert_eq!(words(&["./x.sh", "a b"]), ["./x.sh", "a b"]);
+        assert_eq!(words(&["{}"]), ["{}"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::optimize::recover;
 use crate::report::{RefusalCount, refusals, write_refusals, write_unproven};
 use afterlink_core::{Output, Result, Viewed};
 use afterlink_emit::EmitOptions;
-use afterlink_instrument::Summary;
+use afterlink_instrument::{Counting, Summary};
 use afterlink_verify::UnprovenFunction;
 use afterlink_weigh::Weights;
 use regex::Regex;
@@ -20,6 +20,8 @@ pub struct InstrumentOptions {
     pub counter_file: Vec<u8>,
     /// Functions whose names match stay as they are and are not counted.
     pub skip_functions: Option<Regex>,
+    /// What counters do where several threads or processes count at once.
+    pub counting: Counting,
     /// Whether to prove the output before it is returned.
     pub check: Check,
     /// The options as the user wrote them, for the note in the output.
@@ -99,7 +101,8 @@ fn add_counters(
     // Of the relocations and most symbols nothing more is asked, nor of what was found out from them.
     crate::memory::give_back(input);
     progress.step("placing counters");
-    let added = afterlink_instrument::instrument(&image, &mut program, &options.counter_file)?;
+    let added =
+        afterlink_instrument::instrument(&image, &mut program, &options.counter_file, options.counting)?;
     progress.step("writing");
     let emit = EmitOptions { trap_old_code: false, note: options.note.clone(), runtime: Some(added.runtime) };
     let planned = afterlink_emit::plan(&image, &program, &added.placement, &emit)?;

@@ -11,6 +11,7 @@ mod relayout;
 mod report;
 mod survey;
 
+pub use afterlink_instrument::Counting;
 pub use check::{Check, check_pair, verify};
 pub use export::{ExportOptions, Exported, Steps, export};
 pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument, instrument_to};

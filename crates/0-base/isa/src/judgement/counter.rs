@@ -23,8 +23,8 @@ pub enum Effect {
     Flags,
     /// The register with that number.
     Register(u8),
-    /// Nothing once it has passed; in between the stack pointer, and the register with that number.
-    Nothing(u8),
+    /// Nothing once it has passed; in between the stack pointer, and the register with that number or, if there is none, flags.
+    Nothing(Option<u8>),
 }
 
 impl Counters {

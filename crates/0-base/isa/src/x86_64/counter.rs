@@ -5,6 +5,13 @@ use crate::CounterForm;
 /// Bytes of red zone below the stack pointer that leaf functions use without moving it (System V ABI, 3.2.2).
 const RED_ZONE: u8 = 128;
 
+/// `lea -128(%rsp),%rsp`.
+const STEP_DOWN: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, RED_ZONE.wrapping_neg()];
+/// `lea 128(%rsp),%rsp`.
+const STEP_UP: [u8; 8] = [0x48, 0x8d, 0xa4, 0x24, RED_ZONE, 0, 0, 0];
+/// `lock incq counter(%rip)`, but for the displacement.
+const LOCKED: [u8; 4] = [0xf0, 0x48, 0xff, 0x05];
+
 impl CounterForm {
     /// Bytes of the counter.
     pub fn size(self) -> u32 {
@@ -12,6 +19,8 @@ impl CounterForm {
             Self::Increment => 7,
             Self::Register(_) => 18,
             Self::Spill => 5 + 1 + 18 + 1 + 8,
+            Self::Locked => 8,
+            Self::LockedSaved => 5 + 1 + 8 + 1 + 8,
         }
     }
 
@@ -20,7 +29,8 @@ impl CounterForm {
     pub fn lowered_stack(self) -> &'static [(u32, u32)] {
         const STEP: u32 = RED_ZONE as u32;
         match self {
-            Self::Increment | Self::Register(_) => &[],
+            Self::Increment | Self::Register(_) | Self::Locked => &[],
+            Self::LockedSaved => &[(5, STEP), (6, STEP + 8), (5 + 1 + 8 + 1, STEP), (5 + 1 + 8 + 1 + 8, 0)],
             Self::Spill => &[(5, STEP), (6, STEP + 8), (5 + 1 + 18 + 1, STEP), (5 + 1 + 18 + 1 + 8, 0)],
         }
     }
@@ -42,11 +52,27 @@ pub fn write_counter(out: &mut Vec<u8>, form: CounterForm, displacement: impl Fn
         }
         CounterForm::Register(register) => add_through(out, register, &field),
         CounterForm::Spill => {
-            // lea -128(%rsp),%rsp; push %rax
-            out.extend_from_slice(&[0x48, 0x8d, 0x64, 0x24, RED_ZONE.wrapping_neg(), 0x50]);
+            out.extend_from_slice(&STEP_DOWN);
+            // push %rax
+            out.push(0x50);
             add_through(out, 0, &field);
-            // pop %rax; lea 128(%rsp),%rsp
-            out.extend_from_slice(&[0x58, 0x48, 0x8d, 0xa4, 0x24, RED_ZONE, 0, 0, 0]);
+            // pop %rax
+            out.push(0x58);
+            out.extend_from_slice(&STEP_UP);
+        }
+        CounterForm::Locked => {
+            out.extend_from_slice(&LOCKED);
+            field(out);
+        }
+        CounterForm::LockedSaved => {
+            out.extend_from_slice(&STEP_DOWN);
+            // pushfq
+            out.push(0x9c);
+            out.extend_from_slice(&LOCKED);
+            field(out);
+            // popfq
+            out.push(0x9d);
+            out.extend_from_slice(&STEP_UP);
         }
     }
     debug_assert_eq!(out.len() - start, form.size() as usize);

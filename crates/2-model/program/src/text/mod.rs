@@ -28,7 +28,7 @@
 //!   - **Blocks**: `block bN START:`, and `added` before the colon if it is not the input's; its code; its terminator; and behind `|` the
 //!     bytes that the terminator and the padding take in the input. Where the input's bytes are unknown, `size N body N` stands
 //!     before the colon. If it is not just copied, `as` and its chunks: `copy FROM+SIZE`, `counter N FORM` (`increment`,
-//!     `register N`, `spill`), `new START+SIZE: CODE` for the code that it replaces, and `inlined CALL+SIZE from START+SIZE`.
+//!     `register N`, `spill`, `locked`, `locked-saved`), `new START+SIZE: CODE` for the code that it replaces, and `inlined CALL+SIZE from START+SIZE`.
 //!   - **Code**: bytes, and in the place of each operand's field `(ROLE TARGET ENCODING = BYTES)`. The encoding may be left out if it
 //!     is `rel32`, the bytes if they are what the encoding makes of the target in the input (of new code: zeros).
 //!     Operands that do not stand in code follow it as `operand AT ENCODING ROLE TARGET`.

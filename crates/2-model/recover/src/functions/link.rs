@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 /// Resolves every target of `program`, and takes over `pointers`, by ascending field. Entries of jump tables that are
-/// known as such are left to their tables.
+/// known as such are left to their tables. What a table of a refused function leads to where that ends is refused.
 pub(crate) fn link(image: &Image, program: &mut Program, pointers: Vec<Pointer>) {
     // What is resolved is taken out, so that the blocks can be looked at meanwhile.
     let mut targets: Vec<(FuncId, Targets)> =
@@ -30,6 +30,7 @@ pub(crate) fn link(image: &Image, program: &mut Program, pointers: Vec<Pointer>)
     for (id, targets) in targets {
         targets.put_back(&mut program.functions[id]);
     }
+    program.refuse_table_ends();
 }
 
 /// What names something in one function.

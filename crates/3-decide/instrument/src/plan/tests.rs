@@ -188,8 +188,13 @@ fn instrumented(sample: &mut Sample, scan: &Scan) -> (FunctionPlan, Vec<Counter>
         Target::Input(address) => Some(address),
         _ => None,
     };
-    let context =
-        Context { names: &names, entered: &Entered::default(), stops: &stops, address_of: &address_of };
+    let context = Context {
+        counting: Counting::Fast,
+        names: &names,
+        entered: &Entered::default(),
+        stops: &stops,
+        address_of: &address_of,
+    };
     let plan = plan(&sample.function, scan, Convention::Regular, &context).expect("code with a stack");
     let mut order = Order::of_input(&sample.function);
     let counters = insert(&mut sample.function, &plan.counters, 0, &mut order);
@@ -295,7 +300,12 @@ fn without_unwind_entry_the_stack_is_not_touched() {
         Target::Input(address) => Some(address),
         _ => None,
     };
-    let context =
-        Context { names: &names, entered: &Entered::default(), stops: &stops, address_of: &address_of };
+    let context = Context {
+        counting: Counting::Fast,
+        names: &names,
+        entered: &Entered::default(),
+        stops: &stops,
+        address_of: &address_of,
+    };
     assert!(plan(&sample.function, &scan(&sample), Convention::PassesFlags, &context).is_none());
 }

@@ -9,7 +9,7 @@ use afterlink_isa::x86_64::iced_x86::{InstructionInfoFactory, OpAccess, Register
 use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-pub const COUNTER_KINDS: [(&str, Mutate); 11] = [
+pub const COUNTER_KINDS: [(&str, Mutate); 12] = [
     ("counter between compare and branch", flags_clobbered),
     ("counter before what may keep flags", kept_flags_clobbered),
     ("counter that keeps flags made one that does not", flags_form),
@@ -17,6 +17,7 @@ pub const COUNTER_KINDS: [(&str, Mutate); 11] = [
     ("counter outside of the counters", outside),
     ("counter that is no whole word", misaligned),
     ("counter's register not saved or not restored", not_restored),
+    ("counter's flags not saved or not restored", flags_not_restored),
     ("counter that adds something else", other_step),
     ("byte of counter code", counter_byte),
     ("byte of start-up code", start_up_byte),
@@ -34,6 +35,8 @@ fn fields(counter: &CounterSite) -> &'static [usize] {
         CounterForm::Increment => &[3],
         CounterForm::Register => &[3, 14],
         CounterForm::Spill => &[9, 20],
+        CounterForm::Locked => &[4],
+        CounterForm::LockedSaved => &[10],
     }
 }
 
@@ -80,7 +83,8 @@ fn put_behind(sites: &Sites, found: &CounterSite, compare: &MovedInst) -> Mutant
 
 /// The one-instruction form where another was chosen, filled up with a nop.
 fn flags_form(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let found = counter(sites, rng, |c| c.form != CounterForm::Increment)?;
+    let keeps = |c: &CounterSite| !matches!(c.form, CounterForm::Increment | CounterForm::Locked);
+    let found = counter(sites, rng, keeps)?;
     let first = fields(&found)[0];
     let shift = first as i64 - 3;
     let mut code = vec![0x48, 0xff, 0x05];
@@ -168,9 +172,18 @@ fn not_restored(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     write(sites, found.offset + at, &[byte], format!("byte {at} of counter {:#x}", found.address))
 }
 
+/// The same of the flags.
+fn flags_not_restored(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
+    let found = counter(sites, rng, |c| c.form == CounterForm::LockedSaved)?;
+    let changes =
+        [(5, 0x90), (14, 0x90), (5, 0x50), (14, 0x58), (4, 0x88), (19, 0x88), (19, 0x78), (16, 0x8b)];
+    let &(at, byte) = changes.choose(rng)?;
+    write(sites, found.offset + at, &[byte], format!("byte {at} of counter {:#x}", found.address))
+}
+
 /// Another number than one, or a store that goes to another counter than the load.
 fn other_step(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let found = counter(sites, rng, |c| c.form != CounterForm::Increment)?;
+    let found = counter(sites, rng, |c| matches!(c.form, CounterForm::Register | CounterForm::Spill))?;
     let second = fields(&found)[1];
     if rng.random() {
         let step = *[2, 0xff, 0].choose(rng)?;

@@ -1,8 +1,8 @@
 //! The programs that are broken: built from two sources in several ways, rewritten at random, or instrumented.
 
 use afterlink_pipeline::{
-    BlockOrder, Check, FunctionOrder, InstrumentOptions, LayoutOptions, OptimizeOptions, PASSES, Scope,
-    Silent, Split,
+    BlockOrder, Check, Counting, FunctionOrder, InstrumentOptions, LayoutOptions, OptimizeOptions, PASSES,
+    Scope, Silent, Split,
 };
 use std::path::Path;
 use std::process::Command;
@@ -59,22 +59,24 @@ pub fn build_with_passes() -> Vec<Pair> {
 #[allow(dead_code, reason = "not every test that has this module needs both kinds")]
 pub fn build_instrumented() -> Vec<Pair> {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let build = |(source, compiler, flags): &(&str, &str, &[&str])| {
+    let build = |(counting, (source, compiler, flags)): (Counting, &(&str, &str, &[&str]))| {
         let input = compile(folder.path(), source, compiler, flags);
         let options = InstrumentOptions {
             counter_file: b"/where/counters/go".to_vec(),
+            counting,
             check: Check::Skip,
             ..InstrumentOptions::default()
         };
         let output =
             afterlink_pipeline::instrument(&input, &options, &Silent).expect("an instrumented program");
         Pair {
-            name: format!("instrumented {source}, {compiler} {}", flags.join(" ")),
+            name: format!("instrumented {source}, {counting:?}, {compiler} {}", flags.join(" ")),
             input,
             output: output.bytes,
         }
     };
-    BUILDS.iter().map(build).collect()
+    let fast = BUILDS.iter().map(|program| (Counting::Fast, program));
+    fast.chain(BUILDS.iter().take(3).map(|program| (Counting::Exact, program))).map(build).collect()
 }
 
 /// Builds and rewrites all programs.

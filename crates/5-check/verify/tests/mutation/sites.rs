@@ -45,7 +45,7 @@ impl MovedInst {
     }
 }
 
-/// A counter in moved code, in one of the three forms that instrumented programs have.
+/// A counter in moved code, in one of the forms that instrumented programs have.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterSite {
     pub offset: usize,
@@ -62,6 +62,10 @@ pub enum CounterForm {
     Register,
     /// The same with `rax`, which is saved on the stack.
     Spill,
+    /// `lock incq counter(%rip)`.
+    Locked,
+    /// The same with the flags saved on the stack.
+    LockedSaved,
 }
 
 /// A rewritten program with its places.
@@ -148,6 +152,8 @@ impl<'a> Sites<'a> {
             [0x48, 0xff, 0x05, ..] => (CounterForm::Increment, 7, 3),
             [0x48 | 0x4c, 0x8b, modrm, ..] if modrm & 0xc7 == 5 => (CounterForm::Register, 18, 3),
             [0x48, 0x8d, 0x64, 0x24, 0x80, 0x50, ..] => (CounterForm::Spill, 33, 9),
+            [0xf0, 0x48, 0xff, 0x05, ..] => (CounterForm::Locked, 8, 4),
+            [0x48, 0x8d, 0x64, 0x24, 0x80, 0x9c, ..] => (CounterForm::LockedSaved, 23, 10),
             _ => return None,
         };
         let target =

@@ -1,15 +1,14 @@
 //! Several benchmarks of the same two programs: corrected verdicts, and the mean over benchmarks.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::{Analysis, Change, analyse, procedure_of, to_percent};
 use crate::record::ExperimentRecord;
 use crate::stats::estimate::Estimate;
 use crate::stats::holm::holm;
-use crate::stats::looks::SmallestP;
-use crate::stats::stopping::StopRule;
+use crate::stats::looks::OVERALL_DIFFERENCE;
+use crate::stats::shape::fewer_side;
+
 use crate::stats::verdict::Outcome;
 
 /// The chance of any wrong claim among all benchmarks.
@@ -33,20 +32,19 @@ pub fn analyse_suite(records: &[ExperimentRecord]) -> SuiteAnalysis {
     let family = records.len() as u32;
     let mut benchmarks = Vec::new();
     let mut claims = Vec::new();
-    let mut boundaries = BTreeMap::new();
     for record in records {
         // Each claim is first made as if alone; Holm's correction is the stricter and only one.
         let mut alone = record.clone();
         alone.plan.family = 1;
         let analysis = analyse(&alone);
-        claims.push(claim_p(&alone, &analysis, family, &mut boundaries));
+        claims.push(claim_p(&alone, &analysis));
         benchmarks.push(analysis);
     }
     let adjusted_p = holm(&claims);
     for (analysis, p) in benchmarks.iter_mut().zip(&adjusted_p) {
         let claims = matches!(
             analysis.verdict.outcome,
-            Outcome::Faster | Outcome::Slower | Outcome::NoDifference | Outcome::Differs
+            Outcome::Faster | Outcome::Slower | Outcome::NoDifference | Outcome::Tail | Outcome::Differs
         );
         if family > 1 && claims && *p > OVERALL {
             let before = std::mem::replace(&mut analysis.verdict.headline, "undecided".into());
@@ -64,45 +62,31 @@ pub fn analyse_suite(records: &[ExperimentRecord]) -> SuiteAnalysis {
 }
 
 /// The p value of what the benchmark claims, over all looks of its plan.
-fn claim_p(
-    record: &ExperimentRecord,
-    analysis: &Analysis,
-    family: u32,
-    boundaries: &mut BTreeMap<Vec<u32>, SmallestP>,
-) -> f64 {
-    let decision = &analysis.decision;
-    let nominal = match analysis.verdict.outcome {
-        Outcome::Faster | Outcome::Slower | Outcome::Differs => decision.p,
-        Outcome::NoDifference => 2.0 * decision.equivalence_p,
+fn claim_p(record: &ExperimentRecord, analysis: &Analysis) -> f64 {
+    let blocks: Vec<f64> = analysis.blocks.iter().map(|b| (b.percent / 100.0).ln_1p()).collect();
+    let margin = record.plan.margin;
+    let (sides, count) = match analysis.verdict.outcome {
+        Outcome::Faster | Outcome::Slower | Outcome::Differs => (2.0, fewer_side(&blocks, 0.0)),
+        // The margin is tested on each side; only one of the two can be wrong.
+        Outcome::NoDifference | Outcome::Tail => {
+            let edges = [(1.0 - margin).ln(), margin.ln_1p()];
+            (1.0, edges.map(|edge| fewer_side(&blocks, edge)).into_iter().max().unwrap_or(0))
+        }
         Outcome::Undecided | Outcome::Untrusted => return 1.0,
     };
-    // A single benchmark's verdict stands; its boundary need not be simulated.
-    if family <= 1 {
-        return nominal;
-    }
-    let procedure = procedure_of(&record.plan);
-    let overall = match procedure.stop {
-        StopRule::Verdict if procedure.looks.schedule.len() > 1 => {
-            let schedule = procedure.looks.schedule;
-            boundaries.entry(schedule).or_insert_with_key(|s| SmallestP::over(s)).overall(nominal)
-        }
-        _ => nominal,
-    };
-    // The margin is tested on each side at this level; only one of the two can be wrong.
-    if analysis.verdict.outcome == Outcome::NoDifference { overall / 2.0 } else { overall }
+    let p = sides * procedure_of(&record.plan).looks.overall_p(blocks.len() as u32, count);
+    // What has been claimed alone was claimed at this level.
+    p.min(OVERALL_DIFFERENCE)
 }
 
 fn geometric_mean(benchmarks: &[Analysis]) -> Option<Change> {
     if benchmarks.len() < 3 || benchmarks.iter().any(|b| b.counts.layouts < 2) {
         return None;
     }
-    let costs: Vec<f64> =
-        benchmarks
-            .iter()
-            .map(|b| {
-                if b.metric.higher_is_better() { -b.decision.estimate.mean } else { b.decision.estimate.mean }
-            })
-            .collect();
+    let costs: Vec<f64> = benchmarks
+        .iter()
+        .map(|b| if b.metric.higher_is_better() { -b.decision.centre } else { b.decision.centre })
+        .collect();
     let estimate = Estimate::of(&costs);
     let (wide, narrow) = (estimate.interval(0.05), estimate.interval(0.10));
     Some(Change {
@@ -117,8 +101,15 @@ fn geometric_mean(benchmarks: &[Analysis]) -> Option<Change> {
 /// A regression anywhere is a regression; then distrust, then doubt.
 fn overall(benchmarks: &[Analysis]) -> Outcome {
     let has = |wanted: Outcome| benchmarks.iter().any(|b| b.verdict.outcome == wanted);
-    [Outcome::Slower, Outcome::Untrusted, Outcome::Undecided, Outcome::Differs, Outcome::Faster]
-        .into_iter()
-        .find(|o| has(*o))
-        .unwrap_or(Outcome::NoDifference)
+    [
+        Outcome::Slower,
+        Outcome::Untrusted,
+        Outcome::Undecided,
+        Outcome::Differs,
+        Outcome::Tail,
+        Outcome::Faster,
+    ]
+    .into_iter()
+    .find(|o| has(*o))
+    .unwrap_or(Outcome::NoDifference)
 }

@@ -2,11 +2,17 @@
 
 use serde::Serialize;
 
+use super::Analysis;
+use crate::metric::MetricSource;
 use crate::record::{BlockRecord, Exclusion, ExperimentRecord, LayoutMode, MachineDelta, Side, StopReason};
-use crate::stats::estimate::{Inner, mean};
+use crate::stats::estimate::{Inner, mean, median};
 
 /// Share of blocks that may swap, be throttled or get hot before nothing is claimed any more.
 const BAD_BLOCKS: f64 = 0.20;
+/// Seconds of a run below which starting the program is much of it.
+const SHORT: f64 = 0.01;
+/// The kernel's share of the CPU time from which on it is told where only the program's own part is counted.
+const KERNEL: f64 = 0.10;
 /// CPU pressure from which on other jobs disturb the runs.
 const PRESSURE: f64 = 0.05;
 
@@ -86,6 +92,8 @@ pub fn warnings(record: &ExperimentRecord) -> Vec<String> {
         let advice = if could_share { "; with --together both programs meet them alike" } else { "" };
         lines.push(format!("other jobs wanted the CPUs for {:.0} % of the time{advice}", 100.0 * share));
     }
+    lines.extend(kernel_line(record));
+    lines.extend(short_line(record));
     lines.extend(fault_line(record));
     let major: u64 = timed(record).flat_map(|b| &b.runs).map(|r| r.cost.major_faults).sum();
     if major > 0 {
@@ -107,6 +115,42 @@ pub fn warnings(record: &ExperimentRecord) -> Vec<String> {
         lines.push("the programs' output was not compared".into());
     }
     lines
+}
+
+/// Other metrics that say something else than the one that judges.
+pub fn disagreements(analysis: &Analysis) -> Vec<String> {
+    let (judge, own) = (&analysis.metric, &analysis.change);
+    let costs = analysis.secondary.iter().filter(|s| !s.metric.higher_is_better() && s.metric.is_time());
+    let apart = costs.filter_map(|other| {
+        let change = other.change?;
+        let disjoint = change.low > own.high || change.high < own.low;
+        disjoint.then(|| format!("{} says otherwise: {}", other.metric.name, change.text()))
+    });
+    if judge.higher_is_better() { Vec::new() } else { apart.collect() }
+}
+
+/// The kernel's share of the CPU time of the runs, where what judges does not see it.
+fn kernel_line(record: &ExperimentRecord) -> Option<String> {
+    matches!(record.plan.metrics.first()?.source, MetricSource::Counter(_)).then_some(())?;
+    let runs = timed(record).flat_map(|b| &b.runs);
+    let (user, system) =
+        runs.fold((0.0, 0.0), |(u, s), r| (u + r.cost.user_seconds, s + r.cost.system_seconds));
+    let share = system / (user + system);
+    (share > KERNEL)
+        .then(|| format!("{:.0} % of the CPU time is the kernel's, which is not counted", 100.0 * share))
+}
+
+/// Of a run that is over at once, starting the program is the greater part.
+fn short_line(record: &ExperimentRecord) -> Option<String> {
+    let runs: Vec<f64> =
+        timed(record).flat_map(|b| &b.runs).filter(|r| !r.shipped).map(|r| r.cost.wall_seconds).collect();
+    let middle = median(&runs);
+    (record.workload.set_up.is_none() && middle < SHORT).then(|| {
+        format!(
+            "a run takes {:.1} ms, much of it for starting the program: a workload of 0.1 s and more says more",
+            1000.0 * middle
+        )
+    })
 }
 
 fn fault_line(record: &ExperimentRecord) -> Option<String> {

@@ -5,17 +5,18 @@ use super::{Analysis, Verdict};
 use crate::metric::MetricSpec;
 use crate::numbers::{duration, percent, signed_percent};
 use crate::record::{ExperimentRecord, LayoutMode, Plan};
+use crate::stats::shape::unseen_share;
 use crate::stats::verdict::Outcome;
 
 /// What the experiment estimates.
 pub fn estimand(plan: &Plan) -> String {
     let question = match plan.layout {
         LayoutMode::Shuffle => {
-            "the effect of the code: both programs averaged over random orders of their functions"
+            "the effect of the code on the typical layout: the median over random orders of the functions"
         }
         LayoutMode::Jitter => {
-            "the effect of code and layout together: each program keeps its order of functions and is averaged \
-             over accidental shifts"
+            "the effect of code and layout together: each program keeps its order of functions, and the median is \
+             taken over accidental shifts"
         }
         LayoutMode::AsIs => {
             "these two files, one layout of each: what causes a difference, code or layout, cannot be told"
@@ -55,7 +56,13 @@ pub fn verdict(record: &ExperimentRecord, analysis: &Analysis) -> Verdict {
         Outcome::NoDifference => {
             let place = if record.plan.layout == LayoutMode::AsIs { " between these two files" } else { "" };
             details.extend(accident(analysis, record));
+            details.push(tail_detail(analysis));
             (measured, format!("no difference larger than {margin}{place}"))
+        }
+        Outcome::Tail => {
+            details.extend(accident(analysis, record));
+            details.push(tail_detail(analysis));
+            (measured, tail_headline(analysis, &margin))
         }
         _ => {
             details.extend(undecided_details(analysis, record));
@@ -75,12 +82,30 @@ fn difference_headline(analysis: &Analysis, record: &ExperimentRecord) -> String
     let near = if change.percent < 0.0 { -change.high } else { change.low };
     let inside = analysis.decision.equivalence_interval.within_margin(record.plan.margin);
     if inside {
-        return format!("B is {word}, but by less than {}", percent(100.0 * record.plan.margin));
+        return format!(
+            "B is {word}, but by less than {}: by {}",
+            percent(100.0 * record.plan.margin),
+            percent(change.percent.abs())
+        );
     }
+    let by = percent(change.percent.abs());
     match percent(near.max(0.0)) {
-        none if none == "0 %" => format!("B is {word}"),
-        least => format!("B is {word}, by at least {least}"),
+        none if none == "0 %" => format!("B is {word} by {by}"),
+        least => format!("B is {word} by {by}, at least {least}"),
     }
+}
+
+fn tail_headline(analysis: &Analysis, margin: &str) -> String {
+    let tail = &analysis.decision.tail;
+    let (better, worse) = comparatives(&analysis.metric);
+    let above = tail.above >= tail.below;
+    format!(
+        "no difference larger than {margin} in the typical layout, but in {} of {} layouts B is more than {} {}",
+        tail.above.max(tail.below),
+        analysis.counts.layouts,
+        percent(super::to_percent(tail.beyond)),
+        if above == analysis.metric.higher_is_better() { better } else { worse }
+    )
 }
 
 /// What others would have taken for an effect.
@@ -104,6 +129,9 @@ fn undecided_headline(analysis: &Analysis) -> String {
     if analysis.counts.layouts < 2 {
         return "undecided: not enough was measured".into();
     }
+    if !analysis.change.high.is_finite() {
+        return format!("undecided: {} layouts are too few for an interval", analysis.counts.layouts);
+    }
     format!(
         "undecided: the difference lies between {} and {}",
         signed_percent(analysis.change.low),
@@ -113,13 +141,14 @@ fn undecided_headline(analysis: &Analysis) -> String {
 
 fn undecided_details(analysis: &Analysis, record: &ExperimentRecord) -> Vec<String> {
     let mut details = Vec::new();
-    let ranks = &analysis.decision.ranks;
-    if ranks.overruled {
+    if analysis.decision.tail.is_one_sided() {
+        details.push(tail_detail(analysis));
+    }
+    if analysis.decision.ranks.overruled {
         details.push(format!(
-            "the mean says {}, but a few blocks make it: the middle of the blocks says {} (Wilcoxon p = {:.2})",
-            signed_percent(analysis.change.percent),
-            signed_percent(super::to_percent(ranks.shift)),
-            ranks.p
+            "the mean says {}, but a part of the blocks makes it: the middle one says {}",
+            signed_percent(super::to_percent(analysis.decision.estimate.mean)),
+            signed_percent(analysis.change.percent)
         ));
     }
     match analysis.more {
@@ -136,6 +165,23 @@ fn undecided_details(analysis: &Analysis, record: &ExperimentRecord) -> Vec<Stri
         None => {}
     }
     details
+}
+
+/// What the few layouts far from the typical one do; the second half of "no difference".
+fn tail_detail(analysis: &Analysis) -> String {
+    let tail = &analysis.decision.tail;
+    let layouts = analysis.counts.layouts;
+    let beyond = percent(super::to_percent(tail.beyond));
+    if tail.above + tail.below > 0 {
+        return format!(
+            "in {} of {layouts} layouts B lies more than {beyond} above the typical one, in {} below",
+            tail.above, tail.below
+        );
+    }
+    format!(
+        "no layout differs from the typical one by more than {beyond}; a tail rarer than {} would not have been seen",
+        percent(100.0 * unseen_share(layouts))
+    )
 }
 
 /// An estimate should not look exact.
@@ -164,6 +210,7 @@ fn calibration(record: &ExperimentRecord, analysis: &Analysis, differs: bool) ->
         format!("noise floor: differences below {} cannot be seen", percent(analysis.detectable_percent));
     let (outcome, headline) = match analysis.decision.outcome {
         Outcome::Undecided => (Outcome::Undecided, undecided_headline(analysis)),
+        Outcome::Tail => (Outcome::Tail, tail_headline(analysis, &margin)),
         _ => (Outcome::NoDifference, format!("A does not differ from itself by more than {margin}")),
     };
     let mut details = if analysis.counts.layouts < 2 { Vec::new() } else { vec![floor] };

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::probe::{Probe, Spin};
 use crate::stats::looks::Looks;
-use crate::stats::power::{layouts_to_see, smallest_detectable};
+use crate::stats::power::Spread;
 
 /// How the machine measures, by the spread of a few milliseconds of pure computing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -73,6 +73,9 @@ impl Grade {
     }
 }
 
+/// Spread of equal pieces of work, in percent, below which a CPU was not shared with others.
+const STEADY: f64 = 3.0;
+
 fn remarks(probe: &Probe) -> Vec<String> {
     let mut lines = Vec::new();
     let slow: Vec<&Spin> = probe.cpus.iter().filter(|s| s.lag1 > 0.4).collect();
@@ -85,7 +88,9 @@ fn remarks(probe: &Probe) -> Vec<String> {
     let medians = probe.cpus.iter().map(|s| s.median_microseconds);
     let (low, high) = medians.fold((f64::INFINITY, 0.0f64), |(l, h), m| (l.min(m), h.max(m)));
     // Each CPU's quantum is calibrated on itself, so only gross differences mean anything here.
-    if high > 1.5 * low {
+    // Where other jobs run they are what differs.
+    let quiet = probe.cpus.iter().all(|s| s.sd_percent < STEADY);
+    if high > 1.5 * low && quiet {
         lines.push("the CPUs differ in speed: pin the runs to one kind".into());
     }
     if let Some(pair) = probe.pair.filter(|p| p.slowdown > 1.1) {
@@ -120,8 +125,8 @@ pub fn predict(probe: &Probe, run_seconds: f64, margin: f64) -> Prediction {
     let runs = 4.0;
     let layout = 2.0 * ASSUMED_LAYOUT_SD.powi(2) * (1.0 - ASSUMED_CORRELATION);
     let sd = (layout + 2.0 * run_sd.powi(2) / runs).sqrt();
-    let alpha = Looks::up_to(60, 1).difference;
-    let layouts = layouts_to_see(sd, margin.ln_1p(), alpha);
+    let spread = Spread::Normal(sd);
+    let layouts = spread.layouts_to_see(margin.ln_1p());
     // Four runs of each side, a warm-up of each, and about a second for writing both.
     let per_layout = 2.0 * (runs + 1.0) * run_seconds + 1.0;
     Prediction {
@@ -129,7 +134,7 @@ pub fn predict(probe: &Probe, run_seconds: f64, margin: f64) -> Prediction {
         margin_percent: 100.0 * margin,
         layouts,
         seconds: layouts.map(|n| f64::from(n.max(10)) * per_layout),
-        detectable_percent: 100.0 * smallest_detectable(sd, 60, alpha).exp_m1(),
+        detectable_percent: 100.0 * spread.smallest_detectable(60, Looks::up_to(60, 1).left_out(60)).exp_m1(),
     }
 }
 

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::cpus::HarnessPlace;
-use super::layouts::{LayoutSource, PairPaths, PairSeeds};
+use super::layouts::{LayoutSource, PairPaths, PairSeeds, renew_program};
 use super::visit::{Actor, Performance, Server, Stage, Trouble};
 use crate::doctor::watch::Watch;
 use crate::record::{BlockRecord, Exclusion, Failure, Plan, Side};
@@ -176,8 +176,24 @@ impl<'a> Troupe<'a> {
                 let sides = [draws.shipped_coin, !draws.shipped_coin];
                 self.pair(sides, true, draws.paddings.last().copied().unwrap_or(0))?;
             }
+            if number > 0 {
+                self.renew()?;
+            }
             self.pair([pair[0], pair[1]], false, draws.paddings[number])?;
         }
+        Ok(())
+    }
+
+    /// Gives both files other pages for the next pair of runs; a server keeps the file that it was started from.
+    fn renew(&mut self) -> std::result::Result<(), Stop> {
+        if self.up.is_some() {
+            return Ok(());
+        }
+        let clock = Instant::now();
+        for path in [&self.files.a, &self.files.b] {
+            renew_program(path)?;
+        }
+        self.record.preparation_seconds += clock.elapsed().as_secs_f64();
         Ok(())
     }
 

@@ -88,6 +88,13 @@ pub fn available(names: &[&str]) -> Vec<bool> {
     names.iter().map(|name| open(name).is_some()).collect()
 }
 
+/// Whether the processor counts the cycles of a child: some virtual machines open the counter and leave it at zero.
+pub fn count_cycles() -> bool {
+    let counters = Counters::open(&["cycles"]);
+    let ran = std::process::Command::new("true").status();
+    ran.is_ok() && counters.read()[0].is_some_and(|cycles| cycles > 0.0)
+}
+
 fn open(name: &str) -> Option<File> {
     let (kind, config) = event(name)?;
     // Most software events happen inside the kernel; counting only user mode would make them zero.

@@ -74,6 +74,23 @@ impl LayoutSource for AsIs {
     }
 }
 
+/// Writes a program anew at its own path, byte by byte the same: the pages that a file got in memory stay its own as long as the
+/// file does, so that all runs of one file would share their luck.
+///
+/// # Errors
+/// The program cannot be read or written.
+pub fn renew_program(path: &Path) -> Result<()> {
+    let old = path.with_extension("old");
+    let failed = |e: std::io::Error| {
+        Error::new(format!("cannot be written anew: {e}"))
+            .in_file(path.display())
+            .next("check that the work directory has room")
+    };
+    std::fs::rename(path, &old).map_err(failed)?;
+    copy_program(&old, path)?;
+    std::fs::remove_file(&old).map_err(failed)
+}
+
 /// Copies a program with its mode to a path that does not exist yet, and reads the copy once, so that
 /// both sides stand in the page cache alike.
 ///

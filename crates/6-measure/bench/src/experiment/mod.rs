@@ -34,8 +34,8 @@ use crate::record::{
     BlockRecord, CpuPolicy, Exclusion, ExperimentRecord, FORMAT, LayoutMode, MachineRecord, Plan, Program,
     Runs, StopReason, VERSION, Workload,
 };
-use crate::stats::estimate::{BlockLogs, Estimate};
-use crate::stats::power::{PILOT_BLOCKS, PILOT_RUNS, layouts_to_settle, runs_after_pilot};
+use crate::stats::estimate::{BlockLogs, Estimate, Interval};
+use crate::stats::power::{PILOT_BLOCKS, PILOT_RUNS, Spread, runs_after_pilot};
 use crate::stats::stopping::{Procedure, StopRule};
 
 /// Fewer layouts than this should not be the price of more runs in each.
@@ -266,7 +266,10 @@ impl<'a> Course<'a> {
             if pilot_pending && differences.len() as u32 == PILOT_BLOCKS {
                 pilot_pending = false;
                 self.end_pilot(progress);
-            } else if !pilot_pending && self.procedure.is_settled(&differences) && self.last_counts() {
+            } else if !pilot_pending
+                && self.procedure.is_settled(&differences, &self.ranges())
+                && self.last_counts()
+            {
                 return Ok(match self.procedure.stop {
                     StopRule::Precision(_) => StopReason::Precision,
                     _ => StopReason::Verdict,
@@ -291,6 +294,10 @@ impl<'a> Course<'a> {
 
     fn logs(&self) -> Vec<BlockLogs> {
         metric_logs(&self.blocks, &self.setup.plan, 0)
+    }
+
+    fn ranges(&self) -> Vec<Interval> {
+        self.logs().iter().map(BlockLogs::range).collect()
     }
 
     fn differences(&self) -> Vec<f64> {
@@ -343,9 +350,8 @@ impl<'a> Course<'a> {
         self.runs = runs;
         let spread =
             Estimate::of(&pilot.iter().map(|b| b.difference(self.setup.plan.inner)).collect::<Vec<_>>());
-        let no_difference = Estimate { mean: 0.0, ..spread };
-        let rule = &self.procedure.rule;
-        let layouts = layouts_to_settle(&no_difference, rule.margin, rule.difference, rule.equivalence);
+        let plan = &self.setup.plan;
+        let layouts = Spread::Normal(spread.sd).layouts_to_settle(plan.margin, plan.family);
         let seconds = layouts.map(|n| f64::from(n) * (layout_cost + pair_cost * f64::from(runs)));
         progress.event(&Event::Planned { runs_per_layout: runs, layouts, seconds });
     }

@@ -425,3 +425,20 @@ fn a_pair_runs_at_once() {
     let error = bench.run().unwrap_err().to_string();
     assert!(error.contains("wall time") && error.contains("--metric cpu"), "{error}");
 }
+
+/// The pages that a file gets in memory stay its own: no two runs in a row share them.
+#[test]
+fn each_run_meets_a_file_of_its_own() {
+    let text = "echo \"score $(stat -c %i \"$0\")\"";
+    let mut bench = bench(text, text).by_pattern(Direction::LowerIsBetter);
+    bench.setup.plan.max_layouts = 3;
+    bench.setup.plan.output = OutputCheck::Ignore;
+    let record = bench.run().unwrap();
+    for block in &record.blocks {
+        for side in [Side::A, Side::B] {
+            let runs = block.runs.iter().filter(|r| r.side == side && !r.shipped);
+            let inodes: Vec<f64> = runs.filter_map(|r| r.values[0]).collect();
+            assert!(inodes.len() == 2 && inodes[0] != inodes[1], "{inodes:?}");
+        }
+    }
+}

@@ -35,6 +35,19 @@ impl BlockLogs {
         reduce(&self.b, inner) - reduce(&self.a, inner)
     }
 
+    /// The least and the greatest log(B) − log(A) that the runs of this block allow.
+    pub fn range(&self) -> Interval {
+        let ends = |values: &[f64]| {
+            let fold = |pick: fn(f64, f64) -> f64, start| values.iter().copied().fold(start, pick);
+            Interval { low: fold(f64::min, f64::INFINITY), high: fold(f64::max, f64::NEG_INFINITY) }
+        };
+        if self.paired {
+            return ends(&self.pair_differences());
+        }
+        let (a, b) = (ends(&self.a), ends(&self.b));
+        Interval { low: b.low - a.high, high: b.high - a.low }
+    }
+
     /// log(B) − log(A) of each pair of runs.
     pub fn pair_differences(&self) -> Vec<f64> {
         self.a.iter().zip(&self.b).map(|(a, b)| b - a).collect()
@@ -177,6 +190,7 @@ mod tests {
         assert_eq!(reduce(&[4.0, 9.0, 2.0], Inner::Min), 2.0);
         let block = BlockLogs { seconds: 0.0, a: vec![1.0, 1.0], b: vec![1.5, 2.5], paired: false };
         assert_eq!(block.difference(Inner::Middle), 1.0);
+        assert_eq!(block.range(), Interval { low: 0.5, high: 1.5 });
     }
 
     /// Gosset's sleep data (Biometrika 1908), paired: mean 1.58, sd 1.2300, 95 % interval [0.700, 2.460], p = 0.00283.

@@ -2,8 +2,10 @@
 //! many runs each layout should get.
 
 use super::components::components;
-use super::estimate::{BlockLogs, Estimate, Inner, variance};
-use super::student::t_quantile;
+use super::estimate::{BlockLogs, Inner, variance};
+use super::looks::{LeftOut, Looks};
+use super::shape::at_most;
+use super::student::normal_quantile;
 
 /// The chance with which the smallest detectable effect is to be detected.
 pub const POWER: f64 = 0.80;
@@ -13,41 +15,91 @@ pub const PILOT_RUNS: u32 = 4;
 /// Beyond this many layouts, "more time" is no advice any more.
 pub const MOST_LAYOUTS: u32 = 2_000;
 
-/// The smallest true difference (log scale) that `blocks` block differences with standard deviation
-/// `sd` show as significant at the two-sided level `alpha` with a chance of 80 %:
-/// sd · (t(1 − alpha/2) + t(0.8)) / √blocks. Infinite for fewer than two blocks.
-pub fn smallest_detectable(sd: f64, blocks: usize, alpha: f64) -> f64 {
-    if blocks < 2 {
-        return f64::INFINITY;
-    }
-    let df = blocks as f64 - 1.0;
-    sd * (t_quantile(1.0 - alpha / 2.0, df) + t_quantile(POWER, df)) / (blocks as f64).sqrt()
+/// What the block differences of an experiment are like, by their quantiles on the log scale.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Spread {
+    /// Those seen so far, ascending.
+    Seen(Vec<f64>),
+    /// Normal about zero with this standard deviation: before anything was seen, or after a pilot's few blocks.
+    Normal(f64),
 }
 
-/// The fewest layouts that would settle the question with a chance of 80 %, if the true difference
-/// and the spread are what has been estimated so far: either the interval excludes zero, or it
-/// lies inside the margin. Nothing when even [`MOST_LAYOUTS`] would not.
-pub fn layouts_to_settle(estimate: &Estimate, margin: f64, difference: f64, equivalence: f64) -> Option<u32> {
-    let room = (margin.ln_1p() - estimate.mean.abs()).max(0.0);
-    let settles = |blocks: u32| {
-        let n = blocks as usize;
-        smallest_detectable(estimate.sd, n, difference) < estimate.mean.abs()
-            || smallest_detectable(estimate.sd, n, equivalence) < room
-    };
-    if !settles(MOST_LAYOUTS) {
+impl Spread {
+    /// What these differences say.
+    pub fn seen(differences: &[f64]) -> Self {
+        let mut sorted = differences.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        Self::Seen(sorted)
+    }
+
+    /// The value below which this share of blocks lies; between two seen ones by their ranks.
+    fn quantile(&self, share: f64) -> f64 {
+        match self {
+            Self::Normal(sd) => sd * normal_quantile(share),
+            Self::Seen(sorted) if sorted.is_empty() => f64::NAN,
+            Self::Seen(sorted) => {
+                let rank = share.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
+                let (below, above) = (sorted[rank.floor() as usize], sorted[rank.ceil() as usize]);
+                below + (above - below) * rank.fract()
+            }
+        }
+    }
+
+    /// Where the ends of an interval over `blocks` blocks are, or nearer to the middle, with a chance of 80 %.
+    fn ends(&self, blocks: u32, left_out: Option<u32>) -> (f64, f64) {
+        let Some(left_out) = left_out else { return (f64::NEG_INFINITY, f64::INFINITY) };
+        let share = share_that_shows(blocks, left_out);
+        (self.quantile(share), self.quantile(1.0 - share))
+    }
+
+    /// The smallest true difference (log scale) that `blocks` blocks of this spread show with a chance of 80 %.
+    /// Infinite where there is no interval.
+    pub fn smallest_detectable(&self, blocks: u32, left_out: LeftOut) -> f64 {
+        let (low, high) = self.ends(blocks, left_out.difference);
+        let middle = self.quantile(0.5);
+        (middle - low).max(high - middle)
+    }
+
+    /// The fewest layouts of a plan that would settle the question with a chance of 80 % at its last look, if the blocks
+    /// go on as here: either the interval excludes zero, or it lies inside the margin. Nothing when even
+    /// [`MOST_LAYOUTS`] would not.
+    pub fn layouts_to_settle(&self, margin: f64, family: u32) -> Option<u32> {
+        fewest(|blocks| {
+            let left_out = Looks::up_to(blocks, family).left_out(blocks);
+            let (low, high) = self.ends(blocks, left_out.difference);
+            let (near, far) = self.ends(blocks, left_out.equivalence);
+            low > 0.0 || high < 0.0 || (near > (1.0 - margin).ln() && far < margin.ln_1p())
+        })
+    }
+
+    /// The number of layouts at whose last look the smallest detectable effect falls below `wanted` (log scale).
+    pub fn layouts_to_see(&self, wanted: f64) -> Option<u32> {
+        fewest(|blocks| self.smallest_detectable(blocks, Looks::up_to(blocks, 1).left_out(blocks)) <= wanted)
+    }
+}
+
+/// The smallest number of layouts that is `enough`, by halving.
+fn fewest(enough: impl Fn(u32) -> bool) -> Option<u32> {
+    if !enough(MOST_LAYOUTS) {
         return None;
     }
     let (mut low, mut high) = (2, MOST_LAYOUTS);
     while low < high {
         let middle = (low + high) / 2;
-        if settles(middle) { high = middle } else { low = middle + 1 }
+        if enough(middle) { high = middle } else { low = middle + 1 }
     }
     Some(high)
 }
 
-/// The number of layouts at which the smallest detectable effect falls below `wanted` (log scale).
-pub fn layouts_to_see(sd: f64, wanted: f64, alpha: f64) -> Option<u32> {
-    (2..=MOST_LAYOUTS).find(|&n| smallest_detectable(sd, n as usize, alpha) <= wanted)
+/// The share of blocks on the other side of a value with which an interval leaving out so many ends before that value
+/// in 80 % of experiments.
+fn share_that_shows(blocks: u32, left_out: u32) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..50 {
+        let middle = (low + high) / 2.0;
+        if at_most(left_out, blocks, middle) >= POWER { low = middle } else { high = middle }
+    }
+    low
 }
 
 /// Runs of each side per layout that make the most of a fixed time (Kalibera & Jones 2013, eq. for
@@ -97,34 +149,36 @@ fn pair_variance(blocks: &[BlockLogs]) -> f64 {
 mod tests {
     use super::*;
 
-    /// The table in the design (80 % power, two-sided 5 %), in percent; computed there from the same
-    /// textbook formula by other software.
+    /// Noether, JASA 82 (1987): the sign test at the two-sided level alpha needs (z(alpha/2) + z(beta))² / 4(p − ½)² blocks,
+    /// where p is the share of blocks above the null. The levels of the last look are those of about 3.4 %.
     #[test]
-    fn the_smallest_detectable_effect_is_that_of_the_table() {
-        for (sd, row) in
-            [(0.5, [0.50, 0.33, 0.26, 0.23, 0.18, 0.14]), (3.0, [2.98, 1.98, 1.59, 1.36, 1.10, 0.85])]
-        {
-            for (blocks, want) in [10, 20, 30, 40, 60, 100].into_iter().zip(row) {
-                let got = smallest_detectable(sd, blocks, 0.05);
-                assert!((got - want).abs() < 0.0151, "sd {sd}, {blocks} blocks: {got}, table {want}");
-            }
+    fn the_smallest_detectable_effect_is_noethers() {
+        let left_out = |difference| LeftOut { difference: Some(difference), equivalence: Some(difference) };
+        for (blocks, out) in [(60, 21), (100, 39), (400, 178)] {
+            let alpha = 2.0 * at_most(out, blocks, 0.5);
+            let z = -normal_quantile(alpha / 2.0) + normal_quantile(POWER);
+            let share = 0.5 + z / (2.0 * f64::from(blocks).sqrt());
+            let got = Spread::Normal(1.0).smallest_detectable(blocks, left_out(out));
+            assert!((got / normal_quantile(share) - 1.0).abs() < 0.06, "{blocks}: {got}");
         }
-        assert_eq!(smallest_detectable(1.0, 1, 0.05), f64::INFINITY);
+        assert_eq!(
+            Spread::Normal(1.0).smallest_detectable(5, Looks::new(&[5], 1).left_out(5)),
+            f64::INFINITY
+        );
     }
 
     #[test]
     fn settling_agrees_with_its_definition() {
-        let e = Estimate { blocks: 10, mean: 0.001, sd: 0.02 };
-        let n = layouts_to_settle(&e, 0.01, 0.05, 0.10).unwrap() as usize;
-        let room = 0.01f64.ln_1p() - 0.001;
-        assert!(smallest_detectable(0.02, n, 0.10) < room && smallest_detectable(0.02, n - 1, 0.10) >= room);
-        let clear = Estimate { blocks: 10, mean: -0.05, sd: 0.02 };
-        assert!(layouts_to_settle(&clear, 0.01, 0.05, 0.10).unwrap() <= 6);
-        let on_the_border = Estimate { blocks: 10, mean: 0.00001, sd: 0.5 };
-        assert_eq!(layouts_to_settle(&on_the_border, 0.01, 0.05, 0.10), None);
-        let n = layouts_to_see(0.02, 0.005, 0.0138).unwrap() as usize;
-        assert!(smallest_detectable(0.02, n, 0.0138) <= 0.005);
-        assert!(smallest_detectable(0.02, n - 1, 0.0138) > 0.005);
+        let spread = Spread::Normal(0.02);
+        let n = spread.layouts_to_settle(0.01, 1).unwrap();
+        assert!((50..200).contains(&n), "{n}");
+        let clear = Spread::seen(&(0..10).map(|i| f64::from(i) * 0.002 - 0.05).collect::<Vec<_>>());
+        assert!(clear.layouts_to_settle(0.01, 1).unwrap() <= 8);
+        let on_the_border = Spread::seen(&(0..11).map(|i| f64::from(i) * 0.2 - 1.0).collect::<Vec<_>>());
+        assert_eq!(on_the_border.layouts_to_settle(0.01, 1), None);
+        let n = spread.layouts_to_see(0.005).unwrap();
+        let seen = |n| spread.smallest_detectable(n, Looks::up_to(n, 1).left_out(n));
+        assert!(seen(n) <= 0.005 && seen(n - 20) > 0.0045);
     }
 
     /// From the design's simulations under a fixed budget: equal variances and cheap layouts want

@@ -4,8 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::estimate::Estimate;
+use super::estimate::Interval;
 use super::looks::Looks;
+use super::shape::median_interval;
 use super::verdict::{Decision, Rule, claims, decide};
 
 /// What ends the experiment, besides its limits of blocks and time.
@@ -15,15 +16,11 @@ pub enum StopRule {
     /// A verdict at one of the planned looks.
     #[default]
     Verdict,
-    /// The 95 % interval's half-width has reached this ratio (0.005 is 0.5 %). The spread says nothing of the effect, but
-    /// ending where it happens to look small makes intervals too narrow, so these are a little wider.
+    /// The 95 % interval's half-width has reached this ratio (0.005 is 0.5 %), at one of the looks planned for it.
     Precision(f64),
     /// Only the limits: every planned block is run.
     Never,
 }
-
-/// Blocks before which the precision rule does not stop.
-const FEWEST_FOR_PRECISION: usize = 10;
 
 /// The complete decision procedure of one benchmark.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,27 +39,28 @@ impl Procedure {
             StopRule::Precision(_) => Looks::when_narrow(max_blocks, family),
             StopRule::Never => Looks::new(&[max_blocks.max(2)], family),
         };
-        let rule =
-            Rule { margin, difference: looks.difference, equivalence: looks.equivalence, higher_is_better };
-        Self { stop, looks, rule }
+        Self { stop, looks, rule: Rule { margin, higher_is_better } }
     }
 
     /// The decision on all differences so far. Valid at planned looks, and wherever something that
     /// does not know the differences (a limit, an interrupt) ends the experiment.
-    pub fn decide(&self, differences: &[f64]) -> Decision {
-        decide(differences, &self.rule)
+    /// `ranges` are what the runs of each block allow, or empty.
+    pub fn decide(&self, differences: &[f64], ranges: &[Interval]) -> Decision {
+        decide(differences, ranges, &self.rule, self.looks.left_out(differences.len() as u32))
     }
 
     /// Whether the rule ends the experiment after these blocks.
-    pub fn is_settled(&self, differences: &[f64]) -> bool {
+    pub fn is_settled(&self, differences: &[f64], ranges: &[Interval]) -> bool {
+        let blocks = differences.len() as u32;
+        if self.looks.schedule.binary_search(&blocks).is_err() {
+            return false;
+        }
+        let left_out = self.looks.left_out(blocks);
         match self.stop {
             StopRule::Never => false,
-            StopRule::Verdict => {
-                self.looks.schedule.contains(&(differences.len() as u32)) && claims(differences, &self.rule)
-            }
+            StopRule::Verdict => claims(differences, ranges, &self.rule, left_out),
             StopRule::Precision(wanted) => {
-                differences.len() >= FEWEST_FOR_PRECISION
-                    && Estimate::of(differences).interval(self.rule.difference).half_width() <= wanted.ln_1p()
+                median_interval(differences, left_out.difference).half_width() <= wanted.ln_1p()
             }
         }
     }
@@ -80,18 +78,17 @@ mod tests {
     #[test]
     fn verdicts_come_only_at_planned_looks() {
         let p = Procedure::new(StopRule::Verdict, 60, 0.01, 1, false);
-        let settled: Vec<usize> = (2..=20).filter(|&n| p.is_settled(&noisy(n, 0.05))).collect();
+        let settled: Vec<usize> = (2..=20).filter(|&n| p.is_settled(&noisy(n, 0.05), &[])).collect();
         assert_eq!(settled, [10, 15, 20]);
-        assert_eq!(p.decide(&noisy(10, 0.05)).outcome, Outcome::Slower);
+        assert_eq!(p.decide(&noisy(10, 0.05), &[]).outcome, Outcome::Slower);
     }
 
     #[test]
     fn precision_stops_once_the_interval_is_narrow() {
         let p = Procedure::new(StopRule::Precision(0.005), 60, 0.01, 1, false);
-        assert!(!p.is_settled(&noisy(9, 0.0)) && p.is_settled(&noisy(10, 0.0)));
-        assert_eq!(p.rule.difference, 0.03);
+        assert!(!p.is_settled(&noisy(9, 0.0), &[]) && p.is_settled(&noisy(10, 0.0), &[]));
         let fine = Procedure::new(StopRule::Precision(0.0005), 60, 0.01, 1, false);
-        assert!(!fine.is_settled(&noisy(40, 0.0)));
-        assert!(!Procedure::new(StopRule::Never, 20, 0.01, 1, false).is_settled(&noisy(20, 0.5)));
+        assert!(!fine.is_settled(&noisy(40, 0.0), &[]));
+        assert!(!Procedure::new(StopRule::Never, 20, 0.01, 1, false).is_settled(&noisy(20, 0.5), &[]));
     }
 }

@@ -1,6 +1,6 @@
-//! Student's t and chi-square: the two distributions whose quantiles the intervals need.
+//! Normal, Student's t and chi-square: the distributions whose quantiles the intervals need.
 
-use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
+use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
 
 /// The value that a t variable with `df` degrees of freedom stays below with probability `p`.
 /// With no degree of freedom nothing is known, and the answer is infinite.
@@ -12,6 +12,11 @@ pub fn t_quantile(p: f64, df: f64) -> f64 {
         Ok(t) if df > 0.0 => t.inverse_cdf(p),
         _ => f64::INFINITY.copysign(p - 0.5),
     }
+}
+
+/// The value that a standard normal variable stays below with probability `p`.
+pub fn normal_quantile(p: f64) -> f64 {
+    Normal::standard().inverse_cdf(p)
 }
 
 /// The probability of a t at least this far from zero, on either side.

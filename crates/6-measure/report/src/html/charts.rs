@@ -62,12 +62,7 @@ pub fn differences(record: &ExperimentRecord, analysis: &Analysis) -> String {
         d.line("cap", scale.at(change.low), y - 7.0, scale.at(change.low), y + 7.0);
         d.line("cap", scale.at(change.high), y - 7.0, scale.at(change.high), y + 7.0);
         d.dot("estimate", scale.at(change.percent), y, 7.0, &signed_percent(change.percent));
-        let words = format!(
-            "{} [{}, {}] 95 %",
-            signed_percent(change.percent),
-            signed_percent(change.low),
-            signed_percent(change.high)
-        );
+        let words = format!("{} 95 %", change.text());
         // Below the interval, and not over an end of the picture.
         let middle = scale.at(change.percent).clamp(LEFT + 130.0, RIGHT - 130.0);
         d.text("value", "middle", middle, y + 26.0, &words);
@@ -99,7 +94,7 @@ pub fn layouts(analysis: &Analysis) -> String {
     let floors = [floors[0], floors[0] + 74.0 + height(&rows[1].1).max(30.0)];
     let bottom = floors[1] + 34.0;
     let mut d = Drawing::new(WIDTH, bottom + 48.0, "values of the layouts of both programs");
-    let meaning = format!("{} of a layout, against the mean of A's layouts", analysis.metric.name);
+    let meaning = format!("{} of a layout, against the median of A's layouts", analysis.metric.name);
     bottom_axis(&mut d, &scale, bottom, 10.0, " %", &meaning);
     for (((side, summary), (xs, levels)), floor) in sides.iter().zip(&rows).zip(floors) {
         let class = if *side == Side::A { "a" } else { "b" };
@@ -130,7 +125,7 @@ fn side_labels(
     (top, floor): (f64, f64),
 ) {
     let deviation = |value: f64| 100.0 * (value / analysis.a.typical - 1.0);
-    let text = format!("{name}: mean {}", quantity(side.typical, &analysis.metric.unit));
+    let text = format!("{name}: median {}", quantity(side.typical, &analysis.metric.unit));
     d.text(&format!("value {class}-text"), "start", LEFT, top - 12.0, &text);
     let x = scale.at(deviation(side.typical));
     d.line("mean", x, top - 6.0, x, floor + 6.0);

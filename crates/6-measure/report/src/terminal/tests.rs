@@ -40,7 +40,11 @@ fn colours_touch_the_verdict_alone() {
     let (plain, coloured) = (compare_text(&record, &analysis, false), compare_text(&record, &analysis, true));
     assert!(!plain.contains('\x1b'));
     assert_eq!(coloured.replace("\x1b[1;31m", "").replace("\x1b[0m", ""), plain);
-    assert!(line(&plain, "VERDICT").contains("B is slower, by at least 1."), "{plain}");
+    assert!(
+        line(&plain, "VERDICT").contains("B is slower by 2")
+            && line(&plain, "VERDICT").contains(", at least 1."),
+        "{plain}"
+    );
 }
 
 #[test]

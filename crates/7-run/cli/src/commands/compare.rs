@@ -7,6 +7,7 @@ use crate::{commands, files, interrupt};
 use afterlink_bench::benchmarks::{Benchmark, parse_benchmarks};
 use afterlink_bench::doctor::{ProbeOptions, examine};
 use afterlink_bench::experiment::layouts::{AsIs, LayoutSource};
+use afterlink_bench::metric_choice::Choice;
 use afterlink_bench::record::{LayoutMode, MachineRecord};
 use afterlink_bench::{ExperimentRecord, Setup, SuiteAnalysis, analyse_suite, run_experiment};
 use afterlink_core::{Error, Result};
@@ -169,11 +170,12 @@ impl Compare {
         machine: MachineRecord,
     ) -> Result<Setup> {
         let [label_a, label_b] = self.labels(programs);
+        let judged = Choice { metrics: benchmark.metrics.clone(), why: benchmark.metric_choice.clone() };
         Ok(Setup {
             name: benchmark.name.clone(),
             label_a,
             label_b,
-            plan: self.measure.plan(self.layout_mode(), benchmark.metrics.clone(), all.len(), self.itself),
+            plan: self.measure.plan(self.layout_mode(), judged, all.len(), self.itself),
             workload: benchmark.workload.clone(),
             work_dir,
             machine,
@@ -236,13 +238,13 @@ impl Compare {
     fn benchmarks(&self) -> Result<Vec<Benchmark>> {
         let Some(path) = &self.benchmarks else {
             let workload = self.measure.workload(self.workload.clone());
-            let metrics = self.measure.metrics()?;
+            let Choice { metrics, why: metric_choice } = self.measure.metrics()?;
             let name = match self.workload.join(" ") {
                 none if none.is_empty() => "the program alone".into(),
                 long if long.chars().count() > 60 => long.chars().take(59).chain(['…']).collect(),
                 line => line,
             };
-            return Ok(vec![Benchmark { name, workload, metrics }]);
+            return Ok(vec![Benchmark { name, workload, metrics, metric_choice }]);
         };
         let text = String::from_utf8_lossy(&files::read(path)?).into_owned();
         parse_benchmarks(&text).map_err(|e| e.in_file(path.display()))

@@ -2,6 +2,7 @@
 
 use crate::commands;
 use crate::commands::measure_options::{percent, seconds};
+use afterlink_bench::doctor::grade::Level;
 use afterlink_bench::doctor::{ProbeOptions, examine, predict};
 use afterlink_core::Result;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::process::ExitCode;
 
 /// Examines this machine: is it fit for measuring, what can be seen in what time, and what to change.
 ///
-/// Nothing is changed.
+/// Nothing is changed. The exit code is 0, or 3 where the machine can't be used for small differences.
 #[derive(clap::Args)]
 pub struct Doctor {
     /// The smallest difference that matters, for the prediction.
@@ -44,6 +45,8 @@ impl Doctor {
         } else {
             commands::print_text(afterlink_report::doctor_text(&examination, self.all).trim_end())?;
         }
-        Ok(ExitCode::SUCCESS)
+        let unusable = examination.grade.as_ref().is_some_and(|grade| grade.level == Level::Unusable);
+        // As compare's: not to be trusted.
+        Ok(if unusable { ExitCode::from(3) } else { ExitCode::SUCCESS })
     }
 }

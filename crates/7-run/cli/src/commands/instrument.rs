@@ -4,7 +4,7 @@ use crate::commands::layout_options;
 use crate::progress::Terminal;
 use crate::{commands, files};
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::{Check, InstrumentOptions};
+use afterlink_pipeline::{Check, Counting, InstrumentOptions};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,9 +24,8 @@ use std::process::ExitCode;
 /// (btrfs with snapshots, zfs) has no room for a copy. To start anew, use `afterlink profile reset`, which cuts nothing
 /// short, or delete the file; a running program then counts on into the deleted one.
 ///
-/// Counters take no lock, so that they stay fast on many processors: threads or processes that count the same branch at
-/// the same moment lose some counts. Layouts don't mind; for exact counts run the workload in one thread, or on one
-/// processor (taskset -c 0), where next to nothing is lost.
+/// Counters take no lock, so that they stay fast: threads or processes that count the same branch at the same moment lose
+/// some counts. Layouts don't mind. With --exact nothing is lost, and the program is slower.
 ///
 /// A shared object is counted from when it is loaded, in whichever programs load it; its counter file is the one named here, and
 /// AFTERLINK_COUNTERS has no say in it. Where /proc is missing, it is not counted.
@@ -43,6 +42,9 @@ pub struct Instrument {
     /// The file to count into; by default OUTPUT.counters.
     #[arg(long, value_name = "FILE")]
     counters: Option<PathBuf>,
+    /// Lose no count, whatever threads and processes count at once. The program runs slower.
+    #[arg(long)]
+    exact: bool,
     /// Do not count functions whose names match this regular expression.
     #[arg(long, value_name = "RE")]
     skip_functions: Option<String>,
@@ -68,6 +70,7 @@ impl Instrument {
         let options = InstrumentOptions {
             counter_file: counters.into_os_string().into_vec(),
             skip_functions: layout_options::skip_functions(self.skip_functions.as_deref())?,
+            counting: if self.exact { Counting::Exact } else { Counting::Fast },
             check: if self.no_verify { Check::Skip } else { Check::Prove },
             note: note(),
         };

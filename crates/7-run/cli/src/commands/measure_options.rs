@@ -1,6 +1,7 @@
 //! Options of an experiment.
 
 use afterlink_bench::metric::MetricSpec;
+use afterlink_bench::metric_choice::{Choice, Situation};
 use afterlink_bench::record::{CpuPolicy, LayoutMode, OutputCheck, Plan, Runs, Workload};
 use afterlink_bench::stats::stopping::StopRule;
 use afterlink_core::{Error, Result};
@@ -108,13 +109,7 @@ pub fn seconds(text: &str) -> Result<f64, String> {
 
 impl MeasureArgs {
     /// What to do. `benchmarks` share the time, and the promise of 5 %.
-    pub fn plan(
-        &self,
-        layout: LayoutMode,
-        metrics: Vec<MetricSpec>,
-        benchmarks: usize,
-        calibration: bool,
-    ) -> Plan {
+    pub fn plan(&self, layout: LayoutMode, judged: Choice, benchmarks: usize, calibration: bool) -> Plan {
         Plan {
             layout,
             coupled: !self.independent && !calibration,
@@ -127,28 +122,30 @@ impl MeasureArgs {
             max_seconds: self.max_time.map(|s| s / benchmarks as f64),
             cpus: if self.cpus.is_empty() { CpuPolicy::Auto } else { CpuPolicy::Pin(self.cpus.clone()) },
             output: if self.ignore_output { OutputCheck::Ignore } else { OutputCheck::Auto },
-            metrics,
+            metrics: judged.metrics,
+            metric_choice: judged.why,
             family: benchmarks as u32,
             calibration,
             ..Plan::default()
         }
     }
 
-    /// The metrics asked for; wall and CPU time if none, or only the latter where two programs share a CPU.
-    pub fn metrics(&self) -> Result<Vec<MetricSpec>> {
+    /// The metrics asked for; if none, those that suit the machine.
+    pub fn metrics(&self) -> Result<Choice> {
         if self.metrics.is_empty() {
-            let wall = (!self.together).then(MetricSpec::wall);
-            return Ok(wall.into_iter().chain([MetricSpec::cpu()]).collect());
+            return Ok(Situation::now(self.together, self.set_up.is_some()).choose());
         }
-        self.metrics.iter().map(|m| MetricSpec::parse(m).map_err(|e| e.at("--metric"))).collect()
+        let asked = self.metrics.iter().map(|m| MetricSpec::parse(m).map_err(|e| e.at("--metric")));
+        Ok(Choice { metrics: asked.collect::<Result<_>>()?, why: String::new() })
     }
 
     /// The commands of the one benchmark.
     pub fn workload(&self, argv: Vec<String>) -> Workload {
         let shell =
             |line: &Option<String>| line.as_ref().map(|l| vec!["/bin/sh".into(), "-c".into(), l.clone()]);
+        let words = crate::workload::in_words(argv.into_iter().map(Into::into).collect());
         Workload {
-            argv,
+            argv: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             set_up: shell(&self.set_up),
             warm_up: shell(&self.warm_up),
             tear_down: shell(&self.tear_down),

@@ -13,8 +13,10 @@ use crate::layouts::{Movable, Subject};
 use crate::progress::Terminal;
 use crate::workload::Workload;
 use crate::{commands, files};
+use afterlink_bench::experiment::counters::Counters;
+use afterlink_bench::experiment::process::children_cpu_seconds;
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::{InstrumentOptions, LaidOut, OptimizeOptions, Optimized, Progress};
+use afterlink_pipeline::{Counting, InstrumentOptions, LaidOut, OptimizeOptions, Optimized, Progress};
 use afterlink_profile::{Profile, fdata};
 use linked::Linked;
 use stand::{Scratch, Stand};
@@ -73,8 +75,8 @@ pub struct Tune {
     layout: LayoutArgs,
     #[command(flatten)]
     writing: OutputArgs,
-    /// How often to time old and new, in turns.
-    #[arg(long, default_value_t = 5, value_name = "N")]
+    /// How often to time old and new, in turns; fewer than 6 give no verdict.
+    #[arg(long, default_value_t = 7, value_name = "N")]
     pairs: u32,
     /// Also write the profile, for `optimize` and `compare`; of several binaries, a folder with a profile of each.
     #[arg(long, value_name = "FILE.fdata")]
@@ -96,6 +98,10 @@ const LEAVE_OUT: &str = "or leave it out of the command";
 /// One run of the workload.
 struct Run {
     seconds: f64,
+    /// Of the workload and of all that it waited for.
+    cpu_seconds: f64,
+    /// In user mode, where the processor counts them.
+    cycles: Option<f64>,
     stdout: Vec<u8>,
 }
 
@@ -175,6 +181,8 @@ impl Tune {
         let instrument = InstrumentOptions {
             counter_file: scratch.counters[index].clone().into_os_string().into_vec(),
             skip_functions: options.skip_functions.clone(),
+            // Layouts don't mind a lost count.
+            counting: Counting::Fast,
             check: options.check,
             note: note(),
         };
@@ -295,11 +303,13 @@ fn as_text(profiles: &[Option<Profile>]) -> Result<Vec<Option<Vec<u8>>>> {
 
 /// Runs the workload on one side.
 fn run_workload(workload: &Workload, stand: &Stand) -> Result<Run> {
-    let started = Instant::now();
+    let (started, before) = (Instant::now(), children_cpu_seconds());
+    let counters = Counters::open(&["cycles"]);
     let output = stand.run(workload)?;
     let seconds = started.elapsed().as_secs_f64();
     if output.status.success() {
-        return Ok(Run { seconds, stdout: output.stdout });
+        let cpu_seconds = children_cpu_seconds() - before;
+        return Ok(Run { seconds, cpu_seconds, cycles: counters.read()[0], stdout: output.stdout });
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let last = said.lines().last().map(|l| format!(", its last words: {l}")).unwrap_or_default();

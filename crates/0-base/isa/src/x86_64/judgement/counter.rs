@@ -6,21 +6,28 @@
 //! | `incq counter(%rip)` | flags |
 //! | `mov counter(%rip),%r; lea 1(%r),%r; mov %r,counter(%rip)` | `%r` |
 //! | the second between `lea -128(%rsp),%rsp; push %r` and `pop %r; lea 128(%rsp),%rsp` | nothing |
+//! | `lock incq counter(%rip)` | flags |
+//! | the same between `lea -128(%rsp),%rsp; pushfq` and `popfq; lea 128(%rsp),%rsp` | nothing |
 
 use crate::judgement::{Counter, Counters, Effect};
 
 const STEP_DOWN: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0x80];
 const STEP_UP: [u8; 8] = [0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0];
+const PUSH_FLAGS: u8 = 0x9c;
+const POP_FLAGS: u8 = 0x9d;
 
 /// Where counter code changes the stack pointer, as bytes from its start, and how much lower that is from there on.
 pub(crate) fn stack_steps(effect: Effect) -> &'static [(u64, i64)] {
     // `lea`, `push %r` with or without a prefix, the second form, `pop %r`.
     const LOW: [(u64, i64); 4] = [(0, 0), (5, 128), (5 + 1, 136), (5 + 1 + 18 + 1, 128)];
     const HIGH: [(u64, i64); 4] = [(0, 0), (5, 128), (5 + 2, 136), (5 + 2 + 18 + 2, 128)];
+    // `lea`, `pushfq`, the locked addition, `popfq`.
+    const SAVED: [(u64, i64); 4] = [(0, 0), (5, 128), (5 + 1, 136), (5 + 1 + 8 + 1, 128)];
     match effect {
         Effect::Flags | Effect::Register(_) => &LOW[..1],
-        Effect::Nothing(0..=7) => &LOW,
-        Effect::Nothing(_) => &HIGH,
+        Effect::Nothing(Some(0..=7)) => &LOW,
+        Effect::Nothing(Some(_)) => &HIGH,
+        Effect::Nothing(None) => &SAVED,
     }
 }
 
@@ -30,6 +37,12 @@ pub(crate) fn parse(counters: &Counters, bytes: &[u8], address: u64) -> Option<C
         [0x48, 0xff, 0x05, ..] => {
             counter_at(counters, bytes, 0, address)?;
             Some(Counter { len: 7, effect: Effect::Flags })
+        }
+        [0xf0, ..] => {
+            parse_locked(counters, bytes, address).map(|len| Counter { len, effect: Effect::Flags })
+        }
+        _ if bytes.starts_with(&STEP_DOWN) && bytes.get(STEP_DOWN.len()) == Some(&PUSH_FLAGS) => {
+            parse_saving(counters, bytes, address)
         }
         _ if bytes.starts_with(&STEP_DOWN) => parse_spilling(counters, bytes, address),
         _ => parse_loading(counters, bytes, address)
@@ -72,8 +85,23 @@ fn parse_spilling(counters: &Counters, bytes: &[u8], address: u64) -> Option<Cou
     let restores = rest.starts_with(pop) && rest.get(pop.len()..)?.starts_with(&STEP_UP);
     (restores && loaded == register && register != 4).then(|| Counter {
         len: (start + len as usize + pop.len() + STEP_UP.len()) as u64,
-        effect: Effect::Nothing(register),
+        effect: Effect::Nothing(Some(register)),
     })
+}
+
+/// `lock incq counter`: its length.
+fn parse_locked(counters: &Counters, bytes: &[u8], address: u64) -> Option<u64> {
+    let is_locked = bytes.starts_with(&[0xf0, 0x48, 0xff, 0x05]);
+    counter_at(counters, bytes, 1, address).filter(|_| is_locked).map(|_| 8)
+}
+
+/// The same with the flags saved around it.
+fn parse_saving(counters: &Counters, bytes: &[u8], address: u64) -> Option<Counter> {
+    let start = STEP_DOWN.len() + 1;
+    let len = parse_locked(counters, bytes.get(start..)?, address + start as u64)? as usize;
+    let rest = bytes.get(start + len..)?;
+    let restores = rest.first() == Some(&POP_FLAGS) && rest[1..].starts_with(&STEP_UP);
+    restores.then(|| Counter { len: (start + len + 1 + STEP_UP.len()) as u64, effect: Effect::Nothing(None) })
 }
 
 /// The counter that the seven-byte instruction at `at` names; `None` if it is none of ours.
@@ -111,13 +139,41 @@ mod tests {
         [&STEP_DOWN[..], &[0x51], &load(0x10008, 0x10008, 6), &[pop], &STEP_UP].concat()
     }
 
+    fn lock(counter: u64, offset: u64) -> Vec<u8> {
+        [&[0xf0, 0x48, 0xff, 0x05][..], &to(counter, offset + 1)].concat()
+    }
+
+    fn save(push: u8, pop: u8) -> Vec<u8> {
+        [&STEP_DOWN[..], &[push], &lock(0x10008, 6), &[pop], &STEP_UP].concat()
+    }
+
+    #[test]
+    fn the_locked_forms_are_known() {
+        let flags = Some(Counter { len: 8, effect: Effect::Flags });
+        assert_eq!(COUNTERS.parse(&lock(0x10018, 0), AT), flags);
+        let nothing = Some(Counter { len: 23, effect: Effect::Nothing(None) });
+        let code = save(0x9c, 0x9d);
+        assert_eq!(COUNTERS.parse(&code, AT), nothing);
+        let steps = stack_steps(Effect::Nothing(None));
+        let starts: Vec<u8> = steps.iter().map(|step| code[step.0 as usize]).collect();
+        assert_eq!(starts, [0x48, 0x9c, 0xf0, 0x48], "{code:x?}");
+        for wrong in
+            [save(0x9c, 0x58), save(0x50, 0x9d), save(0x9c, 0x90), save(0x90, 0x9d), lock(0x10020, 0)]
+        {
+            assert_eq!(COUNTERS.parse(&wrong, AT), None, "{wrong:x?}");
+        }
+        for cut in 0..23 {
+            assert_eq!(COUNTERS.parse(&code[..cut], AT), None);
+        }
+    }
+
     #[test]
     fn the_three_forms_are_known() {
         let flags = Some(Counter { len: 7, effect: Effect::Flags });
         assert_eq!(COUNTERS.parse(&inc(0x10018), AT), flags);
         let register = Some(Counter { len: 18, effect: Effect::Register(1) });
         assert_eq!(COUNTERS.parse(&load(0x10000, 0x10000, 0), AT), register);
-        let nothing = Some(Counter { len: 33, effect: Effect::Nothing(1) });
+        let nothing = Some(Counter { len: 33, effect: Effect::Nothing(Some(1)) });
         assert_eq!(COUNTERS.parse(&spill(0x59), AT), nothing);
     }
 

@@ -177,11 +177,16 @@ impl Reader<'_> {
         if self.lexer.take("register") {
             return Ok(CounterForm::Register(self.lexer.number("a register's number")?));
         }
-        self.lexer.parsed("a counter's form (`increment`, `register N`, `spill`)", |word| match word {
-            "increment" => Some(CounterForm::Increment),
-            "spill" => Some(CounterForm::Spill),
-            _ => None,
-        })
+        self.lexer.parsed(
+            "a counter's form (`increment`, `register N`, `spill`, `locked`, `locked-saved`)",
+            |word| match word {
+                "increment" => Some(CounterForm::Increment),
+                "spill" => Some(CounterForm::Spill),
+                "locked" => Some(CounterForm::Locked),
+                "locked-saved" => Some(CounterForm::LockedSaved),
+                _ => None,
+            },
+        )
     }
 
     fn terminator(&mut self) -> Result<Terminator> {

@@ -107,6 +107,8 @@ impl Writer<'_, '_> {
                         put!(self, "register {register}");
                     }
                     CounterForm::Spill => self.text.push_str("spill"),
+                    CounterForm::Locked => self.text.push_str("locked"),
+                    CounterForm::LockedSaved => self.text.push_str("locked-saved"),
                 }
                 self.text.push('\n');
             }

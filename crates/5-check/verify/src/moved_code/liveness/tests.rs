@@ -169,7 +169,7 @@ fn an_indirect_jump_reaches_what_has_its_address_taken() {
 #[test]
 fn spilling_changes_nothing() {
     let text = "b0: cmp %esi,%edi\n sete %al\n ret\n";
-    assert_eq!(forbidden(text, &[], &[("b0", 1, Effect::Nothing(RCX))]), [false]);
+    assert_eq!(forbidden(text, &[], &[("b0", 1, Effect::Nothing(Some(RCX)))]), [false]);
 }
 
 /// `repz cmpsb` with rcx = 0 compares nothing, a shift by zero changes no flag, `bsf` of zero only the zero flag.

@@ -61,7 +61,7 @@ fn steal(r: &Reader) -> Check {
 
 fn quota(r: &Reader) -> Check {
     let check = r.setting("quota", "CPU quota", Weight::Heavy, "sys/fs/cgroup/…/cpu.max");
-    let Some(own) = control_group(r.root) else { return check };
+    let Some(own) = control_group(r.root) else { return old_quota(r, check) };
     let top = r.root.join("sys/fs/cgroup");
     let mut limit: Option<String> = None;
     let mut known = false;
@@ -84,7 +84,19 @@ fn quota(r: &Reader) -> Check {
             check.found(format!("limited: {limit}"), false).advise("run outside the container's CPU quota")
         }
         None if known => check.found("none", true),
-        None => check,
+        None => old_quota(r, check),
+    }
+}
+
+/// The first version of control groups: microseconds of each period, −1 without a limit. A container sees its own group.
+fn old_quota(r: &Reader, check: Check) -> Check {
+    let number = |file: &str| r.number(&format!("sys/fs/cgroup/cpu/cpu.cfs_{file}_us"));
+    match (number("quota"), number("period")) {
+        (Some(quota), Some(period)) if quota > 0 => check
+            .found(format!("limited: {quota} {period}"), false)
+            .advise("run outside the container's CPU quota"),
+        (Some(_), _) => check.found("none", true),
+        _ => check,
     }
 }
 
