@@ -73,7 +73,7 @@ rewrite() { # PROGRAM ORDER OUT
     [ "$order" = "$2" ] || seed=${2#*:}
     [ "$order" != random ] || split=random
     if [ "$order" = counting ]; then
-        "$plain" instrument "$1" -o "$3" --counters "$STUDY_WORK/counters" > "$STUDY_WORK/log"
+        "$plain" instrument "$1" -o "$3" --counters "$STUDY_WORK/tests.counters" > "$STUDY_WORK/log"
     else
         "$plain" optimize "$1" -o "$3" --scope all --split "$split" "--order-blocks=$order" "--order-functions=$order" --seed "$seed" \
             --trap-old-code --report "$STUDY_WORK/report.json" > "$STUDY_WORK/log"
