@@ -9,7 +9,7 @@ use crate::check::Check;
 use crate::input::code::Kind;
 use afterlink_isa::judgement::{Convention, GENERAL, Memory, REGISTERS, Reader};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How often each cut may be run, on average, before the function is given up.
 const MOST_ROUNDS: usize = 64;
@@ -49,13 +49,12 @@ pub(super) struct Run<'r, 'c, 'a> {
     frame: Frame<'r>,
     /// Tables that jumps go through.
     pub bases: BTreeSet<u64>,
-    /// The first thing that is wrong in each cut as it was run last: what a register holds may become clear when control comes
-    /// there from elsewhere too, so only what is wrong at the end counts.
-    faults: Vec<Option<Fault>>,
+    /// The first thing that is wrong in each cut as it was run last, or, of no cut, with a place that control was let come to from
+    /// outside. What a register holds may become clear when control comes there from elsewhere too, so only what is wrong at the end
+    /// counts.
+    faults: BTreeMap<Option<usize>, Fault>,
     /// The cut that is being run, if one is.
     running: Option<usize>,
-    /// What is wrong with a place that control was let come to from outside.
-    entered_wrongly: Option<Fault>,
 }
 
 impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
@@ -81,9 +80,8 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             waiting: BTreeSet::new(),
             frame: Frame::new(&body.own, body.cuts.len()),
             bases: BTreeSet::new(),
-            faults: vec![None; body.cuts.len()],
+            faults: BTreeMap::new(),
             running: None,
-            entered_wrongly: None,
         }
     }
 
@@ -156,24 +154,21 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
                 }
             }
             if !self.frame.settle() {
-                return self.entered_wrongly.or(self.faults.iter().flatten().next().copied());
+                return self.faults.values().next().copied();
             }
             self.waiting.extend((0..self.loads.len()).filter(|&cut| self.loads[cut]));
         }
     }
 
     fn run(&mut self, index: usize) {
-        (self.running, self.faults[index]) = (Some(index), None);
+        self.running = Some(index);
+        self.faults.remove(&self.running);
         self.run_cut(index);
         self.running = None;
     }
 
     fn blame(&mut self, address: u64, what: &'static str) {
-        let fault = match self.running {
-            Some(cut) => &mut self.faults[cut],
-            None => &mut self.entered_wrongly,
-        };
-        *fault = fault.or(Some((address, what)));
+        self.faults.entry(self.running).or_insert((address, what));
     }
 
     fn run_cut(&mut self, index: usize) {
