@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use afterlink_testkit::counting::{self, compile, instrument};
 use afterlink_testkit::execute::Outcome;
 use afterlink_testkit::mount::Mount;
 use afterlink_testkit::sandbox::{Sandbox, assert_clear_error};
@@ -23,24 +24,9 @@ const WAYS: [&[&str]; 2] = [&[], &["./without_fallocate"]];
 
 /// A sandbox with `plain`, its twin `counting`, and `without_fallocate`.
 fn sandbox() -> Sandbox {
-    let sandbox = Sandbox::default();
-    compile(&sandbox, "endings.c", "plain", &[]);
+    let sandbox = counting::twins("endings.c", &[]);
     compile(&sandbox, "without_fallocate.c", "without_fallocate", &[]);
-    instrument(&sandbox, "plain", "counting", &[]);
     sandbox
-}
-
-fn compile(sandbox: &Sandbox, source: &str, output: &str, flags: &[&str]) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/programs").join(source);
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-O2", "-Wl,--emit-relocs", "-o", output]).args(flags).arg(source);
-    assert_eq!(sandbox.run(&mut gcc).exit, 0);
-}
-
-fn instrument(sandbox: &Sandbox, program: &str, output: &str, flags: &[&str]) {
-    let words = [&["instrument", program, "-o", output, "--counters", "counters"], flags].concat();
-    let made = sandbox.afterlink(&words);
-    assert_eq!(made.exit, 0, "{}", made.stderr());
 }
 
 /// Runs a command that ends with `counting`, which counts into `file`.
@@ -69,14 +55,8 @@ fn assert_uncounted(outcome: &Outcome, reason: &str) {
     assert!(said.contains(reason) && said.contains("uncounted"), "not for `{reason}`: {said}");
 }
 
-/// How often `step` was called, by the profile that the counters give.
 fn steps(sandbox: &Sandbox, file: &Path) -> u64 {
-    let file = file.to_str().expect("plain names");
-    let converted = sandbox.afterlink(&["profile", "convert", file, "-o", "profile.fdata"]);
-    assert_eq!(converted.exit, 0, "{}", converted.stderr());
-    let fdata = fs::read_to_string(sandbox.path("profile.fdata")).unwrap();
-    let calls = fdata.lines().filter(|line| line.contains(" 1 step 0 "));
-    calls.map(|line| line.split(' ').next_back().unwrap().parse::<u64>().unwrap()).sum()
+    counting::steps(sandbox, file.to_str().expect("plain names"))
 }
 
 fn blocks(file: &Path) -> u64 {

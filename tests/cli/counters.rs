@@ -4,48 +4,29 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
+use afterlink_testkit::counting;
 use afterlink_testkit::execute::Outcome;
 use afterlink_testkit::sandbox::Sandbox;
 
-/// A sandbox with the program of that name and its counting twin.
-fn sandbox() -> Sandbox {
-    sandbox_with(&[])
-}
-
-/// The same, instrumented with some options more.
-fn sandbox_with(options: &[&str]) -> Sandbox {
-    let sandbox = Sandbox::default();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/programs/endings.c");
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-O2", "-Wl,--emit-relocs", "-o", "plain"]).arg(source);
-    assert_eq!(sandbox.run(&mut gcc).exit, 0);
-    let arguments = ["instrument", "plain", "-o", "counting", "--counters", "counters"];
-    let made = sandbox.afterlink(&[&arguments[..], options].concat());
-    assert_eq!(made.exit, 0, "{}", made.stderr());
-    sandbox
-}
-
-fn counting(sandbox: &Sandbox, ending: &str) -> Outcome {
+fn end_by(sandbox: &Sandbox, ending: &str) -> Outcome {
     sandbox.run(Command::new(sandbox.path("counting")).arg(ending))
 }
 
-/// How often `step` was called, by the profile that the counters give.
+fn sandbox() -> Sandbox {
+    counting::twins("endings.c", &[])
+}
+
 fn steps(sandbox: &Sandbox) -> u64 {
-    let converted = sandbox.afterlink(&["profile", "convert", "counters", "-o", "profile.fdata"]);
-    assert_eq!(converted.exit, 0, "{}", converted.stderr());
-    let fdata = fs::read_to_string(sandbox.path("profile.fdata")).unwrap();
-    let calls = fdata.lines().filter(|line| line.contains(" 1 step 0 "));
-    calls.map(|line| line.split(' ').next_back().unwrap().parse::<u64>().unwrap()).sum()
+    counting::steps(sandbox, "counters")
 }
 
 #[test]
 fn no_ending_loses_a_count() {
     let sandbox = sandbox();
     for (i, (ending, exit)) in (1..).zip([("return", 3), ("_exit", 7), ("abort", -6), ("kill", -9)]) {
-        let outcome = counting(&sandbox, ending);
+        let outcome = end_by(&sandbox, ending);
         assert_eq!((outcome.exit, outcome.stderr()), (exit, String::new()), "{ending}");
         assert_eq!(steps(&sandbox), 1000 * i, "after {ending}; the file is added to by every run");
     }
@@ -54,7 +35,7 @@ fn no_ending_loses_a_count() {
 #[test]
 fn children_count_into_the_same_file() {
     let sandbox = sandbox();
-    assert_eq!(counting(&sandbox, "children").exit, 0);
+    assert_eq!(end_by(&sandbox, "children").exit, 0);
     let counted = steps(&sandbox);
     // Counting takes no locks: two processors that count at the same moment may lose some of their counts.
     assert!((4000..=8000).contains(&counted), "{counted} of 8000");
@@ -62,8 +43,8 @@ fn children_count_into_the_same_file() {
 
 #[test]
 fn exact_counters_lose_nothing_however_many_count() {
-    let sandbox = sandbox_with(&["--exact"]);
-    assert_eq!(counting(&sandbox, "children").exit, 0);
+    let sandbox = counting::twins("endings.c", &["--exact"]);
+    assert_eq!(end_by(&sandbox, "children").exit, 0);
     assert_eq!(steps(&sandbox), 8000);
 }
 
@@ -108,7 +89,7 @@ fn without_a_counter_file_it_runs_on() {
 fn another_programs_counters_are_not_touched() {
     let sandbox = sandbox();
     sandbox.put("counters", &[b'x'; 70_000]);
-    let outcome = counting(&sandbox, "return");
+    let outcome = end_by(&sandbox, "return");
     assert_eq!(outcome.exit, 3);
     assert!(outcome.stderr().contains("counters"), "{}", outcome.stderr());
     assert_eq!(fs::read(sandbox.path("counters")).unwrap(), [b'x'; 70_000]);

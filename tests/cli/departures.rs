@@ -1,11 +1,10 @@
 //! Counting goes on when a program leaves the surroundings that it was started in, as servers do: its root directory, its user,
 //! its descriptors, its terminal, its own image. And the phases of one that runs on can be profiled apart from outside.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
 use std::process::{Command, Stdio};
 
+use afterlink_testkit::counting;
 use afterlink_testkit::sandbox::Sandbox;
 
 /// How counting may be asked for.
@@ -13,27 +12,13 @@ const COUNTING: [&[&str]; 2] = [&[], &["--exact"]];
 /// How the program ends where it may not leave in that way.
 const NOT_ALLOWED: i32 = 9;
 
-/// A sandbox with the program and its counting twin.
 fn sandbox(options: &[&str]) -> Sandbox {
-    let sandbox = Sandbox::default();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/programs/departures.c");
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-O2", "-Wl,--emit-relocs", "-o", "plain"]).arg(source);
-    assert_eq!(sandbox.run(&mut gcc).exit, 0);
-    let arguments = ["instrument", "plain", "-o", "counting", "--counters", "counters"];
-    let made = sandbox.afterlink(&[&arguments[..], options].concat());
-    assert_eq!(made.exit, 0, "{}", made.stderr());
-    sandbox
+    counting::twins("departures.c", options)
 }
 
-/// How often `step` was called, by the profile that the counters give.
 #[track_caller]
 fn steps(sandbox: &Sandbox) -> u64 {
-    let converted = sandbox.afterlink(&["profile", "convert", "counters", "-o", "profile.fdata"]);
-    assert_eq!(converted.exit, 0, "{}", converted.stderr());
-    let fdata = fs::read_to_string(sandbox.path("profile.fdata")).unwrap();
-    let calls = fdata.lines().filter(|line| line.contains(" 1 step 0 "));
-    calls.map(|line| line.split(' ').next_back().unwrap().parse::<u64>().unwrap()).sum()
+    counting::steps(sandbox, "counters")
 }
 
 /// Every step is counted, those before the program left and those after.

@@ -7,6 +7,7 @@
 
 pub mod assembly;
 pub mod build;
+pub mod counting;
 pub mod effects;
 pub mod execute;
 pub mod judge;

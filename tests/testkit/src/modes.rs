@@ -221,7 +221,6 @@ impl<'a> Bench<'a> {
 
     /// The same with counters that lose nothing; of every other variant, by its name.
     fn check_exact(&self) -> Result<(), Faults> {
-        let all_well = |faults: Faults| if faults.is_empty() { Ok(()) } else { Err(faults) };
         if self.variant.len() % 2 == 1 {
             return Ok(());
         }
@@ -238,7 +237,6 @@ impl<'a> Bench<'a> {
 
     /// Instrumented, run, its counts turned into a profile, and optimized by that.
     fn check_profile(&self) -> Result<(), Faults> {
-        let all_well = |faults: Faults| if faults.is_empty() { Ok(()) } else { Err(faults) };
         let (counters, profile) = (self.output("counters"), self.output("profile.fdata"));
         let _ = fs::remove_file(&counters);
         let instrumented = self.instrument(&self.output("instrumented"), &counters, &[]);
@@ -318,4 +316,8 @@ pub fn check_variant(case: &Case, variant: &Variant) -> Faults {
         faults.push(format!("kept in {}", bench.build.folder.display()));
     }
     faults
+}
+
+fn all_well(faults: Faults) -> Result<(), Faults> {
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
 }

@@ -180,21 +180,20 @@ impl Walker<'_> {
     }
 }
 
+fn context<'c>(names: &'c Names, entered: &'c Entered) -> Context<'c> {
+    let address_of = &|target: Target| match target {
+        Target::Input(address) => Some(address),
+        _ => None,
+    };
+    Context { counting: Counting::Fast, names, entered, stops: &stops, address_of }
+}
+
 /// Instruments the function; the plan and the counters.
 fn instrumented(sample: &mut Sample, scan: &Scan) -> (FunctionPlan, Vec<Counter>) {
     let names = [(START, "f"), (SAFE, "safe"), (RISKY, "risky")];
     let names = Names::of_symbols(names.map(|(at, name)| (InputAddr(at), name.as_bytes().to_vec())).to_vec());
-    let address_of = |target: Target| match target {
-        Target::Input(address) => Some(address),
-        _ => None,
-    };
-    let context = Context {
-        counting: Counting::Fast,
-        names: &names,
-        entered: &Entered::default(),
-        stops: &stops,
-        address_of: &address_of,
-    };
+    let entered = Entered::default();
+    let context = context(&names, &entered);
     let plan = plan(&sample.function, scan, Convention::Regular, &context).expect("code with a stack");
     let mut order = Order::of_input(&sample.function);
     let counters = insert(&mut sample.function, &plan.counters, 0, &mut order);
@@ -296,16 +295,7 @@ fn without_unwind_entry_the_stack_is_not_touched() {
     ];
     let sample = sample(&blocks);
     let names = Names::of_symbols(vec![(InputAddr(START), b"f".to_vec())]);
-    let address_of = |target: Target| match target {
-        Target::Input(address) => Some(address),
-        _ => None,
-    };
-    let context = Context {
-        counting: Counting::Fast,
-        names: &names,
-        entered: &Entered::default(),
-        stops: &stops,
-        address_of: &address_of,
-    };
+    let entered = Entered::default();
+    let context = context(&names, &entered);
     assert!(plan(&sample.function, &scan(&sample), Convention::PassesFlags, &context).is_none());
 }
