@@ -6,7 +6,7 @@ mod svg;
 
 use std::fmt::Write;
 
-use afterlink_bench::analyse::{Analysis, Luck, SideSummary, SuiteAnalysis};
+use afterlink_bench::analyse::{Analysis, Change, Luck, SideSummary, SuiteAnalysis};
 use afterlink_bench::record::{ExperimentRecord, LayoutMode};
 use afterlink_bench::stats::verdict::Outcome;
 
@@ -200,11 +200,9 @@ fn numbers_table(analysis: &Analysis) -> String {
             unbroken(&change)
         );
     };
-    let c = &analysis.change;
-    let interval = |c: &afterlink_bench::analyse::Change| c.text();
     let each = |f: &dyn Fn(&SideSummary) -> String| (f(&analysis.a), f(&analysis.b));
     let (a, b) = each(&|s| quantity(s.typical, unit));
-    row(&analysis.metric.name, a, b, interval(c));
+    row(&analysis.metric.name, a, b, analysis.change.text());
     let (a, b) = each(&|s| s.run_sd_percent.map_or("one run each".into(), |sd| format!("±{}", percent(sd))));
     row("spread of runs of one layout", a, b, String::new());
     let (a, b) = each(&|s| format!("±{}, range {}", percent(s.layout_sd_percent), percent(s.range_percent)));
@@ -222,7 +220,7 @@ fn numbers_table(analysis: &Analysis) -> String {
             &other.metric.name,
             shown(other.a),
             shown(other.b),
-            other.change.as_ref().map(interval).unwrap_or_default(),
+            other.change.as_ref().map(Change::text).unwrap_or_default(),
         );
     }
     out.push_str("</table>\n");

@@ -8,7 +8,6 @@ use crate::stats::estimate::Estimate;
 use crate::stats::holm::holm;
 use crate::stats::looks::OVERALL_DIFFERENCE;
 use crate::stats::shape::fewer_side;
-
 use crate::stats::verdict::Outcome;
 
 /// The chance of any wrong claim among all benchmarks.
