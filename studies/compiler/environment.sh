@@ -1,30 +1,15 @@
-# Sourced by the other scripts: where things stand.
-#
-#   AFTERLINK      the command under study                 (default: target/release/afterlink of this repository)
-#   STUDY_WORK     programs, inputs, profiles              (default: studies/compiler/work)
-#   RESULTS        what the scripts print                  (default: $STUDY_WORK/results)
+# Sourced by the other scripts: what is studied, and what it compiles. Where things stand ../environment.sh says.
 
 set -euo pipefail
 
 study=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-repository=$(cd "$study/../.." && pwd)
-
-AFTERLINK=${AFTERLINK:-$repository/target/release/afterlink}
-STUDY_WORK=${STUDY_WORK:-$study/work}
-RESULTS=${RESULTS:-$STUDY_WORK/results}
-
-say() { printf '%s\n' "$*" >&2; }
-die() { say "$(basename "$0"): $*"; exit 1; }
-
-. "$study/../debian.sh"
+program_names=compiler
+. "$study/../environment.sh"
+plain_programs=$STUDY_WORK
 
 plain=$STUDY_WORK/compiler
 inputs=$STUDY_WORK/inputs
-logs=$STUDY_WORK/logs
-mkdir -p "$STUDY_WORK" "$RESULTS" "$inputs" "$logs"
-
-need_build() { [ -x "$plain" ] || die "no $plain; run build.sh first"; }
-need_afterlink() { [ -x "$AFTERLINK" ] || die "no $AFTERLINK; run cargo build --release, or set AFTERLINK"; }
+mkdir -p "$inputs"
 
 # set_arguments INPUT OUT LEVEL: leaves in `arguments` what the compiler is to do.
 set_arguments() {
