@@ -104,3 +104,17 @@ fn seeds_can_be_read() {
         _ => false,
     });
 }
+
+/// A recorder that gives an event no name: the event is named by what it counts.
+#[test]
+fn events_without_a_name() {
+    let named = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds/recording/samples")).unwrap();
+    let name = b"cpu-clock:u";
+    let places: Vec<_> = (0..named.len()).filter(|&at| named[at..].starts_with(name)).collect();
+    assert_eq!(places.len(), 2);
+    let mut nameless = named.clone();
+    places.iter().for_each(|&at| nameless[at] = 0);
+    readers::recording(&nameless);
+    let [named, nameless] = [named, nameless].map(|bytes| readers::read_recording(&bytes).unwrap().profile);
+    assert!(named == nameless);
+}

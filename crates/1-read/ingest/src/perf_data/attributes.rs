@@ -159,9 +159,9 @@ impl Attributes {
         Ok(())
     }
 
-    /// Names the event that has this number.
+    /// Names the event that has this number, unless the name is empty.
     pub fn name_by_number(&mut self, number: u64, name: &[u8]) {
-        if let Some(&index) = self.numbers.get(&number) {
+        if let Some(&index) = self.numbers.get(&number).filter(|_| !name.is_empty()) {
             self.list[index].name = Some(String::from_utf8_lossy(name).into_owned());
         }
     }

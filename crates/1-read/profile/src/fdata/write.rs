@@ -13,9 +13,9 @@ use std::io::{self, Write};
 /// or any space).
 pub fn write(profile: &Profile, out: &mut impl Write) -> Result<()> {
     let names = EscapedNames::new(profile.names())?;
-    if let Some(event) = profile.events().find(|e| e.iter().any(u8::is_ascii_whitespace)) {
+    if let Some(event) = profile.events().find(|e| e.is_empty() || e.iter().any(u8::is_ascii_whitespace)) {
         return Err(Error::new(format!("fdata cannot hold the event name \"{}\"", event.escape_ascii()))
-            .next("name the event without spaces"));
+            .next("give the event a name without spaces"));
     }
     write_lines(profile, &names, out).map_err(|error| {
         Error::new(format!("the profile cannot be written: {error}"))
