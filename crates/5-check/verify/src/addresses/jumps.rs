@@ -22,6 +22,7 @@ use crate::verdict::finding::{Finding, FindingKind};
 use body::Body;
 use rayon::prelude::*;
 use run::{Fault, Run, Tables};
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use values::Own;
 
@@ -91,7 +92,7 @@ impl Judge<'_, '_, '_> {
             return None;
         }
         let tables = self.tables(&own, &named);
-        let follow = !labels.is_empty() || !tables.is_empty() || names_itself;
+        let leads_inside = !labels.is_empty() || !tables.is_empty() || names_itself;
         let mut places: Vec<u64> = tables.values().flatten().copied().chain(labels.iter().copied()).collect();
         places.extend(self.check.pads.within(&own.ranges));
         places.sort_unstable();
@@ -99,14 +100,20 @@ impl Judge<'_, '_, '_> {
         own.bases = tables.keys().copied().collect();
         own.bases.sort_unstable();
         let body = Body::new(self.check, own, &places);
-        let mut run = Run::new(self.check, &body, &tables, (&labels, &made));
+        let follow_words = |words| Run::new(self.check, &body, &tables, (&labels, &made), words);
+        let mut run = follow_words(BTreeSet::new());
         // Nothing in the function could be meant by any jump: only whether all of it is reached is left.
-        let near = if follow { None } else { Some(Vec::new()) };
+        let near = if leads_inside { None } else { Some(Vec::new()) };
         let near = near.or_else(|| (labels.is_empty() && !names_itself).then(|| run.near_jumps()).flatten());
-        let fault = match near {
+        let mut fault = match near {
             Some(jumps) => self.reach_near(&body, &jumps),
-            None => run.enter().or_else(|| self.reach_all(&body, &mut run, &labels)),
+            None => self.run(&body, &mut run, &labels),
         };
+        let mixed = run.mixed_words();
+        if fault.is_some() && !mixed.is_empty() {
+            run = follow_words(mixed);
+            fault = self.run(&body, &mut run, &labels);
+        }
         let words = run
             .bases
             .iter()
@@ -161,6 +168,11 @@ impl Judge<'_, '_, '_> {
     fn is_end(&self, own: &Own, address: u64) -> bool {
         let rows = own.ranges.iter().filter_map(|range| self.check.functions.at(range.0));
         own.ranges.iter().any(|range| range.1 == address) || self.named.ends.is_end(self.check, rows, address)
+    }
+
+    /// Lets control come to the entry and to what other functions lead to.
+    fn run(&self, body: &Body, run: &mut Run, labels: &[u64]) -> Option<Fault> {
+        run.enter().or_else(|| self.reach_all(body, run, labels))
     }
 
     /// Lets control come to what other functions lead to; what then is not reached is a fault.

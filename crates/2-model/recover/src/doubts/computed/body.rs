@@ -35,6 +35,9 @@ struct Sources {
     is_target: Vec<bool>,
 }
 
+/// Bytes that an instruction may store of which the number is not known: the state of all registers.
+const MOST_STORED: i64 = 4096;
+
 /// A word of the stack frame, by the register that it is named through.
 pub(super) type Slot = (Register, i64);
 
@@ -60,6 +63,16 @@ impl<'b, 'a> Body<'b, 'a> {
             *base == convention.stack_pointer || *base == convention.frame_pointer && self.has_frame_pointer()
         };
         Some((memory.only_base().filter(is_frame)?, memory.displacement as i64))
+    }
+
+    /// Whether `inst` writes to a part of a word of the frame, by the word's own name.
+    pub fn stores_to(&self, inst: &Semantics, (base, at): Slot) -> bool {
+        let size = match inst.memory.filter(|m| m.is_written && inst.is_memory(0)) {
+            Some(memory) if memory.size == 0 => MOST_STORED,
+            Some(memory) => i64::from(memory.size),
+            None => return false,
+        };
+        self.slot(inst).is_some_and(|(own, start)| own == base && start < at + 8 && at < start + size)
     }
 
     /// What calls do to registers.

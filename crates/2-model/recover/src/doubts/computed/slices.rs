@@ -4,7 +4,7 @@
 //! Definitions rest on each other, in circles where there are loops. Each starts with no value, and is worked out again when one
 //! that it rests on has got another value, until none has (Kildall, "A unified approach to global program optimization", 1973).
 
-use super::body::{Body, Slot};
+use super::body::{Body, Slot, changes};
 use afterlink_core::InputAddr;
 use afterlink_isa::semantics::{Operand, Operation, Register, Semantics};
 use afterlink_program::BlockId;
@@ -45,7 +45,7 @@ pub(super) fn of_jump(body: &Body, block: BlockId) -> Leaves {
     let mut slicer = Slicer::new(body);
     let target = |slicer: &mut Slicer| match insts[index].operands[0].register() {
         Some(register) => slicer.register(at, register),
-        None => slicer.load(&insts[index]),
+        None => slicer.load(at, &insts[index]),
     };
     // The first time it says what has to be worked out.
     target(&mut slicer);
@@ -79,8 +79,8 @@ struct Slicer<'s, 'b, 'a> {
     current: Option<Definition>,
     /// Definitions that reach a register at a point, and whether the function may have been given it.
     reaching: BTreeMap<Definition, (Vec<Point>, bool)>,
-    /// What is stored in words of the frame.
-    stores: BTreeMap<Slot, Vec<Store>>,
+    /// What may be in a word of the frame at a point.
+    stores: BTreeMap<(Point, Slot), Vec<Store>>,
 }
 
 #[derive(Clone, Copy)]
@@ -152,7 +152,13 @@ impl<'s, 'b, 'a> Slicer<'s, 'b, 'a> {
 
     /// The instructions that may have set a register last, and whether it may be as the function was given it.
     fn find_reaching(&mut self, at: Point, register: Register) -> (Vec<Point>, bool) {
-        let (mut definitions, mut is_argument) = (Vec::new(), false);
+        self.walk_back(at, |body, at| body.last_change(at.block, at.index, register))
+    }
+
+    /// The last instructions in front of a point for which `find` says that they are looked for, given a place in a block to search
+    /// back from; and whether the function's start is in front of the point without any between them.
+    fn walk_back(&mut self, at: Point, find: impl Fn(&Body, Point) -> Option<usize>) -> (Vec<Point>, bool) {
+        let (mut found, mut from_start) = (Vec::new(), false);
         let (mut seen, mut landed) = (BTreeSet::new(), BTreeSet::new());
         let mut waiting = vec![at];
         while let Some(at) = waiting.pop() {
@@ -160,11 +166,11 @@ impl<'s, 'b, 'a> Slicer<'s, 'b, 'a> {
             if self.steps == 0 {
                 break;
             }
-            if let Some(index) = self.body.last_change(at.block, at.index, register) {
-                definitions.push(Point { block: at.block, index });
+            if let Some(index) = find(self.body, at) {
+                found.push(Point { block: at.block, index });
                 continue;
             }
-            is_argument |= at.block == BlockId(0);
+            from_start |= at.block == BlockId(0);
             // What a call keeps, its landing pad has.
             for &(block, call) in self.body.landing_calls(at.block) {
                 if landed.insert((block, call)) {
@@ -177,8 +183,8 @@ impl<'s, 'b, 'a> Slicer<'s, 'b, 'a> {
                 }
             }
         }
-        definitions.dedup();
-        (definitions, is_argument)
+        found.dedup();
+        (found, from_start)
     }
 
     /// What the instruction at `at` leaves in a register that it changes.
@@ -204,7 +210,7 @@ impl<'s, 'b, 'a> Slicer<'s, 'b, 'a> {
             (Operation::Add, _) if target.word().is_some() => {
                 let added = match source {
                     Operand::Register { register, .. } => self.register(at, register),
-                    Operand::Memory => self.load(&inst),
+                    Operand::Memory => self.load(at, &inst),
                     _ => return one(Leaf::Computed),
                 };
                 let own = self.register(at, register);
@@ -218,7 +224,7 @@ impl<'s, 'b, 'a> Slicer<'s, 'b, 'a> {
                 let mut leaves = self.register(at, register);
                 leaves.extend(match source.register() {
                     Some(register) => self.register(at, register),
-                    None => self.load(&inst),
+                    None => self.load(at, &inst),
                 });
                 leaves
             }
@@ -239,7 +245,7 @@ impl<'s, 'b, 'a> Slicer<'s, 'b, 'a> {
                 };
                 leaves.into_iter().map(narrow).collect()
             }
-            Operand::Memory if is_wide => self.load(inst),
+            Operand::Memory if is_wide => self.load(at, inst),
             Operand::Memory => self.table_word(at, inst, Leaf::Word),
             Operand::Number(number) => Leaves::from([Leaf::Place(InputAddr(number))]),
             Operand::None => Leaves::from([Leaf::Computed]),
@@ -270,15 +276,15 @@ impl<'s, 'b, 'a> Slicer<'s, 'b, 'a> {
         }
     }
 
-    /// Eight bytes that the memory operand of `inst` names: of the frame, everything that the function stores there; something else
-    /// may be stored there through a pointer.
-    fn load(&mut self, inst: &Semantics) -> Leaves {
+    /// Eight bytes that the memory operand of `inst` names: of the frame, what the function has stored there last, whichever way
+    /// control came; something else may be stored there through a pointer.
+    fn load(&mut self, at: Point, inst: &Semantics) -> Leaves {
         let Some(slot) = self.body.slot(inst) else { return Leaves::from([Leaf::Loaded]) };
-        if !self.stores.contains_key(&slot) {
-            let found = self.find_stores(slot);
-            self.stores.insert(slot, found);
+        if !self.stores.contains_key(&(at, slot)) {
+            let found = self.reaching_stores(at, slot).unwrap_or_else(|| self.all_stores(slot));
+            self.stores.insert((at, slot), found);
         }
-        let stores = self.stores[&slot].clone();
+        let stores = self.stores[&(at, slot)].clone();
         let mut leaves = Leaves::new();
         for &store in &stores {
             match store {
@@ -290,24 +296,51 @@ impl<'s, 'b, 'a> Slicer<'s, 'b, 'a> {
         if stores.is_empty() { Leaves::from([Leaf::Loaded]) } else { leaves }
     }
 
-    fn find_stores(&mut self, slot: Slot) -> Vec<Store> {
+    /// What may have been stored last in a word of the frame; `None` if the word has another name on the way, because the register
+    /// that it is named through changes.
+    fn reaching_stores(&mut self, at: Point, slot: Slot) -> Option<Vec<Store>> {
+        let (points, _) = self.walk_back(at, |body, at| {
+            let is_end =
+                |inst: &Semantics| body.stores_to(inst, slot) || changes(body.convention(), inst, slot.0);
+            body.insts(at.block)[..at.index].iter().rposition(is_end)
+        });
+        let mut stores = Vec::new();
+        for at in points {
+            let inst = &self.body.insts(at.block)[at.index];
+            if self.body.stores_to(inst, slot) {
+                stores.push(self.stored(at, slot));
+            } else if at.block != BlockId(0) {
+                return None;
+            }
+        }
+        Some(stores)
+    }
+
+    /// All that the function stores in a word of the frame.
+    fn all_stores(&mut self, slot: Slot) -> Vec<Store> {
         let mut stores = Vec::new();
         for block in self.body.function.blocks.ids() {
             let insts = self.body.insts(block);
             self.steps = self.steps.saturating_sub(insts.len());
-            for (index, inst) in insts.iter().enumerate() {
-                let written = inst.memory.filter(|memory| memory.is_written && inst.is_memory(0));
-                let Some(memory) = written.filter(|_| self.body.slot(inst) == Some(slot)) else { continue };
-                stores.push(match (inst.operation, inst.operands[1]) {
-                    (Operation::Move, Operand::Register { register, size: 8 }) => {
-                        Store::Register(Point { block, index }, register)
-                    }
-                    (Operation::Move, Operand::Number(number)) if memory.size == 8 => Store::Number(number),
-                    _ => Store::Other,
-                });
-            }
+            let points = (0..insts.len()).filter(|&index| {
+                self.body.slot(&insts[index]) == Some(slot) && self.body.stores_to(&insts[index], slot)
+            });
+            stores.extend(points.map(|index| self.stored(Point { block, index }, slot)));
         }
         stores
+    }
+
+    /// What the instruction at `at` leaves in a word of the frame that it stores to.
+    fn stored(&self, at: Point, slot: Slot) -> Store {
+        let inst = &self.body.insts(at.block)[at.index];
+        let is_whole = self.body.slot(inst) == Some(slot) && inst.memory.is_some_and(|m| m.size == 8);
+        match (inst.operation, inst.operands[1]) {
+            (Operation::Move, Operand::Register { register, size: 8 }) if is_whole => {
+                Store::Register(at, register)
+            }
+            (Operation::Move, Operand::Number(number)) if is_whole => Store::Number(number),
+            _ => Store::Other,
+        }
     }
 
     /// Four bytes of a table whose address is known.

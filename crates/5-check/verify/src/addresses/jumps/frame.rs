@@ -1,23 +1,34 @@
 //! What the words of a function's stack frame may hold, by their distance from the stack pointer at its entry.
 //!
-//! A word may hold whatever something in the function stores there, whichever way control came. Two things are told apart, because
-//! compilers use words again: what a cut stores over before it ends, nobody else sees; and what the entry's cut has stored (a
-//! register that is pushed to be kept, or for the sake of alignment) is there only until something else is.
+//! A word may hold whatever something in the function stores there, whichever way control came. Three things are told apart, because
+//! compilers use words again: what a cut stores over before it ends, nobody else sees; what the entry's cut has stored (a
+//! register that is pushed to be kept, or for the sake of alignment) is there only until something else is; and so is all that is
+//! stored in words that are followed, which is done where a jump's target is put in a word that holds other things as well.
 
 use super::values::{Own, STORED, Value};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Words that the entry's cut stores and that are told apart; a bit each.
-const MOST_FIRST: usize = 64;
+/// Definitions that are told apart; a bit each.
+const MOST_DEFINITIONS: usize = 64;
+
+/// What a cut has left in a word.
+struct Definition {
+    word: i64,
+    cut: usize,
+    value: Value,
+}
 
 pub(super) struct Frame<'b> {
     own: &'b Own,
     words: FxHashMap<i64, Value>,
     changed: bool,
-    /// What the entry's cut has left.
-    first: Vec<(i64, Value)>,
-    /// For each cut, which of these may still be there when control comes to it.
+    /// Words of which all definitions are told apart, and not only the entry's.
+    followed: BTreeSet<i64>,
+    /// Words in which a jump's target was mixed with something else.
+    mixed: BTreeSet<i64>,
+    definitions: Vec<Definition>,
+    /// For each cut, which definitions may still be there when control comes to it.
     kept: Vec<u64>,
     /// The same at the place that is being looked at.
     here: u64,
@@ -26,12 +37,14 @@ pub(super) struct Frame<'b> {
 }
 
 impl<'b> Frame<'b> {
-    pub fn new(own: &'b Own, cuts: usize) -> Self {
+    pub fn new(own: &'b Own, cuts: usize, followed: BTreeSet<i64>) -> Self {
         Self {
             own,
             words: FxHashMap::default(),
             changed: false,
-            first: Vec::new(),
+            followed,
+            mixed: BTreeSet::new(),
+            definitions: Vec::new(),
             kept: vec![0; cuts],
             here: 0,
             stored: BTreeMap::new(),
@@ -58,48 +71,62 @@ impl<'b> Frame<'b> {
         if let Some(value) = self.stored.get(&word) {
             return *value;
         }
-        match self.first_of(word).filter(|i| self.here >> i & 1 == 1) {
-            Some(i) => {
-                let others = self.words.get(&word).copied().unwrap_or_default();
-                self.own.join(others, self.first[i].1)
-            }
-            None => *self.words.entry(word).or_default(),
+        let here =
+            |(row, d): (usize, &Definition)| (d.word == word && self.here >> row & 1 == 1).then_some(d.value);
+        let defined: Vec<Value> = self.definitions.iter().enumerate().filter_map(here).collect();
+        if defined.is_empty() {
+            return *self.words.entry(word).or_default();
         }
+        let others = self.words.get(&word).copied().unwrap_or_default();
+        defined.into_iter().fold(others, |a, b| self.either(word, a, b))
     }
 
     pub fn store(&mut self, word: i64, value: Value) {
         self.stored.insert(word, value);
-        if let Some(i) = self.first_of(word) {
-            self.here &= !(1 << i);
+        for (row, definition) in self.definitions.iter().enumerate() {
+            if definition.word == word {
+                self.here &= !(1 << row);
+            }
         }
     }
 
     /// Lets all others see what the cut has stored.
-    pub fn publish(&mut self) {
+    pub fn publish(&mut self, cut: usize) {
         for (word, value) in std::mem::take(&mut self.stored) {
-            self.join(word, value);
+            if self.followed.contains(&word) {
+                self.define(cut, word, value);
+            } else {
+                self.join(word, value);
+            }
         }
     }
 
     /// Ends the entry's cut.
-    pub fn publish_first(&mut self) {
+    pub fn publish_first(&mut self, cut: usize) {
         for (word, value) in std::mem::take(&mut self.stored) {
-            let row = match self.first_of(word) {
-                Some(row) => row,
-                None if self.first.len() < MOST_FIRST => {
-                    self.first.push((word, Value::Unset));
-                    self.first.len() - 1
-                }
-                None => {
-                    self.join(word, value);
-                    continue;
-                }
-            };
-            let joined = self.own.join(self.first[row].1, value);
-            self.changed |= joined != self.first[row].1;
-            self.first[row].1 = joined;
-            self.here |= 1 << row;
+            self.define(cut, word, value);
         }
+    }
+
+    /// Words that are to be followed for a jump to be understood, if any are not.
+    pub fn mixed(&self) -> BTreeSet<i64> {
+        self.mixed.difference(&self.followed).copied().collect()
+    }
+
+    fn define(&mut self, cut: usize, word: i64, value: Value) {
+        let is_own = |d: &Definition| d.word == word && d.cut == cut;
+        let row = match self.definitions.iter().position(is_own) {
+            Some(row) => row,
+            None if self.definitions.len() < MOST_DEFINITIONS => {
+                self.definitions.push(Definition { word, cut, value: Value::Unset });
+                self.definitions.len() - 1
+            }
+            None => return self.join(word, value),
+        };
+        let joined = self.either(word, self.definitions[row].value, value);
+        self.changed |= joined != self.definitions[row].value;
+        self.definitions[row].value = joined;
+        self.here |= 1 << row;
     }
 
     /// What is loaded and never stored was stored by others. Says whether any word may hold more than when this was asked before.
@@ -111,21 +138,27 @@ impl<'b> Frame<'b> {
         std::mem::take(&mut self.changed)
     }
 
-    fn first_of(&self, word: i64) -> Option<usize> {
-        self.first.iter().position(|first| first.0 == word)
+    fn join(&mut self, word: i64, value: Value) {
+        let old = self.words.get(&word).copied().unwrap_or_default();
+        let joined = self.either(word, old, value);
+        self.changed |= joined != old;
+        self.words.insert(word, joined);
     }
 
-    fn join(&mut self, word: i64, value: Value) {
-        let old = self.words.entry(word).or_default();
-        let joined = self.own.join(*old, value);
-        self.changed |= joined != *old;
-        *old = joined;
+    /// What holds of a word if either value may be there.
+    fn either(&mut self, word: i64, a: Value, b: Value) -> Value {
+        let joined = self.own.join(a, b);
+        let is_target = |value: &Value| matches!(value, Value::Target(_));
+        if [a, b].iter().any(is_target) && !is_target(&joined) {
+            self.mixed.insert(word);
+        }
+        joined
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::values::{GIVEN, LABEL};
+    use super::super::values::{GIVEN, LABEL, SUM};
     use super::*;
 
     const PUSHED: Value = Value::Other(GIVEN);
@@ -138,12 +171,12 @@ mod tests {
     #[test]
     fn what_a_cut_stores_over_nobody_sees() {
         let own = own();
-        let mut frame = Frame::new(&own, 2);
+        let mut frame = Frame::new(&own, 2, BTreeSet::new());
         frame.begin(0);
         frame.store(-8, PUSHED);
         assert_eq!(frame.load(-8), PUSHED);
         frame.store(-8, KEPT);
-        frame.publish();
+        frame.publish(0);
         frame.come_to(1);
         frame.begin(1);
         assert_eq!(frame.load(-8), KEPT);
@@ -152,15 +185,15 @@ mod tests {
     #[test]
     fn what_the_entry_pushed_is_there_until_something_else_is() {
         let own = own();
-        let mut frame = Frame::new(&own, 4);
+        let mut frame = Frame::new(&own, 4, BTreeSet::new());
         frame.enter();
         frame.begin(0);
         frame.store(-8, PUSHED);
-        frame.publish_first();
+        frame.publish_first(0);
         assert!(frame.come_to(1) && frame.come_to(3));
         frame.begin(1);
         frame.store(-8, KEPT);
-        frame.publish();
+        frame.publish(1);
         frame.come_to(2);
         frame.begin(2);
         assert_eq!(frame.load(-8), KEPT);
@@ -173,11 +206,36 @@ mod tests {
     #[test]
     fn what_nobody_stores_is_others() {
         let own = own();
-        let mut frame = Frame::new(&own, 1);
+        let mut frame = Frame::new(&own, 1, BTreeSet::new());
         frame.begin(0);
         assert_eq!(frame.load(16), Value::Unset);
         assert!(frame.settle());
         assert_eq!(frame.load(16), STORED);
         assert!(!frame.settle());
+    }
+
+    /// A word holds a number, then a jump's target, then a number again.
+    fn target_between_numbers(followed: BTreeSet<i64>) -> (Value, BTreeSet<i64>) {
+        let own = own();
+        let mut frame = Frame::new(&own, 4, followed);
+        frame.enter();
+        for (cut, value) in
+            [Value::Other(SUM), Value::Target(0x3000), Value::Other(SUM)].into_iter().enumerate()
+        {
+            frame.begin(cut);
+            frame.store(16, value);
+            frame.publish(cut);
+            frame.come_to(cut + 1);
+        }
+        frame.begin(2);
+        (frame.load(16), frame.mixed())
+    }
+
+    #[test]
+    fn a_word_that_a_target_is_mixed_in_is_to_be_followed() {
+        let (value, mixed) = target_between_numbers(BTreeSet::new());
+        assert_eq!((value, &mixed), (Value::Other(SUM), &BTreeSet::from([16])));
+        let (value, mixed) = target_between_numbers(mixed);
+        assert_eq!((value, mixed), (Value::Target(0x3000), BTreeSet::new()));
     }
 }

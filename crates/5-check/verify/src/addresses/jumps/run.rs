@@ -63,6 +63,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
         body: &'r Body,
         tables: &'r Tables,
         (labels, made): (&'r [u64], &'r [u64]),
+        followed_words: BTreeSet<i64>,
     ) -> Self {
         Self {
             check,
@@ -78,7 +79,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             states: vec![None; body.cuts.len()],
             loads: vec![false; body.cuts.len()],
             waiting: BTreeSet::new(),
-            frame: Frame::new(&body.own, body.cuts.len()),
+            frame: Frame::new(&body.own, body.cuts.len(), followed_words),
             bases: BTreeSet::new(),
             faults: BTreeMap::new(),
             running: None,
@@ -139,6 +140,11 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
         self.settle()
     }
 
+    /// Words of the frame to follow in another run, if there is a fault and any may explain it.
+    pub fn mixed_words(&self) -> BTreeSet<i64> {
+        self.frame.mixed()
+    }
+
     pub fn is_reached(&self, cut: usize) -> bool {
         self.states[cut].is_some()
     }
@@ -186,21 +192,21 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             // What an instruction that raises an exception by itself would have changed, it has not.
             let is_call = matches!(step, Some(Step::Call { .. }));
             if !is_call {
-                self.land(address, &state);
+                self.land(index, address, &state);
             }
             if self.apply(&mut state, step, &mut jump) {
                 self.blame(address, COMPUTED);
             }
             if is_call {
-                self.land(address, &state);
+                self.land(index, address, &state);
             }
             address += u64::from(self.check.code.insts[cut.insts.start + i].len);
         }
         // Nothing else leads to the entry with the stack pointer as it is there.
         if is_entry {
-            self.frame.publish_first()
+            self.frame.publish_first(index)
         } else {
-            self.frame.publish()
+            self.frame.publish(index)
         }
         match cut.kind {
             Kind::Jump => self.come_to(cut.target, &state),
@@ -224,9 +230,9 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
     }
 
     /// An exception may come out of the instruction at `address`, which has left `state`: the landing pad has what calls keep.
-    fn land(&mut self, address: u64, state: &State) {
+    fn land(&mut self, cut: usize, address: u64, state: &State) {
         let Some(site) = self.check.pads.of_inst(address) else { return };
-        self.frame.publish();
+        self.frame.publish(cut);
         let mut landed = *state;
         for (register, value) in landed.iter_mut().enumerate() {
             if register >= GENERAL || self.convention.kept >> register & 1 == 0 {
