@@ -118,3 +118,65 @@ fn an_object_that_is_told_nothing_when_it_is_loaded() {
     let refused = sandbox.afterlink(&["instrument", "in/libobject.so", "-o", "out/libobject.so"]);
     assert_clear_error(&refused, &["DT_INIT", "-nostartfiles"]);
 }
+
+/// Two builds of an object that tells what it costs, in folders of their own, and a program that loads whichever it finds by soname.
+fn costs(sandbox: &Sandbox) {
+    sandbox.put(
+        "object.c",
+        b"static int twice(int n) { return 2 * n; }\n\
+        __attribute__((noinline)) int more(int n) { return twice(n) + 1; }\n\
+        int cost(int n) { return n > 1000 ? more(n) : COST * n; }\n",
+    );
+    sandbox.put("main.c", b"#include <stdio.h>\nint cost(int);\nint main(void) { printf(\"cost %d\\n\", cost(7)); return 0; }\n");
+    let run = |line: &str| {
+        let mut words = line.split(' ');
+        let outcome = sandbox.run(Command::new(words.next().unwrap()).args(words));
+        assert_eq!(outcome.exit, 0, "{line}: {}", outcome.stderr());
+    };
+    for (folder, cost) in [("a", 100), ("b", 120)] {
+        std::fs::create_dir(sandbox.path(folder)).unwrap();
+        run(&format!(
+            "gcc-12 -O2 -DCOST={cost} -shared -fPIC -Wl,-q -Wl,-soname,libcost.so.1 object.c -o {folder}/libcost.so.1.2"
+        ));
+    }
+    std::os::unix::fs::symlink("libcost.so.1.2", sandbox.path("a/libcost.so.1")).unwrap();
+    run("gcc-12 -O2 main.c a/libcost.so.1.2 -o loader");
+    run("gcc-12 -O2 main.c a/libcost.so.1.2 -Wl,--disable-new-dtags,-rpath,a -o set-on-its-own");
+}
+
+#[test]
+fn two_builds_are_compared_in_the_program_that_loads_them() {
+    let sandbox = Sandbox::default();
+    costs(&sandbox);
+    let compare = |files: [&str; 2], workload: &[&str]| {
+        let mut words = vec!["compare", files[0], files[1], "--no-probe", "--runs", "2", "--blocks", "8"];
+        words.extend(["--ignore-output", "--metric", "pattern:cost ([0-9]+)", "--json", "--"]);
+        words.extend(workload);
+        sandbox.afterlink(&words)
+    };
+    let objects = ["a/libcost.so.1.2", "b/libcost.so.1.2"];
+    // `loader` finds neither of them by itself.
+    let judged = compare(objects, &["./loader"]);
+    assert_eq!(judged.exit, 1, "{}", judged.stderr());
+    let json: serde_json::Value = serde_json::from_str(&judged.stdout()).unwrap();
+    let change = json["analysis"]["benchmarks"][0]["change"]["percent"].as_f64();
+    assert_eq!(change.map(f64::round), Some(20.0), "{}", json["analysis"]["benchmarks"][0]);
+    let same = compare([objects[0]; 2], &["sh", "-c", "./loader; test -s $AFTERLINK_LIBRARIES/libcost.so.1"]);
+    assert_eq!(same.exit, 0, "{}", same.stderr());
+
+    let refused = |files, workload: &[&str], words: &[&str]| {
+        let outcome = compare(files, workload);
+        let said = outcome.stderr();
+        // Exit codes 1 to 3 are verdicts.
+        assert_eq!((outcome.exit, outcome.stdout().as_str()), (64, ""), "{said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    };
+    refused(objects, &["./set-on-its-own"], &["does not load A", "RPATH"]);
+    refused(objects, &["echo", "cost 7"], &["does not load A", "LD_LIBRARY_PATH"]);
+    refused(
+        ["a/libcost.so.1.2", "loader"],
+        &["./loader"],
+        &["libcost.so.1.2", "shared object, and the other"],
+    );
+    refused(objects, &[], &["does not run by itself", "a command that loads it"]);
+}

@@ -4,6 +4,7 @@ mod commands;
 mod files;
 mod interrupt;
 mod layouts;
+mod linked;
 mod progress;
 mod workload;
 

@@ -10,6 +10,7 @@ pub mod block;
 pub mod counters;
 pub mod cpus;
 pub mod layouts;
+pub mod library;
 pub mod process;
 pub mod progress;
 pub mod rehearsal;
@@ -24,6 +25,7 @@ use sha1::{Digest, Sha1};
 
 use self::block::{BlockPlan, Files, run_block};
 use self::layouts::{LayoutSource, copy_program};
+use self::library::Library;
 use self::progress::{Event, Progress};
 use self::rehearsal::{Rehearsed, rehearse};
 use self::visit::Stage;
@@ -53,6 +55,8 @@ pub struct Setup {
     /// An empty directory of ours for the files under test.
     pub work_dir: PathBuf,
     pub machine: MachineRecord,
+    /// Set if shared objects are compared and not programs.
+    pub library: Option<Library>,
     /// The command that repeats the experiment.
     pub command: Vec<String>,
 }
@@ -73,8 +77,13 @@ pub fn run_experiment(
     let files = place_shipped(setup, source)?;
     let (a, b) =
         (describe(&setup.label_a, source.shipped().a)?, describe(&setup.label_b, source.shipped().b)?);
-    let stage =
-        Stage { workload: &setup.workload, metrics: &setup.plan.metrics, stop, origin: Instant::now() };
+    let stage = Stage {
+        workload: &setup.workload,
+        library: setup.library.as_ref(),
+        metrics: &setup.plan.metrics,
+        stop,
+        origin: Instant::now(),
+    };
     let Some(rehearsed) = rehearse(&stage, &setup.plan, &files)? else {
         return Err(Error::new("interrupted before the first measurement; nothing was learned"));
     };
@@ -204,6 +213,10 @@ fn place_shipped(setup: &Setup, source: &dyn LayoutSource) -> Result<Files> {
     let files = Files { a: path("a")?, b: path("b")?, shipped_a: path("x")?, shipped_b: path("y")? };
     copy_program(shipped.a, &files.shipped_a)?;
     copy_program(shipped.b, &files.shipped_b)?;
+    if let Some(library) = &setup.library {
+        let all = [&files.a, &files.b, &files.shipped_a, &files.shipped_b];
+        all.into_iter().try_for_each(|file| library.link_names(file))?;
+    }
     Ok(files)
 }
 

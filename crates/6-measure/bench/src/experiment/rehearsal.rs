@@ -4,6 +4,7 @@
 use afterlink_core::{Error, Result};
 
 use super::block::Files;
+use super::library::{NOT_LOADED, OpenWatch};
 use super::visit::{Actor, Performance, Stage, Trouble};
 use crate::record::{CpuPolicy, Failure, OutputCheck, Plan, Rehearsal, Side};
 
@@ -20,7 +21,7 @@ pub struct Rehearsed {
 /// Runs the workload twice on A and once on B, unpinned and untimed.
 ///
 /// # Errors
-/// The workload fails, prints no number for the judged metric, or prints different things for A and B;
+/// The workload fails, does not load the object under test, prints no number for the judged metric, or prints different things for A and B;
 /// `Ok(None)` if the user interrupted it.
 pub fn rehearse(stage: &Stage, plan: &Plan, files: &Files) -> Result<Option<Rehearsed>> {
     let mut runs = Vec::new();
@@ -57,6 +58,7 @@ pub fn rehearse(stage: &Stage, plan: &Plan, files: &Files) -> Result<Option<Rehe
 }
 
 fn visit(stage: &Stage, actor: Actor) -> Result<Option<Performance>> {
+    let watch = stage.library.map(|_| OpenWatch::start(actor.path)).transpose()?;
     let server = match stage.set_up(actor, 0)? {
         Ok(server) => server,
         Err(Trouble::Interrupted) => return Ok(None),
@@ -70,6 +72,11 @@ fn visit(stage: &Stage, actor: Actor) -> Result<Option<Performance>> {
     }
     if let Some(failure) = &run.record.failure {
         return Err(broken(failure));
+    }
+    if watch.is_some_and(|watch| !watch.was_opened()) {
+        let what =
+            format!("the workload does not load {}, the shared object under test", actor.side.letter());
+        return Err(Error::new(what).next(NOT_LOADED));
     }
     match torn_down {
         Some(Trouble::Failed(failure)) => Err(broken(&failure)),

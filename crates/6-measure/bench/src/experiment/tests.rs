@@ -65,6 +65,7 @@ fn bench(a: &str, b: &str) -> Bench {
         workload: Workload { argv: vec!["{}".into()], timeout_seconds: 20.0, ..Workload::default() },
         work_dir: dir.path().join("work"),
         machine: MachineRecord::default(),
+        library: None,
         command: vec!["afterlink".into(), "compare".into()],
     };
     Bench { source: Copies { a: path_a, b: path_b, mode: LayoutMode::Shuffle, seen: Vec::new() }, setup, dir }

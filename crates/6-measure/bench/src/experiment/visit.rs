@@ -9,6 +9,7 @@ use afterlink_core::Result;
 use sha1::{Digest, Sha1};
 
 use super::counters::Counters;
+use super::library::Library;
 use super::process::{Ending, Finished, Launch, run, run_both};
 use crate::metric::{MetricSource, MetricSpec, printed_value};
 use crate::record::{Failure, RunRecord, Side, Workload};
@@ -20,6 +21,8 @@ const OUTPUT_TAIL: usize = 2_000;
 #[derive(Debug)]
 pub struct Stage<'a> {
     pub workload: &'a Workload,
+    /// Set if the files are shared objects.
+    pub library: Option<&'a Library>,
     pub metrics: &'a [MetricSpec],
     pub stop: &'a AtomicBool,
     /// The experiment's start; every time stamp counts from here.
@@ -62,25 +65,29 @@ impl Stage<'_> {
         self.origin.elapsed().as_secs_f64()
     }
 
-    fn launch(&self, argv: &[String], actor: Actor, padding: u32) -> Launch<'_> {
+    fn launch(&self, argv: &[String], actor: Actor, padding: u32) -> Result<Launch<'_>> {
         let path = actor.path.to_string_lossy();
         let argv = if argv.is_empty() {
             vec![path.to_string()]
         } else {
             argv.iter().map(|word| word.replace("{}", &path)).collect()
         };
-        Launch {
+        let mut environment = vec![
+            ("AFTERLINK_BINARY", path.to_string()),
+            ("AFTERLINK_SIDE", actor.side.letter().to_string()),
+            ("AFTERLINK_PADDING", "x".repeat(padding as usize)),
+        ];
+        if let Some(library) = self.library {
+            environment.extend(library.environment(actor.path)?);
+        }
+        Ok(Launch {
             argv,
-            environment: vec![
-                ("AFTERLINK_BINARY", path.to_string()),
-                ("AFTERLINK_SIDE", actor.side.letter().to_string()),
-                ("AFTERLINK_PADDING", "x".repeat(padding as usize)),
-            ],
+            environment,
             cpu: actor.cpu,
             timeout: Duration::from_secs_f64(self.workload.timeout_seconds),
             stop: self.stop,
             keep_group: false,
-        }
+        })
     }
 
     /// One run of the workload. With `counted`, the counters among the metrics are read.
@@ -88,7 +95,7 @@ impl Stage<'_> {
     /// # Errors
     /// The command cannot be started.
     pub fn perform(&self, actor: Actor, padding: u32, counted: bool) -> Result<Performance> {
-        let launch = self.launch(&self.workload.argv, actor, padding);
+        let launch = self.launch(&self.workload.argv, actor, padding)?;
         let names: Vec<&str> = self.metrics.iter().filter_map(counter_name).collect();
         let started = self.now();
         let counters = if counted { Counters::open(&names) } else { Counters::default() };
@@ -102,7 +109,8 @@ impl Stage<'_> {
     /// # Errors
     /// A command cannot be started.
     pub fn perform_both(&self, actors: [Actor; 2], padding: u32) -> Result<[Performance; 2]> {
-        let launches = actors.map(|actor| self.launch(&self.workload.argv, actor, padding));
+        let [first, second] = actors.map(|actor| self.launch(&self.workload.argv, actor, padding));
+        let launches = [first?, second?];
         let started = self.now();
         let [first, second] = run_both([&launches[0], &launches[1]])?;
         Ok([
@@ -181,7 +189,7 @@ impl Stage<'_> {
     pub fn set_up(&self, actor: Actor, padding: u32) -> Result<std::result::Result<Server, Trouble>> {
         let mut server = Server::default();
         if let Some(argv) = &self.workload.set_up {
-            let launch = Launch { keep_group: true, ..self.launch(argv, actor, padding) };
+            let launch = Launch { keep_group: true, ..self.launch(argv, actor, padding)? };
             let done = run(&launch)?;
             let trouble = trouble_of(&done, "set-up command", actor);
             server.set_up = Some(done);
@@ -191,7 +199,7 @@ impl Stage<'_> {
             }
         }
         if let Some(argv) = &self.workload.warm_up {
-            let done = run(&self.launch(argv, actor, padding))?;
+            let done = run(&self.launch(argv, actor, padding)?)?;
             if let Some(trouble) = trouble_of(&done, "warm-up command", actor) {
                 self.tear_down(server, actor)?;
                 return Ok(Err(trouble));
@@ -209,7 +217,7 @@ impl Stage<'_> {
         if let Some(argv) = &self.workload.tear_down {
             // An interrupted experiment still stops its server.
             let go_on = AtomicBool::new(false);
-            let done = run(&Launch { stop: &go_on, ..self.launch(argv, actor, 0) })?;
+            let done = run(&Launch { stop: &go_on, ..self.launch(argv, actor, 0)? })?;
             trouble = trouble_of(&done, "tear-down command", actor);
         }
         if let Some(set_up) = server.set_up {

@@ -2,11 +2,13 @@
 
 use crate::commands::measure_options::MeasureArgs;
 use crate::layouts::{Relaid, Subject};
+use crate::linked::Linked;
 use crate::progress::Experiment;
 use crate::{commands, files, interrupt};
 use afterlink_bench::benchmarks::{Benchmark, parse_benchmarks};
 use afterlink_bench::doctor::{ProbeOptions, examine};
 use afterlink_bench::experiment::layouts::{AsIs, LayoutSource};
+use afterlink_bench::experiment::library::Library;
 use afterlink_bench::metric_choice::Choice;
 use afterlink_bench::record::{LayoutMode, MachineRecord};
 use afterlink_bench::{ExperimentRecord, Setup, SuiteAnalysis, analyse_suite, run_experiment};
@@ -26,12 +28,17 @@ const FAILED: u8 = 64;
 ///     afterlink compare old/server new/server -- ./bench.sh {}
 /// With a profile it judges the layout that the profile makes:
 ///     afterlink compare server --profile-b server.fdata -- ./bench.sh {}
+/// Two builds of a shared object; the workload is whatever loads it:
+///     afterlink compare old/libzip.so new/libzip.so -- ./viewer a.zip
+///
+/// A shared object stands alone in a folder that comes first in LD_LIBRARY_PATH, under its
+/// file name and its soname; $AFTERLINK_LIBRARIES holds the folder.
 ///
 /// Exit code: 0 faster or no difference, 1 slower, 2 undecided, 3 not to be trusted, 64 an error.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Compare {
-    /// The first program, as the linker made it (with -Wl,--emit-relocs).
+    /// The first program or shared object, as the linker made it (with -Wl,--emit-relocs).
     #[arg(required_unless_present = "replay", value_name = "A")]
     a: Option<PathBuf>,
     /// The second one; A again if that is laid out by a profile.
@@ -131,6 +138,7 @@ impl Compare {
         let b = self.b.as_ref().unwrap_or(a);
         let inputs = [files::read(a)?, files::read(b)?];
         let benchmarks = self.benchmarks()?;
+        let library = self.library([a, b], &benchmarks)?;
         let directory = self.measure.work_directory()?;
         interrupt::remove_on_signal(directory.path());
         let progress = Experiment::new(self.json);
@@ -145,7 +153,10 @@ impl Compare {
             let work_dir = directory.path().join(format!("{index:04}"));
             std::fs::create_dir(&work_dir)
                 .map_err(|e| Error::new(format!("cannot be made: {e}")).in_file(work_dir.display()))?;
-            let setup = self.setup(benchmark, &benchmarks, [a, b], work_dir, machine.clone())?;
+            let setup = Setup {
+                library: library.clone(),
+                ..self.setup(benchmark, &benchmarks, [a, b], work_dir, machine.clone())?
+            };
             let mut progress = Experiment::of(self.json, (benchmarks.len() > 1).then_some(&benchmark.name));
             match run_experiment(&setup, &mut *source, &mut progress, stop) {
                 Ok(record) => records.push(record),
@@ -179,6 +190,7 @@ impl Compare {
             workload: benchmark.workload.clone(),
             work_dir,
             machine,
+            library: None,
             command: std::env::args().collect(),
         })
     }
@@ -210,6 +222,27 @@ impl Compare {
         let a = side(a, a_bytes, &self.profile_a, "laid-out-a")?;
         let b = side(b, b_bytes, &self.profile_b, "laid-out-b")?;
         Ok(Box::new(Relaid::new(mode, [a, b])))
+    }
+
+    /// How both are found if they are shared objects.
+    fn library(&self, paths: [&Path; 2], benchmarks: &[Benchmark]) -> Result<Option<Library>> {
+        // What is measured as it is need not be linked by anyone.
+        let [a, b] = paths.map(|path| Linked::open(path).ok().filter(Linked::is_object));
+        let [Some(a), Some(b)] = [&a, &b] else {
+            let Some(object) = a.or(b) else { return Ok(None) };
+            return Err(Error::new("this is a shared object, and the other file is none")
+                .in_file(object.path.display())
+                .next("compare two builds of one of them"));
+        };
+        if benchmarks.iter().any(|benchmark| benchmark.workload.argv.is_empty()) {
+            return Err(Error::new("a shared object does not run by itself")
+                .in_file(a.path.display())
+                .next("add `--` and a command that loads it"));
+        }
+        let mut names = a.names();
+        names.extend(b.names().into_iter().filter(|name| !a.names().contains(name)));
+        let folders = [a, b].into_iter().flat_map(Linked::own_folders).map(Path::to_owned).collect();
+        Ok(Some(Library { names, folders }))
     }
 
     fn is_by_profile(&self) -> bool {

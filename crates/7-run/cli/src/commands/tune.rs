@@ -1,7 +1,6 @@
 //! `afterlink tune`: the whole job.
 
 mod counts;
-mod linked;
 mod stand;
 mod timing;
 mod tuned;
@@ -10,6 +9,7 @@ use crate::commands::instrument::note;
 use crate::commands::layout_options::{LayoutArgs, OutputArgs};
 use crate::files::{Destination, Kind};
 use crate::layouts::{Movable, Subject};
+use crate::linked::{self, Linked};
 use crate::progress::Terminal;
 use crate::workload::Workload;
 use crate::{commands, files};
@@ -18,7 +18,6 @@ use afterlink_bench::experiment::process::children_cpu_seconds;
 use afterlink_core::{Error, Result};
 use afterlink_pipeline::{Counting, InstrumentOptions, LaidOut, OptimizeOptions, Optimized, Progress};
 use afterlink_profile::{Profile, fdata};
-use linked::Linked;
 use stand::{Scratch, Stand};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -255,9 +254,7 @@ impl Tune {
             .map(|((linked, new), _)| (linked.path.display().to_string(), new.display().to_string()))
             .unzip();
         let mut steps = Vec::new();
-        if let [linked] = all
-            && !linked.is_object()
-        {
+        if let [linked] = all {
             let (old, new) = (linked.path.display(), self.output.display());
             let workload = self.workload.join(OsStr::new(" ")).to_string_lossy().into_owned();
             let compare = match &self.keep_profile {

@@ -1,19 +1,14 @@
 //! What the counting run has left of each file: a profile, or the reason why there is none.
 
-use super::linked::Linked;
 use crate::files;
+use crate::linked::Linked;
+use afterlink_bench::experiment::library::NOT_LOADED;
 use afterlink_core::{Error, Result};
 use afterlink_profile::Profile;
 use std::path::{Path, PathBuf};
 
 /// What to do about a workload that counted nothing in a program.
 const NOT_RUN: &str = "check that the workload runs {} and not another copy of the program";
-
-/// How an object under test is found, and when not.
-const NOT_LOADED: &str = "the object under test is first in LD_LIBRARY_PATH, which has no say where the program has an RPATH (link it \
-     with -Wl,--enable-new-dtags), is set-user-id, is started with LD_LIBRARY_PATH set anew, or opens the object by a \
-     path of its own: then have the workload take it from {} or $AFTERLINK_LIBRARIES, say \
-     `cp $AFTERLINK_LIBRARIES/NAME where/it/belongs`";
 
 /// What to do about an object that was loaded in vain.
 const NOTHING_RAN: &str = "give a workload that uses it";

@@ -1,21 +1,16 @@
 //! Where the files under test stand while the workload runs: a program beside its original, so that it finds what it looks
 //! for relative to itself, and shared objects under their own names in a folder that comes first in `LD_LIBRARY_PATH`.
 
-use super::linked::Linked;
 use crate::commands::instrument::absolute;
+use crate::linked::Linked;
 use crate::workload::Workload;
 use crate::{files, interrupt};
+use afterlink_bench::experiment::library::{FOLDER_VARIABLE, SEARCH_VARIABLE, search_path};
 use afterlink_core::{Error, Result};
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-
-/// Where the dynamic linker looks first.
-const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
-/// The variable that holds the folder with the shared objects under test.
-const FOLDER_VARIABLE: &str = "AFTERLINK_LIBRARIES";
 
 /// The files that stand beside the program, and beside the output, while it is tuned. They go when this goes, or on Ctrl-C.
 pub struct Scratch {
@@ -41,8 +36,11 @@ impl Stand {
             None => beside(&linked.path, side),
         };
         let files = all.iter().map(place).collect::<Result<Vec<_>>>()?;
-        let libraries =
-            folder.map(|folder| Ok((folder.to_owned(), search_path(folder, all)?))).transpose()?;
+        let libraries = folder
+            .map(|folder| {
+                Ok((folder.to_owned(), search_path(folder, all.iter().flat_map(Linked::own_folders))?))
+            })
+            .transpose()?;
         Ok(Self { files, libraries })
     }
 
@@ -51,10 +49,9 @@ impl Stand {
     /// # Errors
     /// If it cannot be started.
     pub fn run(&self, workload: &Workload) -> Result<Output> {
-        let variables = self
-            .libraries
-            .as_ref()
-            .map(|(folder, path)| [(LIBRARY_PATH, path.as_os_str()), (FOLDER_VARIABLE, folder.as_os_str())]);
+        let variables = self.libraries.as_ref().map(|(folder, path)| {
+            [(SEARCH_VARIABLE, path.as_os_str()), (FOLDER_VARIABLE, folder.as_os_str())]
+        });
         workload.capture(&self.files[0], variables.as_ref().map_or(&[], |both| &both[..]))
     }
 
@@ -157,27 +154,6 @@ fn beside(path: &Path, what: &str) -> Result<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let directory = path.parent().unwrap_or(Path::new("/"));
     Ok(directory.join(format!("{name}.afterlink-{}-{what}", std::process::id())))
-}
-
-/// The folder first, then where the user's own variable says, then where the objects would have looked relative to
-/// their own places.
-fn search_path(folder: &Path, all: &[Linked]) -> Result<OsString> {
-    if folder.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b':' | b';')) {
-        let what = format!("{LIBRARY_PATH} can't name a folder with a colon or a semicolon in its path");
-        return Err(Error::new(what).in_file(folder.display()).next("give another output"));
-    }
-    let mut path = folder.as_os_str().to_owned();
-    let mut add = |more: &OsStr| {
-        path.push(":");
-        path.push(more);
-    };
-    if let Some(own) = std::env::var_os(LIBRARY_PATH).filter(|own| !own.is_empty()) {
-        add(&own);
-    }
-    for object in all.iter().filter_map(|linked| linked.object.as_ref()) {
-        object.own_folders.iter().for_each(|own| add(own.as_os_str()));
-    }
-    Ok(path)
 }
 
 /// The workload of root may run the program as another user, whom root's files are good enough for.

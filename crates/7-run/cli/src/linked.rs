@@ -1,4 +1,4 @@
-//! The files that one command tunes, as they were linked: what each is, and by which names it is found.
+//! Files that a workload is to use, as they were linked: what each is, and by which names it is found.
 
 use crate::commands::instrument::absolute;
 use crate::files::{self, Mapped};
@@ -46,6 +46,11 @@ impl Linked {
 
     pub fn is_object(&self) -> bool {
         self.object.is_some()
+    }
+
+    /// Where an object would have looked for others relative to its own place.
+    pub fn own_folders(&self) -> impl Iterator<Item = &Path> {
+        self.object.iter().flat_map(|object| object.own_folders.iter().map(PathBuf::as_path))
     }
 
     /// Every name by which an object may be asked for: that of the file, that of the file behind a symbolic link, and its soname.
