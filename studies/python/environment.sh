@@ -1,37 +1,34 @@
-# Sourced by the other scripts: where things stand.
-#
-#   AFTERLINK      the command under study                 (default: target/release/afterlink of this repository)
-#   STUDY_WORK     source, build tree, libraries           (default: studies/python/work)
-#   RESULTS        what the experiments print, as JSON     (default: $STUDY_WORK/results)
+# Sourced by the other scripts: what is studied, its workload and its tests.
 
 set -euo pipefail
 
 study=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-repository=$(cd "$study/../.." && pwd)
+program_names=libpython3.11.so.1.0
+. "$study/../environment.sh"
+plain_programs=$STUDY_WORK/plain
+least_tests=1000
 
-AFTERLINK=${AFTERLINK:-$repository/target/release/afterlink}
-STUDY_WORK=${STUDY_WORK:-$study/work}
-RESULTS=${RESULTS:-$STUDY_WORK/results}
+# with_library FOLDER COMMAND …: what loads the library takes it from FOLDER. In the background of a shell Ctrl-C is ignored, which
+# some tests count on.
+with_library() {
+    (cd "$build" && env -i --default-signal=INT PATH="$PATH" HOME=/tmp LC_ALL=C.UTF-8 TZ=UTC LD_LIBRARY_PATH="$1" PYTHONHASHSEED=1 "${@:2}")
+}
 
-say() { printf '%s\n' "$*" >&2; }
-die() { say "$(basename "$0"): $*"; exit 1; }
+# run_workload LIBRARY [WRAPPER …]: a pure-Python benchmark.
+run_workload() {
+    with_library "$(dirname "$1")" "${@:2}" ./python -S "$study/benchmark.py"
+}
 
-. "$study/../debian.sh"
+TESTS=${TESTS:-test_exceptions test_generators test_asyncio test_ctypes test_re test_json test_threading test_grammar test_descr
+    test_functools test_coroutines test_contextlib test_dict test_list test_set test_unicode test_long test_float test_struct
+    test_pickle test_decimal test_datetime test_itertools test_collections test_traceback test_gc test_weakref test_typing
+    test_dataclasses test_enum test_compile test_ast test_capi test_sqlite3 test_zlib test_hashlib test_subprocess}
 
-build=$STUDY_WORK/build
-library=libpython3.11.so.1.0
-plain_library=$build/$library
-logs=$STUDY_WORK/logs
-mkdir -p "$STUDY_WORK" "$RESULTS" "$logs"
-
-need_build() { [ -x "$plain_library" ] || die "no $plain_library; run build.sh first"; }
-need_afterlink() { [ -x "$AFTERLINK" ] || die "no $AFTERLINK; run cargo build --release, or set AFTERLINK"; }
-
-# python FOLDER ARGUMENT …: the program of the build with the library in FOLDER.
-python() {
-    local folder=$1
-    shift
-    # In the background of a shell Ctrl-C is ignored, which some tests count on.
-    (cd "$build" && env -i --default-signal=INT PATH="$PATH" HOME=/tmp LC_ALL=C.UTF-8 TZ=UTC LD_LIBRARY_PATH="$folder" \
-        PYTHONHASHSEED=1 ./python "$@")
+# run_tests NAME FOLDER
+run_tests() {
+    local results=$RESULTS/check/$1
+    # Some tests leave their processes behind if a library is broken.
+    with_library "$2" ./python -m test -j3 --timeout 900 --junit-xml "$results.xml" $TESTS > "$results.log" 2>&1 || true
+    [ -s "$results.xml" ] || { : > "$results.outcomes"; return; }
+    with_library "$plain_programs" ./python "$study/outcomes.py" "$results.xml" > "$results.outcomes"
 }

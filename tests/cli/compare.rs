@@ -416,3 +416,48 @@ fn tune_ends_with_the_timing_and_what_to_do_next() {
     assert_clear_error(&tune(&shell(fails_later)), &["status: 7", "afterlink bisect"]);
     assert!(!sandbox.path("fast").exists());
 }
+
+#[test]
+fn what_is_undecided_goes_on_and_keeps_what_was_found() {
+    let sandbox = sandbox();
+    let record = || -> Value { serde_json::from_slice(&fs::read(sandbox.path("r.json")).unwrap()).unwrap() };
+    let options =
+        ["--blocks", "5", "--ignore-output", "--metric", "pattern:score ([0-9.]+)", "--record", "r.json"];
+    let first = compare(&sandbox, &options, &shell(SCORES));
+    assert_eq!(first.exit, 2, "five layouts have no interval: {}", first.stderr());
+    assert!(first.stdout().contains("afterlink compare --resume r.json --blocks "), "{}", first.stdout());
+    let before = record();
+
+    let resume = |more: &[&str]| sandbox.afterlink(&[&["compare", "--resume", "r.json"], more].concat());
+    let more = resume(&["--blocks", "10", "--report", "page.html"]);
+    assert_eq!(more.exit, 1, "{}", more.stderr());
+    assert!(more.stdout().contains("15 of 15") || more.stdout().contains("10 of 15"), "{}", more.stdout());
+    let after = record();
+    let experiment = |json: &Value| json["experiments"][0].clone();
+    let [old, new] = [&before, &after].map(experiment);
+    assert_eq!(new["plan"]["resumed"], serde_json::json!([{"after": 5, "max_layouts": 15}]));
+    let blocks = |json: &Value| json["blocks"].as_array().unwrap().clone();
+    assert_eq!(blocks(&new)[..5], blocks(&old)[..], "what was found is kept");
+    let seeds: std::collections::BTreeSet<String> =
+        blocks(&new).iter().map(|b| b["seed_a"].to_string()).collect();
+    assert_eq!(seeds.len(), blocks(&new).len(), "each layout is another");
+    assert!(new["blocks"][5]["started"].as_f64() > old["seconds"].as_f64(), "time goes on");
+    assert_eq!(new["command"], old["command"]);
+    let replayed = sandbox.afterlink(&["compare", "--replay", "r.json"]);
+    assert_eq!((replayed.exit, replayed.stdout()), (1, more.stdout()));
+
+    // Nothing is added to a record of other programs, and it stays as it is.
+    let kept = fs::read(sandbox.path("r.json")).unwrap();
+    fs::copy(sandbox.path("b"), sandbox.path("a")).unwrap();
+    assert_usage_error(&resume(&[]), &["error: a: ", "not the file that the record is of", "put back"]);
+    assert_usage_error(&resume(&["--layout", "as-is", "a", "b"]), &["--resume"]);
+    sandbox.put(
+        "other.json",
+        &String::from_utf8(kept.clone()).unwrap().replacen("\"compare\"", "\"tune\"", 1).into_bytes(),
+    );
+    assert_usage_error(
+        &sandbox.afterlink(&["compare", "--resume", "other.json"]),
+        &["`tune`", "a comparison of its own"],
+    );
+    assert!(fs::read(sandbox.path("r.json")).unwrap() == kept);
+}

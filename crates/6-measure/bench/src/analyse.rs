@@ -184,7 +184,8 @@ pub struct BlockPoint {
 /// The decision procedure that a plan asks for.
 pub fn procedure_of(plan: &Plan) -> Procedure {
     let higher = plan.metrics.first().is_some_and(MetricSpec::higher_is_better);
-    Procedure::new(plan.stop, plan.max_layouts, plan.margin, plan.family, higher)
+    let first = Procedure::new(plan.stop, plan.max_layouts, plan.margin, plan.family, higher);
+    plan.resumed.iter().fold(first, |procedure, go| procedure.go_on(go.after, go.max_layouts))
 }
 
 /// The logs of one metric over the blocks that count, in order.

@@ -119,6 +119,25 @@ pub struct Plan {
     pub family: u32,
     /// A against itself with independent layouts: any difference is a fault of the set-up.
     pub calibration: bool,
+    /// Where the experiment ended before and went on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<Resumption>,
+}
+
+/// An experiment that had ended goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumption {
+    /// Layouts that counted when it had ended.
+    pub after: u32,
+    /// With those.
+    pub max_layouts: u32,
+}
+
+impl Plan {
+    /// Layouts of each program at most, by now.
+    pub fn most_layouts(&self) -> u32 {
+        self.resumed.last().map_or(self.max_layouts, |last| last.max_layouts)
+    }
 }
 
 impl Default for Plan {
@@ -141,6 +160,7 @@ impl Default for Plan {
             shipped_runs: 10,
             family: 1,
             calibration: false,
+            resumed: Vec::new(),
         }
     }
 }

@@ -144,7 +144,7 @@ fn layouts_line(record: &ExperimentRecord, analysis: &Analysis) -> String {
     let mut text = format!(
         "{} of {} ({}) x {} runs",
         counts.layouts,
-        record.plan.max_layouts,
+        record.plan.most_layouts(),
         plan_text(&record.plan),
         counts.runs_per_layout
     );

@@ -14,11 +14,12 @@ pub mod library;
 pub mod process;
 pub mod progress;
 pub mod rehearsal;
+pub mod resume;
 pub mod visit;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use afterlink_core::{Error, Result};
 use sha1::{Digest, Sha1};
@@ -59,6 +60,8 @@ pub struct Setup {
     pub library: Option<Library>,
     /// The command that repeats the experiment.
     pub command: Vec<String>,
+    /// The experiment that goes on, if it is none of its own: [`resume::goes_on`] made the set-up.
+    pub earlier: Option<ExperimentRecord>,
 }
 
 /// Runs the experiment to its end. `stop` may be set at any time, e.g. by a signal handler; the
@@ -77,12 +80,16 @@ pub fn run_experiment(
     let files = place_shipped(setup, source)?;
     let (a, b) =
         (describe(&setup.label_a, source.shipped().a)?, describe(&setup.label_b, source.shipped().b)?);
+    if let Some(earlier) = &setup.earlier {
+        resume::check(earlier, [&a, &b], &setup.machine)?;
+    }
+    let before = setup.earlier.as_ref().map_or(0.0, |earlier| earlier.seconds);
     let stage = Stage {
         workload: &setup.workload,
         library: setup.library.as_ref(),
         metrics: &setup.plan.metrics,
         stop,
-        origin: Instant::now(),
+        origin: started_before(before),
     };
     let Some(rehearsed) = rehearse(&stage, &setup.plan, &files)? else {
         return Err(Error::new("interrupted before the first measurement; nothing was learned"));
@@ -101,6 +108,9 @@ pub fn run_experiment(
         output_checked: summary.output_checked,
     });
     let settings = doctor::inspect(Path::new("/"));
+    if let Some(earlier) = &setup.earlier {
+        resume::check_output(earlier, &rehearsed)?;
+    }
     let mut course = Course::new(setup, &stage, &rehearsed);
     let reason = course.run(source, &files, progress)?;
     let mut machine = setup.machine.clone();
@@ -121,6 +131,12 @@ pub fn run_experiment(
         stop: reason,
         seconds: stage.now(),
     })
+}
+
+/// The instant so many seconds ago.
+fn started_before(seconds: f64) -> Instant {
+    let now = Instant::now();
+    now.checked_sub(Duration::from_secs_f64(seconds)).unwrap_or(now)
 }
 
 fn check(setup: &Setup, source: &dyn LayoutSource) -> Result<()> {
@@ -236,6 +252,8 @@ struct Course<'a> {
     cpus: Vec<u32>,
     runs: u32,
     blocks: Vec<BlockRecord>,
+    /// When it went on, in seconds since the experiment's start.
+    began: f64,
 }
 
 impl<'a> Course<'a> {
@@ -249,7 +267,17 @@ impl<'a> Course<'a> {
             Runs::Auto => PILOT_RUNS,
             Runs::Fixed(runs) => runs,
         };
-        Self { setup, stage, rehearsed, procedure: procedure_of(&setup.plan), cpus, runs, blocks: Vec::new() }
+        let earlier = setup.earlier.as_ref();
+        Self {
+            setup,
+            stage,
+            rehearsed,
+            procedure: procedure_of(&setup.plan),
+            cpus,
+            runs: earlier.map_or(runs, |earlier| earlier.runs_per_layout),
+            blocks: earlier.map_or(Vec::new(), |earlier| earlier.blocks.clone()),
+            began: earlier.map_or(0.0, |earlier| earlier.seconds),
+        }
     }
 
     fn run(
@@ -258,14 +286,15 @@ impl<'a> Course<'a> {
         files: &Files,
         progress: &mut dyn Progress,
     ) -> Result<StopReason> {
-        let mut pilot_pending = self.setup.plan.runs == Runs::Auto;
+        let mut pilot_pending =
+            self.setup.plan.runs == Runs::Auto && !resume::is_past_pilot(&self.setup.plan);
         loop {
             if let Some(reason) = self.limit_reached() {
                 return Ok(reason);
             }
             let number = self.blocks.len() as u32;
             let valid = self.logs().len() as u32;
-            let at_most = self.setup.plan.max_layouts;
+            let at_most = self.setup.plan.most_layouts();
             progress.event(&Event::BlockStarted {
                 block: number,
                 valid,
@@ -331,13 +360,13 @@ impl<'a> Course<'a> {
         if invalid >= 3 && invalid * 4 > self.blocks.len() {
             return Some(StopReason::TooManyInvalid);
         }
-        if self.logs().len() as u32 >= plan.max_layouts {
+        if self.logs().len() as u32 >= plan.most_layouts() {
             return Some(StopReason::MaxLayouts);
         }
         let elapsed = self.stage.now();
         let per_block = self.blocks.last().map_or(0.0, |b| elapsed - b.started);
         match plan.max_seconds {
-            Some(limit) if !self.blocks.is_empty() && elapsed + per_block > limit => {
+            Some(limit) if !self.blocks.is_empty() && elapsed - self.began + per_block > limit => {
                 Some(StopReason::MaxTime)
             }
             _ => None,
@@ -351,7 +380,7 @@ impl<'a> Course<'a> {
         let pilot = self.logs();
         let mut runs = runs_after_pilot(&pilot, self.setup.plan.inner, layout_cost, pair_cost);
         if let Some(limit) = self.setup.plan.max_seconds {
-            let per_layout = (limit - self.stage.now()) / LAYOUTS_WORTH_HAVING;
+            let per_layout = (limit - (self.stage.now() - self.began)) / LAYOUTS_WORTH_HAVING;
             while runs > 2 && layout_cost + pair_cost * f64::from(runs) > per_layout {
                 runs -= 2;
             }
@@ -396,7 +425,7 @@ impl<'a> Course<'a> {
             None => progress.event(&Event::BlockFinished {
                 block: last.block,
                 valid: differences.len() as u32,
-                at_most: self.setup.plan.max_layouts,
+                at_most: self.setup.plan.most_layouts(),
                 elapsed_seconds: self.stage.now(),
                 spread: (differences.len() > 1).then(|| Estimate::of(&differences).sd),
             }),

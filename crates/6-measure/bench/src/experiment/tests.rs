@@ -67,6 +67,7 @@ fn bench(a: &str, b: &str) -> Bench {
         machine: MachineRecord::default(),
         library: None,
         command: vec!["afterlink".into(), "compare".into()],
+        earlier: None,
     };
     Bench { source: Copies { a: path_a, b: path_b, mode: LayoutMode::Shuffle, seen: Vec::new() }, setup, dir }
 }

@@ -98,7 +98,7 @@ impl Machine {
     /// The whole procedure: a pilot, the number of runs chosen from it (a
     /// layout costs as much as a pair of runs), the pilot dropped if that number is a larger one.
     fn experiment(&mut self, procedure: &Procedure) -> Decision {
-        let last = procedure.looks.schedule.last().copied().unwrap_or(0) as usize;
+        let last = procedure.looks.end() as usize;
         let pilot: Vec<BlockLogs> = (0..PILOT_BLOCKS).map(|_| self.block(PILOT_RUNS)).collect();
         let runs = runs_after_pilot(&pilot, Inner::Middle, 1.0, 1.0);
         let kept = if runs <= PILOT_RUNS { &pilot[..] } else { &[] };

@@ -4,28 +4,29 @@
 //! Whether a block lies below the true median is the toss of a fair coin, whatever the blocks' distribution is. So the
 //! chance that the interval of any look misses the median is known exactly, by counting; neither a simulation nor
 //! normal data are needed. Each look may use up what an error-spending function allows by then (Lan & DeMets,
-//! Biometrika 70, 1983). The last one may use up all that is left, also if it was not planned: a time limit knows nothing of
-//! the differences.
+//! Biometrika 70, 1983).
 
-/// Power of the share of blocks that gives the share of the error that may be used up by then. 1 would leave little for the
-/// first looks, where most experiments could end, and let one block out of ten ruin the interval there; 0.3 would leave little for
-/// the last ones, which decide the hard cases.
-const EXPONENT: f64 = 0.4;
+/// A look at an experiment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Look {
+    pub blocks: u32,
+    /// Share of the error that may be used up by then.
+    pub share: f64,
+}
 
-/// The values left out on each side at each look of `schedule` (ascending), in a plan of at most `most` blocks whose
-/// last look is `end`, for an error of `alpha` on one side; nothing where even the extreme values would err too often.
-pub fn left_out(schedule: &[u32], most: u32, end: u32, alpha: f64) -> Vec<Option<u32>> {
+/// The values left out on each side at each of these looks (ascending), for an error of `alpha` on one side; nothing where even
+/// the extreme values would err too often.
+pub fn left_out(looks: &[Look], alpha: f64) -> Vec<Option<u32>> {
     // Invariant: open[c] is the chance that c blocks so far lie below the median and no look has erred.
     let mut open = vec![1.0];
     let mut spent = 0.0;
-    let mut look_at = |look: u32| {
-        while open.len() <= look as usize {
+    let look_at = |look: &Look| {
+        while open.len() <= look.blocks as usize {
             toss(&mut open);
         }
-        let share = if look == end { 1.0 } else { f64::from(look) / f64::from(most.max(look)) };
-        let allowed = alpha * share.powf(EXPONENT);
+        let allowed = alpha * look.share;
         let mut left_out = None;
-        for (count, chance) in open.iter_mut().enumerate().take(look.div_ceil(2) as usize) {
+        for (count, chance) in open.iter_mut().enumerate().take(look.blocks.div_ceil(2) as usize) {
             if spent + *chance > allowed {
                 break;
             }
@@ -34,7 +35,7 @@ pub fn left_out(schedule: &[u32], most: u32, end: u32, alpha: f64) -> Vec<Option
         }
         left_out
     };
-    schedule.iter().map(|&look| look_at(look)).collect()
+    looks.iter().map(look_at).collect()
 }
 
 /// One block more: below or above.
@@ -46,10 +47,10 @@ fn toss(open: &mut Vec<f64>) {
     }
 }
 
-/// The smallest error on one side, over all looks, with which the last look of `schedule` would leave out `count` values:
-/// the p value of the whole sequential experiment when `count` of its blocks lie on the other side.
-pub fn overall_p(schedule: &[u32], most: u32, end: u32, count: u32) -> f64 {
-    let shows = |alpha: f64| left_out(schedule, most, end, alpha).last().copied().flatten() >= Some(count);
+/// The smallest error on one side, over all looks, with which the last of them would leave out `count` values: the p value
+/// of the whole sequential experiment when `count` of its blocks lie on the other side.
+pub fn overall_p(looks: &[Look], count: u32) -> f64 {
+    let shows = |alpha: f64| left_out(looks, alpha).last().copied().flatten() >= Some(count);
     let (mut low, mut high) = (1e-12f64.ln(), 0.5f64.ln());
     if !shows(high.exp()) {
         return 1.0;
@@ -65,6 +66,12 @@ pub fn overall_p(schedule: &[u32], most: u32, end: u32, count: u32) -> f64 {
 mod tests {
     use super::*;
 
+    /// Looks at these numbers of blocks, the last of which may use up everything.
+    fn looks(schedule: &[u32]) -> Vec<Look> {
+        let most = f64::from(*schedule.last().unwrap());
+        schedule.iter().map(|&blocks| Look { blocks, share: (f64::from(blocks) / most).sqrt() }).collect()
+    }
+
     /// Conover, "Practical Nonparametric Statistics": for n = 10 two of 2^10 orders have none below (0.098 % a side), 22 at
     /// most one (1.07 %); for n = 15 at most three have 1.76 %.
     #[test]
@@ -78,7 +85,7 @@ mod tests {
             (5, 0.025, None),
             (6, 0.025, Some(0)),
         ] {
-            assert_eq!(left_out(&[n], n, n, alpha), [want], "{n} {alpha}");
+            assert_eq!(left_out(&looks(&[n]), alpha), [want], "{n} {alpha}");
         }
     }
 
@@ -87,7 +94,7 @@ mod tests {
     fn all_looks_together_err_as_promised() {
         let schedule = [8, 12, 16];
         for alpha in [0.01, 0.025, 0.05, 0.1] {
-            let plan = left_out(&schedule, 16, 16, alpha);
+            let plan = left_out(&looks(&schedule), alpha);
             let errs = |order: u32| {
                 schedule.iter().zip(&plan).any(|(&look, out)| {
                     out.is_some_and(|out| (order & ((1 << look) - 1)).count_ones() <= out)
@@ -98,32 +105,15 @@ mod tests {
         }
     }
 
-    /// What a time limit ends after 18 blocks may use up what the looks of 10 and 15 left, and no more than was promised.
-    #[test]
-    fn an_unplanned_end_has_what_is_left() {
-        let (ended, planned) =
-            (left_out(&[10, 15, 18], 60, 18, 0.025), left_out(&[10, 15, 20], 60, 60, 0.025));
-        assert_eq!(ended[..2], planned[..2]);
-        assert!(ended[2] > left_out(&[10, 15, 18], 60, 60, 0.025)[2]);
-        let errs = |order: u32| {
-            let looks = [10, 15, 18].into_iter().zip(&ended);
-            looks
-                .into_iter()
-                .any(|(look, out)| out.is_some_and(|out| (order & ((1 << look) - 1)).count_ones() <= out))
-        };
-        let share = (0..1u32 << 18).filter(|&order| errs(order)).count() as f64 / 262_144.0;
-        assert!(share <= 0.025, "{share}");
-    }
-
     #[test]
     fn the_overall_p_undoes_the_plan() {
-        let schedule = [10, 15, 20, 30, 40, 60];
+        let schedule = looks(&[10, 15, 20, 30, 40, 60]);
         for out in 0..25 {
-            let p = overall_p(&schedule, 60, 60, out);
-            let shown = |alpha: f64| left_out(&schedule, 60, 60, alpha)[5] >= Some(out);
+            let p = overall_p(&schedule, out);
+            let shown = |alpha: f64| left_out(&schedule, alpha)[5] >= Some(out);
             assert!(p >= 1.0 || shown(p * 1.001), "{out}: {p}");
         }
-        assert!(overall_p(&schedule, 60, 60, 15) < 0.001 && overall_p(&schedule, 60, 60, 24) > 0.05);
-        assert_eq!(overall_p(&[3], 60, 60, 2), 1.0);
+        assert!(overall_p(&schedule, 15) < 0.001 && overall_p(&schedule, 24) > 0.05);
+        assert_eq!(overall_p(&looks(&[3]), 2), 1.0);
     }
 }

@@ -22,6 +22,17 @@ pub enum StopRule {
     Never,
 }
 
+impl StopRule {
+    /// Numbers of blocks to look at.
+    fn schedule(self, max_blocks: u32) -> Vec<u32> {
+        match self {
+            Self::Verdict => Looks::for_verdict(max_blocks),
+            Self::Precision(_) => Looks::when_narrow(max_blocks),
+            Self::Never => vec![max_blocks.max(2)],
+        }
+    }
+}
+
 /// The complete decision procedure of one benchmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Procedure {
@@ -34,12 +45,14 @@ impl Procedure {
     /// For at most `max_blocks` blocks, with differences below `margin` counting as none, as one of
     /// `family` benchmarks that share the promise of 5 %.
     pub fn new(stop: StopRule, max_blocks: u32, margin: f64, family: u32, higher_is_better: bool) -> Self {
-        let looks = match stop {
-            StopRule::Verdict => Looks::up_to(max_blocks, family),
-            StopRule::Precision(_) => Looks::when_narrow(max_blocks, family),
-            StopRule::Never => Looks::new(&[max_blocks.max(2)], family),
-        };
+        let looks = Looks::new(&stop.schedule(max_blocks), family);
         Self { stop, looks, rule: Rule { margin, higher_is_better } }
+    }
+
+    /// The same for an experiment that ended after `blocks` blocks and goes on to at most `max_blocks`.
+    pub fn go_on(self, blocks: u32, max_blocks: u32) -> Self {
+        let looks = self.looks.go_on(blocks, &self.stop.schedule(max_blocks));
+        Self { looks, ..self }
     }
 
     /// The decision on all differences so far. Valid at planned looks, and wherever something that
@@ -52,7 +65,7 @@ impl Procedure {
     /// Whether the rule ends the experiment after these blocks.
     pub fn is_settled(&self, differences: &[f64], ranges: &[Interval]) -> bool {
         let blocks = differences.len() as u32;
-        if self.looks.schedule.binary_search(&blocks).is_err() {
+        if !self.looks.is_planned(blocks) {
             return false;
         }
         let left_out = self.looks.left_out(blocks);

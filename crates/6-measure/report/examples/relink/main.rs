@@ -99,6 +99,8 @@ fn run() -> Result<()> {
     };
     let machine = examine(Path::new("/"), Some(&dir), Some(ProbeOptions::default()));
     let setup = Setup {
+        library: None,
+        earlier: None,
         name: "relinked by lld".into(),
         label_a: old.clone(),
         label_b: new.clone(),

@@ -1,5 +1,7 @@
 //! `afterlink compare`.
 
+mod resumed;
+
 use crate::commands::measure_options::MeasureArgs;
 use crate::layouts::{Relaid, Subject};
 use crate::linked::Linked;
@@ -13,6 +15,7 @@ use afterlink_bench::metric_choice::Choice;
 use afterlink_bench::record::{LayoutMode, MachineRecord};
 use afterlink_bench::{ExperimentRecord, Setup, SuiteAnalysis, analyse_suite, run_experiment};
 use afterlink_core::{Error, Result};
+use resumed::Earlier;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -34,15 +37,19 @@ const FAILED: u8 = 64;
 /// A shared object stands alone in a folder that comes first in LD_LIBRARY_PATH, under its
 /// file name and its soname; $AFTERLINK_LIBRARIES holds the folder.
 ///
+/// What is undecided can go on, and the promise of 5 % holds for all of it together:
+///     afterlink compare A B --record r.json -- ./bench.sh {}
+///     afterlink compare --resume r.json --blocks 40
+///
 /// Exit code: 0 faster or no difference, 1 slower, 2 undecided, 3 not to be trusted, 64 an error.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Compare {
     /// The first program or shared object, as the linker made it (with -Wl,--emit-relocs).
-    #[arg(required_unless_present = "replay", value_name = "A")]
+    #[arg(required_unless_present_any = ["replay", "resume"], value_name = "A")]
     a: Option<PathBuf>,
     /// The second one; A again if that is laid out by a profile.
-    #[arg(required_unless_present_any = ["replay", "itself", "profile_a", "profile_b"], value_name = "B")]
+    #[arg(required_unless_present_any = ["replay", "resume", "itself", "profile_a", "profile_b"], value_name = "B")]
     b: Option<PathBuf>,
     /// Lay A out by this profile, and judge that layout: its order stays, only the gaps are varied.
     #[arg(long, value_name = "FILE", conflicts_with = "itself")]
@@ -72,6 +79,10 @@ pub struct Compare {
     /// Judge a record or a report that was written earlier, without running anything.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["a", "b", "itself", "profile_a", "profile_b", "any_profile", "benchmarks", "workload"])]
     replay: Option<PathBuf>,
+    /// Go on with what a record holds, with the command that began it: --blocks more layouts, for --max-time seconds at most. The
+    /// record is written anew, unless --record names another file.
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["a", "b", "itself", "profile_a", "profile_b", "any_profile", "benchmarks", "workload", "replay"])]
+    resume: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -90,12 +101,16 @@ impl Compare {
     }
 
     fn judge(&self) -> Result<ExitCode> {
-        let records = match &self.replay {
-            Some(path) => {
-                let text = String::from_utf8_lossy(&files::read(path)?).into_owned();
-                afterlink_report::parse_records(&text).map_err(|e| e.in_file(path.display()))?
+        let records = match (&self.replay, &self.resume) {
+            (Some(path), _) => read_records(path)?,
+            (None, Some(path)) => {
+                self.targets()?;
+                self.go_on(path, read_records(path)?)?
             }
-            None => self.measure()?,
+            (None, None) => {
+                self.targets()?;
+                self.measure(&Earlier::default())?
+            }
         };
         let suite = analyse_suite(&records);
         self.write(&records, &suite)?;
@@ -106,19 +121,27 @@ impl Compare {
             _ => afterlink_report::suite_text(&records, &suite, colour),
         };
         commands::print_text(text.trim_end())?;
+        if !self.json
+            && let Some(command) = self.settling_command(&suite)
+        {
+            commands::print_text(&format!("to settle it   {command}"))?;
+        }
         Ok(ExitCode::from(suite.outcome.exit_code()))
     }
 
     /// Where the files go is checked before anything is measured.
     fn targets(&self) -> Result<[Option<files::Target>; 2]> {
-        let input = self.replay.as_ref().or(self.a.as_ref()).expect("one of them is required");
+        // A record that goes on may be written in its own place.
+        let input = self.replay.as_ref().or(self.a.as_ref());
+        let nowhere = PathBuf::new();
+        let input = input.unwrap_or(&nowhere);
         let others = [&self.b, &self.profile_a, &self.profile_b, &self.benchmarks];
         let target = |path: &Option<PathBuf>, others: &[&Option<PathBuf>]| {
             let others = others.iter().filter_map(|other| other.as_ref());
             path.as_ref().map(|p| files::Target::check(p, input)?.differs_from(others)).transpose()
         };
-        let record = target(&self.record, &others)?;
-        Ok([target(&self.report, &[&others[..], &[&self.record]].concat())?, record])
+        let record = target(if self.record.is_some() { &self.record } else { &self.resume }, &others)?;
+        Ok([target(&self.report, &[&others[..], &[&self.record, &self.resume]].concat())?, record])
     }
 
     fn write(&self, records: &[ExperimentRecord], suite: &SuiteAnalysis) -> Result<()> {
@@ -132,8 +155,7 @@ impl Compare {
         Ok(())
     }
 
-    fn measure(&self) -> Result<Vec<ExperimentRecord>> {
-        self.targets()?;
+    fn measure(&self, earlier: &Earlier) -> Result<Vec<ExperimentRecord>> {
         let a = self.a.as_ref().expect("required without a record");
         let b = self.b.as_ref().unwrap_or(a);
         let inputs = [files::read(a)?, files::read(b)?];
@@ -150,6 +172,11 @@ impl Compare {
         let stop = interrupt::stopped();
         let mut records: Vec<ExperimentRecord> = Vec::new();
         for (index, benchmark) in benchmarks.iter().enumerate() {
+            let before = earlier.of_benchmark(&benchmark.name);
+            if let Some((record, false)) = before {
+                records.push(record.clone());
+                continue;
+            }
             let work_dir = directory.path().join(format!("{index:04}"));
             std::fs::create_dir(&work_dir)
                 .map_err(|e| Error::new(format!("cannot be made: {e}")).in_file(work_dir.display()))?;
@@ -157,11 +184,20 @@ impl Compare {
                 library: library.clone(),
                 ..self.setup(benchmark, &benchmarks, [a, b], work_dir, machine.clone())?
             };
+            let setup = match before {
+                Some((record, _)) => earlier.set_up(record, setup),
+                None => setup,
+            };
             let mut progress = Experiment::of(self.json, (benchmarks.len() > 1).then_some(&benchmark.name));
             match run_experiment(&setup, &mut *source, &mut progress, stop) {
                 Ok(record) => records.push(record),
                 // What was finished before the interrupt still counts.
-                Err(_) if stop.load(Ordering::Relaxed) && !records.is_empty() => break,
+                Err(_)
+                    if stop.load(Ordering::Relaxed)
+                        && !(records.is_empty() && earlier.records.is_empty()) =>
+                {
+                    break;
+                }
                 Err(error) => return Err(error),
             }
             progress.done();
@@ -169,7 +205,7 @@ impl Compare {
                 break;
             }
         }
-        Ok(records)
+        Ok(earlier.completed(records))
     }
 
     fn setup(
@@ -192,6 +228,7 @@ impl Compare {
             machine,
             library: None,
             command: std::env::args().collect(),
+            earlier: None,
         })
     }
 
@@ -288,6 +325,11 @@ impl Compare {
         let probe = (!self.measure.no_probe).then_some(probe);
         examine(Path::new("/"), Some(directory), probe).machine_record()
     }
+}
+
+fn read_records(path: &Path) -> Result<Vec<ExperimentRecord>> {
+    let text = String::from_utf8_lossy(&files::read(path)?).into_owned();
+    afterlink_report::parse_records(&text).map_err(|e| e.in_file(path.display()))
 }
 
 /// Says what can be done with a program that cannot be rewritten.

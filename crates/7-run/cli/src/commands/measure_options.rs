@@ -32,7 +32,7 @@ pub struct MeasureArgs {
     /// End after so many seconds with the verdict so far.
     #[arg(long, value_parser = seconds, allow_negative_numbers = true, value_name = "S")]
     max_time: Option<f64>,
-    /// Layouts of each program at most.
+    /// Layouts of each program at most; with --resume, so many more.
     #[arg(long, default_value_t = 60, value_name = "N")]
     blocks: u32,
     /// Runs of each layout; chosen by a pilot if left out.
@@ -128,6 +128,11 @@ impl MeasureArgs {
             calibration,
             ..Plan::default()
         }
+    }
+
+    /// The limits of layouts and seconds.
+    pub fn limits(&self) -> (u32, Option<f64>) {
+        (self.blocks, self.max_time)
     }
 
     /// The metrics asked for; if none, those that suit the machine.
