@@ -2,9 +2,11 @@
 # afterlink lays itself out: builds the command with its relocations kept, makes it faster with one command, and holds what both write
 # against each other, byte by byte. Then it runs its own test programs, Rust's panics and threads among them, in other orders.
 #
-#   run.sh [tune] [tests]       both by default
+#   run.sh [tune] [faster] [tests]      all by default
 #   STUDY_WORK                  everything that is written                (default: studies/self/work)
 #   WORKLOAD                    the program that it optimizes meanwhile   (default: itself)
+#   PAIRS                       how often `tune` times itself old and new (default: 7)
+#   SECONDS_TO_COMPARE          for `faster`, at most                     (default: 600)
 #   CRATES                      whose tests are run
 #   ORDERS="reverse random:1 random:2 random:3"
 set -euo pipefail
@@ -12,6 +14,8 @@ set -euo pipefail
 study=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repository=$(cd "$study/../.." && pwd)
 STUDY_WORK=${STUDY_WORK:-$study/work}
+PAIRS=${PAIRS:-7}
+SECONDS_TO_COMPARE=${SECONDS_TO_COMPARE:-600}
 CRATES=${CRATES:-core isa unwind image profile ingest program recover weigh analyze layout passes elf emit instrument bench report record}
 ORDERS=${ORDERS:-reverse random:1 random:2 random:3}
 plain=$STUDY_WORK/target/release/afterlink
@@ -35,10 +39,16 @@ same_bytes() {
 tune() {
     say 'building afterlink'
     build build --quiet -p afterlink-cli
-    "$plain" tune "$plain" -o "$STUDY_WORK/fast" -- {} optimize --scope all "$WORKLOAD" -o "$STUDY_WORK/unused"
+    "$plain" tune "$plain" -o "$STUDY_WORK/fast" --pairs "$PAIRS" --keep-profile "$STUDY_WORK/self.fdata" -- {} optimize --scope all "$WORKLOAD" -o "$STUDY_WORK/unused"
     same_bytes optimize --scope all "$WORKLOAD"
     same_bytes optimize --scope all --order-functions random --order-blocks random --split random --seed 7 "$WORKLOAD"
     same_bytes instrument --counters unused "$WORKLOAD"
+}
+
+# How much faster: both at once on one CPU, with one thread each, so that whatever else goes on meets both alike.
+faster() {
+    RAYON_NUM_THREADS=1 "$plain" compare "$plain" --profile-b "$STUDY_WORK/self.fdata" --together --runs 4 --metric cpu --ignore-output \
+        --max-time "$SECONDS_TO_COMPARE" --record "$STUDY_WORK/faster.json" -- {} optimize --scope all "$WORKLOAD" -o {}.out
 }
 
 # run_tests PROGRAM: "NAME OUTCOME" of each of its tests.
@@ -81,10 +91,11 @@ rewrite() { # PROGRAM ORDER OUT
     ! grep 'fault of afterlink' "$STUDY_WORK/log" || die "see $STUDY_WORK/log"
 }
 
-for part in "${@:-tune}"; do
+parts=("$@")
+[ "$#" -gt 0 ] || parts=(tune faster tests)
+for part in "${parts[@]}"; do
     case $part in
-    tune | tests) "$part" ;;
+    tune | faster | tests) "$part" ;;
     *) die "no such part: $part" ;;
     esac
 done
-[ "$#" -gt 0 ] || tests

@@ -201,8 +201,18 @@ fn several_benchmarks_are_corrected_and_all_of_it_is_json() {
         "benchmarks.json",
         "--report",
         "page.html",
+        "--junit",
+        "junit.xml",
+        "--markdown",
+        "table.md",
+        "--csv",
+        "table.csv",
     ]);
     assert_eq!(outcome.exit, 1, "one of them is slower: {}", outcome.stderr());
+    let written = |name: &str| fs::read_to_string(sandbox.path(name)).unwrap();
+    assert!(written("junit.xml").contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"0\""));
+    assert!(written("table.md").contains("| ✗ | more | B is worse by 3 %"), "{}", written("table.md"));
+    assert_eq!(written("table.csv").lines().count(), 4);
     assert_eq!(outcome.stderr(), "");
     let json: Value = serde_json::from_str(&outcome.stdout()).unwrap();
     let verdicts: Vec<&str> = json["analysis"]["benchmarks"]
@@ -216,6 +226,8 @@ fn several_benchmarks_are_corrected_and_all_of_it_is_json() {
     assert!(p(0) < 0.05 && p(1) < 0.05, "{} {}", p(0), p(1));
     let page = fs::read_to_string(sandbox.path("page.html")).unwrap();
     assert!(!page.contains("http://") && !page.contains("https://"), "the page needs no network");
+    let wider = sandbox.afterlink(&["compare", "--replay", "page.html", "--csv", "page.html"]);
+    assert_usage_error(&wider, &["page.html", "the output is the input"]);
     let replayed = sandbox.afterlink(&["compare", "--replay", "page.html"]);
     assert_eq!(replayed.exit, 1);
     assert!(replayed.stdout().contains("all 3 benchmarks, verdicts corrected"), "{}", replayed.stdout());

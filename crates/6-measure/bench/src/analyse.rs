@@ -27,6 +27,8 @@ pub use trust::MachineSummary;
 pub struct Analysis {
     pub name: String,
     pub metric: MetricSpec,
+    /// Differences below this ratio count as none.
+    pub margin: f64,
     pub layout: LayoutMode,
     /// What exactly has been estimated.
     pub estimand: String,
@@ -52,6 +54,24 @@ pub struct Analysis {
     pub seconds: f64,
     /// The differences, one a block, in percent; beside each its block number.
     pub blocks: Vec<BlockPoint>,
+}
+
+impl Analysis {
+    /// What a command that asks for a verdict ends with. A regression is one only if the whole interval lies beyond the margin; one
+    /// that surely is smaller is none, and of others it is not decided whether they matter.
+    pub fn exit_code(&self) -> u8 {
+        let outcome = self.verdict.outcome;
+        if outcome != Outcome::Slower {
+            return outcome.exit_code();
+        }
+        let interval = self.decision.difference_interval;
+        let is_beyond = interval.low > self.margin.ln_1p() || interval.high < (-self.margin).ln_1p();
+        match self.decision.equivalence_interval.within_margin(self.margin) {
+            _ if is_beyond => outcome.exit_code(),
+            true => Outcome::NoDifference.exit_code(),
+            false => Outcome::Undecided.exit_code(),
+        }
+    }
 }
 
 /// How much was run.
@@ -239,6 +259,7 @@ pub fn analyse(record: &ExperimentRecord) -> Analysis {
     let blocks = differences.len() as u32;
     let mut analysis = Analysis {
         name: record.name.clone(),
+        margin: record.plan.margin,
         layout: record.plan.layout,
         estimand: wording::estimand(&record.plan),
         counts: counts(record, logs.len()),

@@ -2,7 +2,7 @@
 //! in it as JSON, so that the page alone can be analysed again.
 
 mod charts;
-mod svg;
+pub(crate) mod svg;
 
 use std::fmt::Write;
 

@@ -3,12 +3,14 @@
 
 pub mod doctor;
 pub mod html;
+pub mod integration;
 pub mod json;
 pub mod numbers;
 pub mod terminal;
 
 pub use doctor::doctor_text;
 pub use html::html_page;
+pub use integration::{csv, junit_xml, markdown};
 pub use json::{parse_records, to_json};
 pub use terminal::{compare_text, suite_text};
 

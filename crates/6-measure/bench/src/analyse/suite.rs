@@ -26,6 +26,14 @@ pub struct SuiteAnalysis {
     pub outcome: Outcome,
 }
 
+impl SuiteAnalysis {
+    /// A regression anywhere is a regression; then distrust, then doubt.
+    pub fn exit_code(&self) -> u8 {
+        let codes: Vec<u8> = self.benchmarks.iter().map(Analysis::exit_code).collect();
+        [1, 3, 2].into_iter().find(|code| codes.contains(code)).unwrap_or(0)
+    }
+}
+
 /// Judges several records together. A single one is judged as by [`analyse`].
 pub fn analyse_suite(records: &[ExperimentRecord]) -> SuiteAnalysis {
     let family = records.len() as u32;

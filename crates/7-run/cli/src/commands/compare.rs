@@ -21,6 +21,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
+/// Makes a file's text of what was measured.
+type Writer = fn(&[ExperimentRecord], &SuiteAnalysis) -> String;
+
 /// Exit code of an error: 1 to 3 are verdicts.
 const FAILED: u8 = 64;
 
@@ -41,7 +44,8 @@ const FAILED: u8 = 64;
 ///     afterlink compare A B --record r.json -- ./bench.sh {}
 ///     afterlink compare --resume r.json --blocks 40
 ///
-/// Exit code: 0 faster or no difference, 1 slower, 2 undecided, 3 not to be trusted, 64 an error.
+/// Exit code: 0 faster or no difference, 1 slower with the whole interval beyond the
+/// margin, 2 undecided, 3 not to be trusted, 64 an error.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Compare {
@@ -76,6 +80,15 @@ pub struct Compare {
     /// Write every run and the verdict as JSON.
     #[arg(long, value_name = "FILE.json")]
     record: Option<PathBuf>,
+    /// Write the verdicts as JUnit's XML: a regression beyond the margin fails, what is undecided is skipped.
+    #[arg(long, value_name = "FILE.xml")]
+    junit: Option<PathBuf>,
+    /// Write the verdicts as a table in Markdown, for a comment.
+    #[arg(long, value_name = "FILE.md")]
+    markdown: Option<PathBuf>,
+    /// Write one row for each benchmark, as comma-separated values.
+    #[arg(long, value_name = "FILE.csv")]
+    csv: Option<PathBuf>,
     /// Judge a record or a report that was written earlier, without running anything.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["a", "b", "itself", "profile_a", "profile_b", "any_profile", "benchmarks", "workload"])]
     replay: Option<PathBuf>,
@@ -126,31 +139,37 @@ impl Compare {
         {
             commands::print_text(&format!("to settle it   {command}"))?;
         }
-        Ok(ExitCode::from(suite.outcome.exit_code()))
+        Ok(ExitCode::from(suite.exit_code()))
     }
 
-    /// Where the files go is checked before anything is measured.
-    fn targets(&self) -> Result<[Option<files::Target>; 2]> {
+    /// The files to write, each with what is written into it. Where they go is checked before anything is measured.
+    fn targets(&self) -> Result<Vec<(files::Target, Writer)>> {
         // A record that goes on may be written in its own place.
         let input = self.replay.as_ref().or(self.a.as_ref());
         let nowhere = PathBuf::new();
-        let input = input.unwrap_or(&nowhere);
-        let others = [&self.b, &self.profile_a, &self.profile_b, &self.benchmarks];
-        let target = |path: &Option<PathBuf>, others: &[&Option<PathBuf>]| {
-            let others = others.iter().filter_map(|other| other.as_ref());
-            path.as_ref().map(|p| files::Target::check(p, input)?.differs_from(others)).transpose()
-        };
-        let record = target(if self.record.is_some() { &self.record } else { &self.resume }, &others)?;
-        Ok([target(&self.report, &[&others[..], &[&self.record, &self.resume]].concat())?, record])
+        let record = if self.record.is_some() { &self.record } else { &self.resume };
+        let outputs: [(&Option<PathBuf>, Writer); 5] = [
+            (&self.report, afterlink_report::html_page),
+            (record, afterlink_report::to_json),
+            (&self.junit, afterlink_report::junit_xml),
+            (&self.markdown, afterlink_report::markdown),
+            (&self.csv, afterlink_report::csv),
+        ];
+        let inputs = [&self.b, &self.profile_a, &self.profile_b, &self.benchmarks];
+        let mut others: Vec<&PathBuf> = inputs.into_iter().filter_map(|other| other.as_ref()).collect();
+        let mut targets = Vec::new();
+        for (path, writer) in outputs {
+            let Some(path) = path else { continue };
+            let target = files::Target::check(path, input.unwrap_or(&nowhere))?;
+            targets.push((target.differs_from(others.iter().copied())?, writer));
+            others.push(path);
+        }
+        Ok(targets)
     }
 
     fn write(&self, records: &[ExperimentRecord], suite: &SuiteAnalysis) -> Result<()> {
-        let [report, record] = self.targets()?;
-        if let Some(target) = report {
-            target.write(afterlink_report::html_page(records, suite).as_bytes())?;
-        }
-        if let Some(target) = record {
-            target.write(afterlink_report::to_json(records, suite).as_bytes())?;
+        for (target, text) in self.targets()? {
+            target.write(text(records, suite).as_bytes())?;
         }
         Ok(())
     }
