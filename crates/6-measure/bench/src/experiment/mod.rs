@@ -83,14 +83,7 @@ pub fn run_experiment(
     if let Some(earlier) = &setup.earlier {
         resume::check(earlier, [&a, &b], &setup.machine)?;
     }
-    let before = setup.earlier.as_ref().map_or(0.0, |earlier| earlier.seconds);
-    let stage = Stage {
-        workload: &setup.workload,
-        library: setup.library.as_ref(),
-        metrics: &setup.plan.metrics,
-        stop,
-        origin: started_before(before),
-    };
+    let stage = stage_of(setup, stop);
     let Some(rehearsed) = rehearse(&stage, &setup.plan, &files)? else {
         return Err(Error::new("interrupted before the first measurement; nothing was learned"));
     };
@@ -133,10 +126,17 @@ pub fn run_experiment(
     })
 }
 
-/// The instant so many seconds ago.
-fn started_before(seconds: f64) -> Instant {
+fn stage_of<'a>(setup: &'a Setup, stop: &'a AtomicBool) -> Stage<'a> {
     let now = Instant::now();
-    now.checked_sub(Duration::from_secs_f64(seconds)).unwrap_or(now)
+    // Time goes on from where it ended.
+    let before = setup.earlier.as_ref().map_or(0.0, |earlier| earlier.seconds);
+    Stage {
+        workload: &setup.workload,
+        library: setup.library.as_ref(),
+        metrics: &setup.plan.metrics,
+        stop,
+        origin: now.checked_sub(Duration::from_secs_f64(before)).unwrap_or(now),
+    }
 }
 
 fn check(setup: &Setup, source: &dyn LayoutSource) -> Result<()> {
