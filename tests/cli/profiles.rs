@@ -20,6 +20,7 @@ fn recorded(sandbox: &Sandbox) -> String {
     assert_eq!(instrument.exit, 0, "{}", instrument.stderr());
     assert_eq!(sandbox.run(&mut std::process::Command::new(sandbox.path("counted"))).exit, 0);
     let convert = sandbox.afterlink(&["profile", "convert", "counters", "-o", "recorded.fdata"]);
+    assert!(convert.stdout().contains("written      recorded.fdata"), "{}", convert.stdout());
     assert_eq!(convert.exit, 0, "{}", convert.stderr());
     fs::read_to_string(sandbox.path("recorded.fdata")).unwrap()
 }

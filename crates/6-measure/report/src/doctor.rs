@@ -67,8 +67,8 @@ fn probe_text(examination: &Examination) -> String {
     if let Some(pair) = probe.pair {
         let _ = writeln!(
             out,
-            "    CPUs {} and {} at once: {:.2} times as long",
-            pair.first, pair.second, pair.slowdown
+            "    CPUs {} and {} at once: {:.2} to {:.2} times as long",
+            pair.first, pair.second, pair.range.0, pair.range.1
         );
     }
     let _ = writeln!(out, "    memory: spread {}", percent(probe.memory.sd_percent));

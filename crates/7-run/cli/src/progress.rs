@@ -4,6 +4,7 @@ use afterlink_bench::experiment::progress::{Event, Progress as Listener};
 use afterlink_bench::numbers::{duration, percent};
 use afterlink_pipeline::Progress;
 use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 pub struct Terminal {
     shown: bool,
@@ -37,7 +38,12 @@ pub struct Experiment {
     terminal: Terminal,
     /// The benchmark, where there are several.
     name: String,
+    /// When something was last said to whoever reads a log instead of a terminal; nothing if nobody is to be told.
+    said: Option<Instant>,
 }
+
+/// How often a log is told how an experiment goes on.
+const IN_A_LOG: Duration = Duration::from_secs(60);
 
 impl Experiment {
     pub fn new(quiet: bool) -> Self {
@@ -46,7 +52,17 @@ impl Experiment {
 
     /// Of one of several benchmarks.
     pub fn of(quiet: bool, name: Option<&String>) -> Self {
-        Self { terminal: Terminal::new(quiet), name: name.map(|n| format!("{n}: ")).unwrap_or_default() }
+        let terminal = Terminal::new(quiet);
+        let said = (!quiet && !terminal.shown).then(Instant::now);
+        Self { terminal, name: name.map(|n| format!("{n}: ")).unwrap_or_default(), said }
+    }
+
+    /// Writes a line where there is no terminal, if it is time for one.
+    fn log(&mut self, what: &str) {
+        if self.said.is_some_and(|said| said.elapsed() >= IN_A_LOG) {
+            self.said = Some(Instant::now());
+            let _ = writeln!(std::io::stderr(), "afterlink: {}{what}", self.name);
+        }
     }
 
     pub fn say(&self, what: &str) {
@@ -79,10 +95,10 @@ impl Listener for Experiment {
             Event::BlockStarted { .. } => {}
             Event::BlockFinished { valid, at_most, elapsed_seconds, spread, .. } => {
                 let spread = spread.map(|s| format!(", spread {}", percent(100.0 * s))).unwrap_or_default();
-                self.say(&format!(
-                    "{valid} of at most {at_most} layouts, {}{spread}; Ctrl-C for the verdict so far",
-                    duration(*elapsed_seconds)
-                ));
+                let so_far =
+                    format!("{valid} of at most {at_most} layouts, {}{spread}", duration(*elapsed_seconds));
+                self.say(&format!("{so_far}; Ctrl-C for the verdict so far"));
+                self.log(&so_far);
             }
             Event::Invalid { block, what, output } => {
                 self.done();

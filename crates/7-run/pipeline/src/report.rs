@@ -121,15 +121,36 @@ pub(crate) fn write_unproven(f: &mut fmt::Formatter<'_>, unproven: &[UnprovenFun
     writeln!(f, "             faults of afterlink in {}, which stayed as they were", unproven.len())
 }
 
-/// A short table of the reasons.
+/// Whether a function comes with the compiler's start files: every program has them, and nobody can do anything about them.
+fn is_of_start_files(name: &str) -> bool {
+    const NAMES: [&str; 9] = [
+        "_init",
+        "_fini",
+        "_start",
+        "deregister_tm_clones",
+        "register_tm_clones",
+        "__do_global_dtors_aux",
+        "__do_init",
+        "__do_fini",
+        "frame_dummy",
+    ];
+    NAMES.contains(&name)
+}
+
+/// A short table of the reasons, but for what the compiler's start files bring.
 pub(crate) fn write_refusals(f: &mut fmt::Formatter<'_>, refused: &[RefusalCount]) -> fmt::Result {
     for count in refused {
-        let names: Vec<&str> = count.functions.iter().take(3).map(|f| f.name.as_str()).collect();
-        let more = if count.functions.len() > 3 { ", …" } else { "" };
+        let own = count.functions.iter().map(|f| f.name.as_str()).filter(|name| !is_of_start_files(name));
+        let own: Vec<&str> = own.collect();
+        if own.is_empty() {
+            continue;
+        }
+        let names = &own[..own.len().min(3)];
+        let more = if own.len() > 3 { ", …" } else { "" };
         writeln!(
             f,
             "  left alone {:>6}  {}: {}{more}\n                     {}",
-            count.functions.len(),
+            own.len(),
             count.explanation,
             names.join(", "),
             count.remedy

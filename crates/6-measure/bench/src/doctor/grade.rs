@@ -93,12 +93,13 @@ fn remarks(probe: &Probe) -> Vec<String> {
     if high > 1.5 * low && quiet {
         lines.push("the CPUs differ in speed: pin the runs to one kind".into());
     }
-    if let Some(pair) = probe.pair.filter(|p| p.slowdown > 1.1) {
+    // Where other jobs run, one turn says this and the next one that.
+    if let Some(pair) = probe.pair.filter(|p| p.range.0 > 1.1) {
         lines.push(format!(
-            "CPUs {} and {} slow each other down by {:.0} %: leave one of them idle",
+            "CPUs {} and {} slow each other down by at least {:.0} %: leave one of them idle",
             pair.first,
             pair.second,
-            100.0 * (pair.slowdown - 1.0)
+            100.0 * (pair.range.0 - 1.0)
         ));
     }
     let spin = probe.cpus.iter().map(|s| s.sd_percent).fold(0.0, f64::max);

@@ -70,6 +70,8 @@ pub struct Pair {
     pub second: u32,
     /// Time of a quantum together over alone: 1 if they do not share anything.
     pub slowdown: f64,
+    /// The same in the turn in which it was least, and most.
+    pub range: (f64, f64),
 }
 
 const QUANTUM: Duration = Duration::from_millis(5);
@@ -229,17 +231,22 @@ fn at_once(first: u32, second: u32, seconds: f64) -> Pair {
             times
         })
     };
-    let (mut alone, mut together) = (Vec::new(), Vec::new());
+    let (mut alone, mut together, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..turns {
         let never = Arc::new(AtomicBool::new(false));
-        alone.extend(on(first, never.clone(), 8).join().unwrap_or_default());
+        let by_itself = on(first, never.clone(), 8).join().unwrap_or_default();
         let done = Arc::new(AtomicBool::new(false));
         let companion = on(second, done.clone(), usize::MAX);
-        together.extend(on(first, never, 8).join().unwrap_or_default());
+        let beside = on(first, never, 8).join().unwrap_or_default();
         done.store(true, Ordering::Relaxed);
         let _ = companion.join();
+        ratios.push(median(&beside) / median(&by_itself));
+        alone.extend(by_itself);
+        together.extend(beside);
     }
-    Pair { first, second, slowdown: median(&together) / median(&alone) }
+    ratios.sort_unstable_by(f64::total_cmp);
+    let range = (ratios[0], ratios[ratios.len() - 1]);
+    Pair { first, second, slowdown: median(&together) / median(&alone), range }
 }
 
 fn process_starts() -> (f64, f64) {

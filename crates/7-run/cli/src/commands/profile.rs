@@ -96,6 +96,9 @@ impl Convert {
         fdata::write(&profile, &mut text).map_err(|e| e.in_file(self.output.display()))?;
         target.write(&text)?;
         commands::print(&Summary::new(&profile, 0), self.json)?;
+        if !self.json {
+            commands::print_text(&format!("written      {}", self.output.display()))?;
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,7 +1,8 @@
 //! `afterlink verify`.
 
 use crate::{commands, files};
-use afterlink_core::Result;
+use afterlink_core::{Error, Result};
+use afterlink_image::{Image, NOTE_SECTION};
 use afterlink_verify::Options;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,7 +31,22 @@ impl Verify {
         let options = Options { max_findings: self.findings };
         let verdict = afterlink_pipeline::verify(input.viewed(), output.viewed(), &options)
             .map_err(|e| e.in_file(format!("{} or {}", self.binary.display(), self.output.display())))?;
+        if let Some(why) = unrelated(&input, &output).filter(|_| !verdict.is_proven() && !self.json) {
+            let findings = verdict.findings.len() + verdict.findings_omitted;
+            return Err(Error::new(format!("this was not made of {}: {why} ({findings} findings)", self.binary.display()))
+                .in_file(self.output.display())
+                .next("give the program as it was linked and then what afterlink made of it; --json lists the findings"));
+        }
         commands::print(&verdict, self.json)?;
         Ok(if verdict.is_proven() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// Why two files have nothing to do with each other, if they have not: then findings one by one would tell nobody anything.
+fn unrelated(input: &[u8], output: &[u8]) -> Option<&'static str> {
+    let (input, output) = (Image::parse(input).ok()?, Image::parse(output).ok()?);
+    if output.section_named(NOTE_SECTION).is_none() {
+        return Some("afterlink did not write it, as it has no .note.afterlink");
+    }
+    (input.build_id != output.build_id).then_some("its build-id is another")
 }
