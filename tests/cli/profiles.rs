@@ -22,7 +22,11 @@ fn recorded(sandbox: &Sandbox) -> String {
     let convert = sandbox.afterlink(&["profile", "convert", "counters", "-o", "recorded.fdata"]);
     assert!(convert.stdout().contains("written      recorded.fdata"), "{}", convert.stdout());
     assert_eq!(convert.exit, 0, "{}", convert.stderr());
-    fs::read_to_string(sandbox.path("recorded.fdata")).unwrap()
+    let written = fs::read_to_string(sandbox.path("recorded.fdata")).unwrap();
+    let piped = sandbox.afterlink(&["profile", "convert", "counters", "-o", "-"]);
+    assert_eq!((piped.exit, piped.stdout()), (0, written.clone()), "{}", piped.stderr());
+    assert!(piped.stderr().contains("branches in") && !sandbox.path("-").exists(), "{}", piped.stderr());
+    written
 }
 
 #[test]

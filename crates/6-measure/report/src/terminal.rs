@@ -11,13 +11,13 @@ use crate::numbers::{duration, p_value, percent, percentile, quantity, share, sh
 
 /// Columns of the words at the left.
 const LABEL: usize = 11;
+/// Columns of a line, where words can be broken so.
+const WIDTH: usize = 80;
 
 /// One experiment. `colour` adds ANSI colours to the verdict.
 pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool) -> String {
     let mut out = String::new();
-    let mut line = |label: &str, text: String| {
-        let _ = writeln!(out, "{label:<LABEL$}{text}");
-    };
+    let mut line = |label: &str, text: String| write_line(&mut out, label, &text);
     line("VERDICT", verdict_line(analysis, colour));
     for detail in analysis.verdict.details.iter().skip(usize::from(joins_headline(analysis))) {
         line("", detail.clone());
@@ -52,9 +52,63 @@ pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool
         line("warning", warning.clone());
     }
     if !record.command.is_empty() {
-        line("repeat", shell_line(&record.command));
+        // A command stays in one piece, to be copied.
+        let _ = writeln!(out, "{:<LABEL$}{}", "repeat", shell_line(&record.command));
     }
     out
+}
+
+/// A line with its label; what does not fit goes on below, indented a little more.
+fn write_line(out: &mut String, label: &str, text: &str) {
+    let _ = write!(out, "{label:<LABEL$}");
+    let mut column = LABEL;
+    for (gap, word) in words(text) {
+        let width = visible(&word);
+        if column + gap + width > WIDTH && column > LABEL {
+            let indent = LABEL + 2;
+            let _ = write!(out, "\n{:indent$}{word}", "");
+            column = indent + width;
+        } else {
+            let _ = write!(out, "{:gap$}{word}", "");
+            column += gap + width;
+        }
+    }
+    out.push('\n');
+}
+
+/// Columns of a word, without its colours.
+fn visible(word: &str) -> usize {
+    word.split('\x1b')
+        .enumerate()
+        .map(|(i, part)| {
+            let shown = if i == 0 { part } else { part.split_once('m').map_or("", |(_, rest)| rest) };
+            shown.chars().count()
+        })
+        .sum()
+}
+
+/// The words of a text, each with the number of spaces in front of it; a number stays with its sign of percent.
+fn words(text: &str) -> Vec<(usize, String)> {
+    let mut words: Vec<(usize, String)> = Vec::new();
+    let mut gap = 0;
+    for word in text.split(' ') {
+        match words.last_mut() {
+            Some((_, last)) if gap == 0 && word.starts_with('%') => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ if word.is_empty() => {
+                gap += 1;
+                continue;
+            }
+            last => {
+                let before = if last.is_some() { gap + 1 } else { gap };
+                words.push((before, word.to_owned()));
+            }
+        }
+        gap = 0;
+    }
+    words
 }
 
 /// Several benchmarks: each one's text, then a table and the mean.
@@ -220,12 +274,17 @@ fn compare_line(record: &ExperimentRecord, analysis: &Analysis) -> String {
     }
     let (change, parts) = (&analysis.change, &analysis.components);
     let level = if record.plan.family > 1 { "interval for all benchmarks together" } else { "95 %" };
+    // A drift too small to be told from chance is not known to be none.
+    let drift = if parts.drift_share < 0.005 {
+        String::new()
+    } else {
+        format!(", drift {}", share(parts.drift_share))
+    };
     format!(
-        "B vs A  {} {level}   variance of a run: layout {}, run {}, drift {}",
+        "B vs A  {} {level}   variance of a run: layout {}, run {}{drift}",
         change.text(),
         share(parts.layout_share),
         share(parts.run_share),
-        share(parts.drift_share),
     )
 }
 

@@ -156,9 +156,9 @@ pub fn drift(record: &ExperimentRecord, analysis: &Analysis) -> String {
         }
     }
     let range = robust_range(points.iter().map(|p| p.2).collect());
-    let minutes = record.seconds / 60.0;
+    let (unit, length) = clock_unit(record.seconds);
     let (left, bottom) = (64.0, 250.0);
-    let x = Scale::exact(0.0, minutes.max(1e-3), left, RIGHT);
+    let x = Scale::exact(0.0, (record.seconds / length).max(1e-3), left, RIGHT);
     let y = Scale::exact(-range, range, bottom, 30.0);
     let mut d = Drawing::new(WIDTH, bottom + 48.0, "every run over time");
     let (ticks, decimals) = y.ticks();
@@ -171,7 +171,7 @@ pub fn drift(record: &ExperimentRecord, analysis: &Analysis) -> String {
         d.text("tick", "middle", x.at(tick), bottom + 16.0, &format!("{tick:.decimals$}"));
     }
     d.line("axis", left, bottom, RIGHT, bottom);
-    d.text("legend", "middle", WIDTH / 2.0, bottom + 36.0, "minutes since the start");
+    d.text("legend", "middle", WIDTH / 2.0, bottom + 36.0, &format!("{unit} since the start"));
     for (block, run, deviation) in &points {
         let class = match (run.side, block.excluded.is_some()) {
             (_, true) => "out",
@@ -180,7 +180,7 @@ pub fn drift(record: &ExperimentRecord, analysis: &Analysis) -> String {
         };
         let class = if run.shipped { format!("{class} hollow") } else { class.to_string() };
         let tip = format!("block {}, {}: {}", block.block, run.side.letter(), signed_percent(*deviation));
-        let (px, py) = (x.at((run.started + run.cost.wall_seconds / 2.0) / 60.0), y.at(*deviation));
+        let (px, py) = (x.at((run.started + run.cost.wall_seconds / 2.0) / length), y.at(*deviation));
         if y.holds(*deviation) {
             d.dot(&class, px, py, 3.5, &tip);
         } else {
@@ -188,9 +188,19 @@ pub fn drift(record: &ExperimentRecord, analysis: &Analysis) -> String {
             d.path(&class, &[(px - 5.0, py), (px + 5.0, py), (px, py + tip_y)], true, &tip);
         }
     }
-    d.path("wave", &wave(&record.blocks, level, &x, &y), false, "mean of both sides, block by block");
+    d.path(
+        "wave",
+        &wave(&record.blocks, level, |seconds| x.at(seconds / length), &y),
+        false,
+        "mean of both sides, block by block",
+    );
     drift_legend(&mut d);
     d.finish()
+}
+
+/// What an axis of so many seconds counts, and how many seconds that is.
+fn clock_unit(seconds: f64) -> (&'static str, f64) {
+    if seconds < 180.0 { ("seconds", 1.0) } else { ("minutes", 60.0) }
 }
 
 /// The programs by their letters: their names may be as long as paths.
@@ -218,7 +228,12 @@ fn robust_range(values: Vec<f64>) -> f64 {
 }
 
 /// The mean deviation of a block's own layouts, as points of the drawing.
-fn wave(blocks: &[BlockRecord], level: impl Fn(Side) -> f64, x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
+fn wave(
+    blocks: &[BlockRecord],
+    level: impl Fn(Side) -> f64,
+    x: impl Fn(f64) -> f64,
+    y: &Scale,
+) -> Vec<(f64, f64)> {
     let counted = blocks.iter().filter(|b| matches!(b.excluded, None | Some(Exclusion::Pilot)));
     counted
         .filter_map(|block| {
@@ -229,7 +244,7 @@ fn wave(blocks: &[BlockRecord], level: impl Fn(Side) -> f64, x: &Scale, y: &Scal
                 .collect();
             let middle = (runs.first()?.started + runs.last()?.started) / 2.0;
             let mean = values.iter().sum::<f64>() / values.len() as f64;
-            (!values.is_empty()).then(|| (x.at(middle / 60.0), y.at(100.0 * mean)))
+            (!values.is_empty()).then(|| (x(middle), y.at(100.0 * mean)))
         })
         .collect()
 }
@@ -284,4 +299,20 @@ pub fn forest(analyses: &[Analysis]) -> String {
         }
     }
     d.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_experiment_counts_seconds() {
+        assert_eq!(clock_unit(12.0), ("seconds", 1.0));
+        assert_eq!(clock_unit(600.0), ("minutes", 60.0));
+        let mut record = crate::sample::sample(0.0, 20);
+        for (seconds, words) in [(9.0, "seconds since the start"), (900.0, "minutes since the start")] {
+            record.seconds = seconds;
+            assert!(drift(&record, &afterlink_bench::analyse(&record)).contains(words));
+        }
+    }
 }

@@ -3,9 +3,41 @@ use crate::sample::sample;
 use afterlink_bench::record::Exclusion;
 use afterlink_bench::{analyse, analyse_suite};
 
-/// The line that begins with this label.
-fn line<'a>(text: &'a str, label: &str) -> &'a str {
-    text.lines().find(|l| l.starts_with(label)).unwrap_or_else(|| panic!("no line `{label}` in\n{text}"))
+/// The line that begins with this label, with what of it stands below.
+fn line(text: &str, label: &str) -> String {
+    let mut lines = text.lines().skip_while(|l| !l.starts_with(label));
+    let first = lines.next().unwrap_or_else(|| panic!("no line `{label}` in\n{text}"));
+    let indent = " ".repeat(LABEL + 2);
+    let below = lines.map_while(|l| l.strip_prefix(indent.as_str()));
+    below.fold(first.to_owned(), |all, more| format!("{all} {more}"))
+}
+
+#[test]
+fn text_keeps_within_80_columns() {
+    for (effect, blocks) in [(0.0, 3), (0.0, 30), (0.02, 20)] {
+        let mut record = sample(effect, blocks);
+        record.plan.metric_choice =
+            "some task waited for a CPU most of the time ".repeat(6).trim_end().into();
+        let text = compare_text(&record, &analyse(&record), false);
+        for line in text.lines().filter(|l| !l.starts_with("repeat")) {
+            assert!(line.chars().count() <= WIDTH && !line.ends_with(' '), "{line}");
+            assert!(!line.trim_start().starts_with('%'), "{line}");
+        }
+        let coloured = compare_text(&record, &analyse(&record), true);
+        assert_eq!(coloured.lines().count(), text.lines().count());
+    }
+}
+
+#[test]
+fn drift_is_named_only_where_there_is_some() {
+    let record = sample(0.0, 30);
+    let mut analysis = analyse(&record);
+    for (share, named) in [(0.0, false), (0.004, false), (0.03, true)] {
+        analysis.components.drift_share = share;
+        let text = compare_text(&record, &analysis, false);
+        assert_eq!(line(&text, "compare").contains(", drift 3 %"), named, "{text}");
+        assert_eq!(line(&text, "compare").contains("drift"), named, "{text}");
+    }
 }
 
 #[test]

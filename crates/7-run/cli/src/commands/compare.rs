@@ -71,7 +71,9 @@ pub struct Compare {
     itself: bool,
     #[command(flatten)]
     measure: MeasureArgs,
-    /// Several benchmarks, described in a JSON file, instead of one workload.
+    /// Several benchmarks instead of one workload, in a JSON file: {"benchmarks": [{"name": "insert", "workload": ["./bench.sh", "{}"]}, …]}.
+    /// A command is a list of words, or one string for the shell; a benchmark may also have set_up, warm_up, tear_down,
+    /// metrics (a list as for --metric) and timeout_seconds.
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     benchmarks: Option<PathBuf>,
     /// Write the report as one HTML page.

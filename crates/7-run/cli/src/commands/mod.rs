@@ -32,10 +32,16 @@ pub fn print_json<T: Serialize>(result: &T) -> Result<()> {
     print_text(&text)
 }
 
-/// Prints a line. A reader that has closed the pipe has seen enough.
+/// Prints a line.
 pub fn print_text(text: &str) -> Result<()> {
+    print_bytes(format!("{text}\n").as_bytes())
+}
+
+/// Prints what it is given. A reader that has closed the pipe has seen enough.
+pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     use std::io::{ErrorKind, Write};
-    match writeln!(std::io::stdout(), "{text}") {
+    let mut stdout = std::io::stdout();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             Err(Error::new(format!("cannot write the result: {e}"))
                 .next("look at standard output; output files are written already"))

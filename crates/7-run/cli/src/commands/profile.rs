@@ -5,6 +5,7 @@ use afterlink_core::counter_file::CounterFile;
 use afterlink_core::{Error, Result};
 use afterlink_profile::{Profile as Counts, Summary, fdata};
 use std::fmt;
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,7 +29,7 @@ pub struct Convert {
     /// BOLT's pre-aggregated text, or fdata.
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
-    /// Where the fdata goes.
+    /// Where the fdata goes; - is standard output, and what is said of it goes to standard error then.
     #[arg(long, short)]
     output: PathBuf,
     /// The program that was profiled, for kinds of profiles that hold addresses only.
@@ -90,16 +91,38 @@ fn read_all(inputs: &[PathBuf], binary: Option<&Path>) -> Result<Counts> {
 
 impl Convert {
     fn run(self) -> Result<ExitCode> {
+        if self.output == Path::new("-") {
+            return self.run_into_a_pipe();
+        }
         let target = files::Target::check(&self.output, &self.inputs[0])?.differs_from(&self.binary)?;
-        let profile = read_all(&self.inputs, self.binary.as_deref())?;
-        let mut text = Vec::new();
-        fdata::write(&profile, &mut text).map_err(|e| e.in_file(self.output.display()))?;
+        let (profile, text) = self.converted()?;
         target.write(&text)?;
         commands::print(&Summary::new(&profile, 0), self.json)?;
         if !self.json {
             commands::print_text(&format!("written      {}", self.output.display()))?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Standard output belongs to the profile alone.
+    fn run_into_a_pipe(&self) -> Result<ExitCode> {
+        let (profile, text) = self.converted()?;
+        commands::print_bytes(&text)?;
+        let summary = Summary::new(&profile, 0);
+        let said = if self.json {
+            serde_json::to_string_pretty(&summary).expect("reports have string keys")
+        } else {
+            summary.to_string()
+        };
+        let _ = writeln!(std::io::stderr(), "{}", said.trim_end());
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn converted(&self) -> Result<(Counts, Vec<u8>)> {
+        let profile = read_all(&self.inputs, self.binary.as_deref())?;
+        let mut text = Vec::new();
+        fdata::write(&profile, &mut text).map_err(|e| e.in_file(self.output.display()))?;
+        Ok((profile, text))
     }
 }
 
