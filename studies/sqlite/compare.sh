@@ -110,7 +110,7 @@ compare() {
         --record "$record.new" "${@:4}" -- {} "$ROUNDS" "$SIZE" > "$objects/$name.txt" || [ $? -le 3 ] || die "$name: no verdict"
     jq -e '.experiments[0].stop != "interrupted"' "$record.new" > /dev/null || die "$name: interrupted"
     mv "$record.new" "$record"
-    printf '%-12s %s   (load %s)\n' "$name" "$(sed -n 's/^VERDICT *//p' "$objects/$name.txt")" "$(cut -d' ' -f1 /proc/loadavg)"
+    printf '%-12s %s   (load %s)\n' "$name" "$(sed -n '/^VERDICT/ { N; s/\n             */ /; s/\n.*//; s/^VERDICT *//p; }' "$objects/$name.txt")" "$(cut -d' ' -f1 /proc/loadavg)"
 }
 
 same() {

@@ -13,6 +13,8 @@ use crate::numbers::{duration, p_value, percent, percentile, quantity, share, sh
 const LABEL: usize = 11;
 /// Columns of a line, where words can be broken so.
 const WIDTH: usize = 80;
+/// Spaces between the statements of one line.
+const WIDE_GAP: usize = 3;
 
 /// One experiment. `colour` adds ANSI colours to the verdict.
 pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool) -> String {
@@ -58,14 +60,18 @@ pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool
     out
 }
 
-/// A line with its label; what does not fit goes on below, indented a little more.
+/// A line with its label; what does not fit goes on below, indented a little more. What wide gaps part stays whole if it can.
 fn write_line(out: &mut String, label: &str, text: &str) {
     let _ = write!(out, "{label:<LABEL$}");
+    let indent = LABEL + 2;
     let mut column = LABEL;
-    for (gap, word) in words(text) {
-        let width = visible(&word);
-        if column + gap + width > WIDTH && column > LABEL {
-            let indent = LABEL + 2;
+    let words = words(text);
+    for (i, (gap, word)) in words.iter().enumerate() {
+        let width = visible(word);
+        let following = words[i + 1..].iter().take_while(|(gap, _)| *gap < WIDE_GAP);
+        let phrase = width + following.map(|(gap, word)| gap + visible(word)).sum::<usize>();
+        let whole = if *gap >= WIDE_GAP && indent + phrase <= WIDTH { phrase } else { width };
+        if column + gap + whole > WIDTH && column > LABEL {
             let _ = write!(out, "\n{:indent$}{word}", "");
             column = indent + width;
         } else {

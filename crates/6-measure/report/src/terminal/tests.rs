@@ -23,6 +23,7 @@ fn text_keeps_within_80_columns() {
             assert!(line.chars().count() <= WIDTH && !line.ends_with(' '), "{line}");
             assert!(!line.trim_start().starts_with('%'), "{line}");
         }
+        assert!(text.lines().any(|l| l.ends_with("stopped: all layouts done")), "{text}");
         let coloured = compare_text(&record, &analyse(&record), true);
         assert_eq!(coloured.lines().count(), text.lines().count());
     }
