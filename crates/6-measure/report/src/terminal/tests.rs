@@ -54,7 +54,7 @@ fn a_layout_accident_reads_as_in_the_manual() {
     assert!(line(&text, "A (main)").contains("as shipped: below every layout (LUCKY, −2"), "{text}");
     assert!(line(&text, "naive").contains("slower on the two shipped files (Welch p = "));
     assert!(line(&text, "naive").ends_with("<- what other tools would say"));
-    assert!(line(&text, "compare").contains("95 %   variance of a run: layout "));
+    assert!(line(&text, "compare").contains("95 % variance of a run: layout "));
     let verdict = line(&text, "VERDICT");
     assert!(
         verdict.contains("no difference larger than 1 % — the 2.")
