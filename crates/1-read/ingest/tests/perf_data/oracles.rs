@@ -178,7 +178,9 @@ fn a_real_recording() {
                 [&["record", "-q", "-e", "cpu-clock:u", "-F", "2000", "-o", "r.data"], options, &["./busy"]];
             run(&folder, "perf", &all.concat());
             let reading = subject.read(&std::fs::read(folder.join("r.data")).unwrap()).unwrap();
-            assert!(reading.profile.samples().len() > 9, "{reading:?}");
+            // At how many places depends on the machine; how many there are, on the time that it runs.
+            let inside: u64 = reading.profile.samples().iter().map(|sample| sample.count).sum();
+            assert!(inside > 50, "{reading:?}");
             // Of call chains perf2bolt reads nothing, and several events it sums.
             if options.contains(&"task-clock:u") {
                 assert!(reading.notes.iter().any(|n| n.contains("left out: task-clock:u")), "{reading:?}");
