@@ -30,20 +30,16 @@ pub struct Library {
 }
 
 impl Library {
-    /// Links beside the object's file by whose names it is found, too. They name one file, so that it is loaded once.
+    /// Makes the object's file known by all of its names ([`link_names`]).
     ///
     /// # Errors
     /// A link cannot be made.
     pub fn link_names(&self, file: &Path) -> Result<()> {
-        let (own, folder) = (file.file_name().unwrap_or_default(), folder_of(file));
-        for name in self.names.iter().filter(|name| *name != own) {
-            std::os::unix::fs::symlink(own, folder.join(name)).map_err(|e| {
-                Error::new(format!("{} cannot be made beside it: {e}", name.display()))
-                    .in_file(file.display())
-                    .next("check the file system")
-            })?;
-        }
-        Ok(())
+        link_names(file, &self.names).map_err(|e| {
+            Error::new(format!("no link can be made beside it: {e}"))
+                .in_file(file.display())
+                .next("check the file system")
+        })
     }
 
     /// What a workload is to know in which the object at `file` is loaded.
@@ -56,6 +52,16 @@ impl Library {
         let text = |value: OsString| value.to_string_lossy().into_owned();
         Ok([(SEARCH_VARIABLE, text(path)), (FOLDER_VARIABLE, text(folder.as_os_str().to_owned()))])
     }
+}
+
+/// Links beside an object's file by whose names it is found, too. They name one file, so that it is loaded once.
+///
+/// # Errors
+/// A link cannot be made.
+pub fn link_names(file: &Path, names: &[OsString]) -> std::io::Result<()> {
+    let own = file.file_name().unwrap_or_default();
+    let mut others = names.iter().filter(|name| *name != own);
+    others.try_for_each(|name| std::os::unix::fs::symlink(own, folder_of(file).join(name)))
 }
 
 fn folder_of(file: &Path) -> &Path {

@@ -31,7 +31,10 @@ impl Verify {
         let options = Options { max_findings: self.findings };
         let verdict = afterlink_pipeline::verify(input.viewed(), output.viewed(), &options)
             .map_err(|e| e.in_file(format!("{} or {}", self.binary.display(), self.output.display())))?;
-        if let Some(why) = unrelated(&input, &output).filter(|_| !verdict.is_proven() && !self.json) {
+        if !verdict.is_proven()
+            && !self.json
+            && let Some(why) = unrelated(&input, &output)
+        {
             let findings = verdict.findings.len() + verdict.findings_omitted;
             return Err(Error::new(format!("this was not made of {}: {why} ({findings} findings)", self.binary.display()))
                 .in_file(self.output.display())

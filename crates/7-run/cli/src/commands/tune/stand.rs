@@ -5,7 +5,7 @@ use crate::commands::instrument::absolute;
 use crate::linked::Linked;
 use crate::workload::Workload;
 use crate::{files, interrupt};
-use afterlink_bench::experiment::library::{FOLDER_VARIABLE, SEARCH_VARIABLE, search_path};
+use afterlink_bench::experiment::library::{FOLDER_VARIABLE, SEARCH_VARIABLE, link_names, search_path};
 use afterlink_core::{Error, Result};
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -70,15 +70,10 @@ impl Stand {
         files::Target::check(&self.files[index], input)?.write_program(bytes)
     }
 
-    /// The links by whose names objects are asked for, too. They name one file, so that it is loaded once.
+    /// The links by whose names objects are asked for, too.
     fn link_names(&self, all: &[Linked]) -> std::io::Result<()> {
-        let Some((folder, _)) = &self.libraries else { return Ok(()) };
-        for linked in all.iter().filter(|linked| linked.is_object()) {
-            for name in &linked.names()[1..] {
-                std::os::unix::fs::symlink(linked.name(), folder.join(name))?;
-            }
-        }
-        Ok(())
+        let mut objects = all.iter().zip(&self.files).filter(|(linked, _)| linked.is_object());
+        objects.try_for_each(|(linked, file)| link_names(file, &linked.names()))
     }
 }
 
