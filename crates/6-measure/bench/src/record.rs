@@ -180,9 +180,20 @@ pub struct Workload {
     /// Stops the server. Run even if a timed run failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tear_down: Option<Vec<String>>,
+    /// The server's first process, as a number or a file that holds it: one for both sides or one for each. Empty if what the set-up
+    /// started is the server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_pids: Vec<String>,
     /// Limit for each of these commands.
     #[serde(default = "default_timeout")]
     pub timeout_seconds: f64,
+}
+
+impl Workload {
+    /// Whether the programs under test serve, and the timed command asks them.
+    pub fn has_server(&self) -> bool {
+        self.set_up.is_some() || !self.server_pids.is_empty()
+    }
 }
 
 fn default_timeout() -> f64 {

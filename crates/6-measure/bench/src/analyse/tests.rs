@@ -202,6 +202,7 @@ fn secondary_metrics_are_shown_where_they_exist() {
         name: "tps".into(),
         unit: "/s".into(),
         source: MetricSource::Json("/tps".into()),
+        per: None,
         direction: Direction::HigherIsBetter,
     };
     record.plan.metrics.extend([throughput, MetricSpec::counter("cycles")]);

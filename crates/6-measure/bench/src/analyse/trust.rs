@@ -13,6 +13,8 @@ const BAD_BLOCKS: f64 = 0.20;
 const SHORT: f64 = 0.01;
 /// The kernel's share of the CPU time from which on it is told where only the program's own part is counted.
 const KERNEL: f64 = 0.10;
+/// Runs that differ by less than this share of a whole number of seconds are taken to last as long as they were told to.
+const WHOLE: f64 = 0.02;
 /// CPU pressure from which on other jobs disturb the runs.
 const PRESSURE: f64 = 0.05;
 
@@ -69,6 +71,7 @@ pub fn reasons_for_distrust(record: &ExperimentRecord) -> Vec<String> {
     add(machine.swapping_blocks, "swapped");
     add(machine.throttled_blocks, "was held back by a CPU quota");
     add(machine.hot_blocks, "slowed down because of heat");
+    reasons.extend(fixed_time(record));
     if record.stop == StopReason::TooManyInvalid {
         reasons.push(format!("too many blocks failed: {}", first_fault(record).unwrap_or_default()));
     }
@@ -127,6 +130,26 @@ pub fn disagreements(analysis: &Analysis) -> Vec<String> {
         disjoint.then(|| format!("{} says otherwise: {}", other.metric.name, change.text()))
     });
     if judge.higher_is_better() { Vec::new() } else { apart.collect() }
+}
+
+/// A load generator that runs for so many seconds does so whatever the server is like.
+fn fixed_time(record: &ExperimentRecord) -> Option<String> {
+    let judge = record.plan.metrics.first()?;
+    if !record.workload.has_server() || judge.source != MetricSource::Wall || judge.per.is_some() {
+        return None;
+    }
+    let runs: Vec<f64> = timed(record).flat_map(|b| &b.runs).map(|r| r.cost.wall_seconds).collect();
+    let (least, most) =
+        runs.iter().fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), s| (low.min(*s), high.max(*s)));
+    let middle = median(&runs);
+    let is_whole = middle >= 1.0 && middle - middle.floor() < WHOLE * middle;
+    (runs.len() >= 20 && most - least < WHOLE * middle && is_whole).then(|| {
+        format!(
+            "every run took {:.0} s: a workload that runs for a fixed time says nothing by its wall time; judge it by --metric \
+             'server-cpu per pattern:REGEX' or by what it prints",
+            middle.floor()
+        )
+    })
 }
 
 /// The kernel's share of the CPU time of the runs, where what judges does not see it.

@@ -73,7 +73,7 @@ pub struct Compare {
     measure: MeasureArgs,
     /// Several benchmarks instead of one workload, in a JSON file: {"benchmarks": [{"name": "insert", "workload": ["./bench.sh", "{}"]}, …]}.
     /// A command is a list of words, or one string for the shell; a benchmark may also have set_up, warm_up, tear_down,
-    /// metrics (a list as for --metric) and timeout_seconds.
+    /// metrics (a list as for --metric), server_pids (a list) and timeout_seconds.
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     benchmarks: Option<PathBuf>,
     /// Write the report as one HTML page.
@@ -338,7 +338,7 @@ impl Compare {
             return Ok(vec![Benchmark { name, workload, metrics, metric_choice }]);
         };
         let text = String::from_utf8_lossy(&files::read(path)?).into_owned();
-        parse_benchmarks(&text).map_err(|e| e.in_file(path.display()))
+        parse_benchmarks(&text, self.measure.together).map_err(|e| e.in_file(path.display()))
     }
 
     fn machine(&self, directory: &Path) -> MachineRecord {
