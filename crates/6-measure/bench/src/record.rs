@@ -353,6 +353,16 @@ pub enum StopReason {
     TooManyInvalid,
 }
 
+/// What was known of A when it was kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Then {
+    /// Seconds since 1970.
+    pub kept: u64,
+    pub machine: String,
+    pub metric: MetricSpec,
+    pub typical: f64,
+}
+
 /// A whole experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentRecord {
@@ -374,6 +384,9 @@ pub struct ExperimentRecord {
     pub stop: StopReason,
     /// Length of the whole experiment.
     pub seconds: f64,
+    /// What was known of A, if it was kept from an earlier comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub then: Option<Then>,
 }
 
 /// 64-bit seeds as `"0x5eed"`.

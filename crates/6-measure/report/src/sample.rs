@@ -95,6 +95,7 @@ pub fn sample(effect: f64, blocks: u32) -> ExperimentRecord {
         runs_per_layout: 2,
         blocks,
         stop: StopReason::MaxLayouts,
+        then: None,
         seconds: clock,
     }
 }

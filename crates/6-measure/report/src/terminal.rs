@@ -3,8 +3,9 @@
 
 use std::fmt::Write;
 
-use afterlink_bench::analyse::{Analysis, Luck, SideSummary, SuiteAnalysis};
-use afterlink_bench::record::{ExperimentRecord, LayoutMode, Plan, StopReason};
+use afterlink_bench::analyse::{Analysis, Change, Luck, SideSummary, SuiteAnalysis};
+use afterlink_bench::baseline::age;
+use afterlink_bench::record::{ExperimentRecord, LayoutMode, Plan, StopReason, Then};
 use afterlink_bench::stats::verdict::Outcome;
 
 use crate::numbers::{duration, p_value, percent, percentile, quantity, share, shell_line, signed_percent};
@@ -43,6 +44,9 @@ pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool
         line("naive", text);
     }
     line("compare", compare_line(record, analysis));
+    if let Some(then) = &record.then {
+        line("baseline", baseline_line(then, analysis));
+    }
     for other in &analysis.secondary {
         line("", secondary_line(other));
     }
@@ -126,33 +130,39 @@ pub fn suite_text(records: &[ExperimentRecord], suite: &SuiteAnalysis, colour: b
     for (record, analysis) in records.iter().zip(&suite.benchmarks) {
         let _ = writeln!(out, "== {} ==\n{}", analysis.name, compare_text(record, analysis, colour));
     }
-    let width = suite.benchmarks.iter().map(|b| b.name.chars().count()).max().unwrap_or(0);
-    let _ = writeln!(out, "== all {} benchmarks, verdicts corrected by Holm's method ==", records.len());
-    for b in &suite.benchmarks {
-        let change = &b.change;
-        if b.counts.layouts < 2 {
-            let _ = writeln!(out, "{:<width$}  {}", b.name, b.verdict.headline);
-            continue;
+    let _ = writeln!(out, "== all {} comparisons, verdicts corrected by Holm's method ==", records.len());
+    let mut row = |name: &str, said: &str, numbers: Option<&Change>| {
+        let _ = writeln!(out, "{name}");
+        if let Some(change) = numbers {
+            write_line(&mut out, "", &format!("{}  {}", signed_percent(change.percent), change.interval()));
         }
-        let _ = writeln!(
-            out,
-            "{:<width$}  {:>9}  {}  {}",
-            b.name,
-            signed_percent(change.percent),
-            change.interval(),
-            b.verdict.headline,
-        );
+        write_line(&mut out, "", said);
+    };
+    for b in &suite.benchmarks {
+        row(&b.name, &b.verdict.headline, Some(&b.change).filter(|_| b.counts.layouts >= 2));
     }
     if let Some(mean) = &suite.geometric_mean {
-        let _ = writeln!(
-            out,
-            "{:<width$}  {:>9}  {}  geometric mean of the costs (a throughput turned round)",
-            "all",
-            signed_percent(mean.percent),
-            mean.interval(),
-        );
+        row("all", "geometric mean of the costs (a throughput turned round)", Some(mean));
     }
     out
+}
+
+/// What A took when it was kept, which is compared with nothing.
+pub fn baseline_line(then: &Then, analysis: &Analysis) -> String {
+    let age = age(then.kept);
+    let now = analysis.a.typical;
+    if then.metric != analysis.metric || then.typical <= 0.0 || !now.is_finite() {
+        return format!("A was kept {age}; by what it was judged then is not what judges now");
+    }
+    let unit = &then.metric.unit;
+    let place = if then.machine.is_empty() { String::new() } else { format!(" on {}", then.machine) };
+    format!(
+        "A was kept {age}: then {}{place}, here and now {} ({}). The program is the same, so that is the machine's doing; \
+         B is compared with what A takes now",
+        quantity(then.typical, unit),
+        quantity(now, unit),
+        signed_percent(100.0 * (now / then.typical - 1.0)),
+    )
 }
 
 fn machine_line(record: &ExperimentRecord, analysis: &Analysis) -> String {

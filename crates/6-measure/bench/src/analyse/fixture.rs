@@ -114,6 +114,7 @@ fn record_of(blocks: Vec<BlockRecord>, truth: Truth, layout: LayoutMode, seconds
         runs_per_layout: truth.runs,
         blocks,
         stop: StopReason::MaxLayouts,
+        then: None,
         seconds,
     }
 }

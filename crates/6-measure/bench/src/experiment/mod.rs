@@ -38,7 +38,7 @@ use crate::metric::{MetricSource, MetricSpec};
 use crate::metric_choice;
 use crate::record::{
     BlockRecord, CpuPolicy, Exclusion, ExperimentRecord, FORMAT, LayoutMode, MachineRecord, Plan, Program,
-    Runs, StopReason, VERSION, Workload,
+    Runs, StopReason, Then, VERSION, Workload,
 };
 use crate::stats::estimate::{BlockLogs, Estimate, Interval};
 use crate::stats::power::{PILOT_BLOCKS, PILOT_RUNS, Spread, runs_after_pilot};
@@ -65,6 +65,8 @@ pub struct Setup {
     pub command: Vec<String>,
     /// The experiment that goes on, if it is none of its own: [`resume::goes_on`] made the set-up.
     pub earlier: Option<ExperimentRecord>,
+    /// What was known of A, if it was kept from an earlier comparison.
+    pub then: Option<Then>,
 }
 
 /// Runs the experiment to its end. `stop` may be set at any time, e.g. by a signal handler; the
@@ -128,6 +130,7 @@ pub fn run_experiment(
         blocks: course.blocks,
         stop: reason,
         seconds: stage.now(),
+        then: setup.then.clone(),
     })
 }
 
@@ -270,7 +273,11 @@ fn place_shipped(setup: &Setup, source: &dyn LayoutSource) -> Result<Files> {
     Ok(files)
 }
 
-fn describe(label: &str, path: &Path) -> Result<Program> {
+/// A program as it was handed over.
+///
+/// # Errors
+/// It cannot be read.
+pub fn describe(label: &str, path: &Path) -> Result<Program> {
     let bytes = std::fs::read(path)
         .map_err(|e| Error::new(format!("cannot be read: {e}")).in_file(path.display()))?;
     let sha1 = Sha1::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();

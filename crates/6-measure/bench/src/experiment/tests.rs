@@ -68,6 +68,7 @@ fn bench(a: &str, b: &str) -> Bench {
         library: None,
         command: vec!["afterlink".into(), "compare".into()],
         earlier: None,
+        then: None,
     };
     Bench { source: Copies { a: path_a, b: path_b, mode: LayoutMode::Shuffle, seen: Vec::new() }, setup, dir }
 }
