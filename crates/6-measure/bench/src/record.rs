@@ -254,6 +254,9 @@ pub struct RunRecord {
     pub output: String,
     /// One value for each of the plan's metrics.
     pub values: Vec<Option<f64>>,
+    /// The smallest share of the time in which one of the counters counted, if it had to give way to others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_share: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }
@@ -317,6 +320,9 @@ pub struct MachineDelta {
     pub throttled_seconds: Option<f64>,
     /// Times that the CPU slowed down because of heat.
     pub thermal_events: Option<u64>,
+    /// Share of the time in which the other threads of the runs' core did something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sibling_busy: Option<f64>,
 }
 
 /// One block: one layout of each side and their runs, in order.

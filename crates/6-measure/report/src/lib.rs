@@ -7,12 +7,14 @@ pub mod integration;
 pub mod json;
 pub mod numbers;
 pub mod terminal;
+pub mod wrapping;
 
 pub use doctor::doctor_text;
 pub use html::html_page;
 pub use integration::{csv, junit_xml, markdown};
 pub use json::{parse_records, to_json};
 pub use terminal::{compare_text, suite_text};
+pub use wrapping::to_width;
 
 #[cfg(test)]
 pub(crate) mod sample;

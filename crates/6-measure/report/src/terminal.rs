@@ -9,13 +9,7 @@ use afterlink_bench::record::{ExperimentRecord, LayoutMode, Plan, StopReason, Th
 use afterlink_bench::stats::verdict::Outcome;
 
 use crate::numbers::{duration, p_value, percent, percentile, quantity, share, shell_line, signed_percent};
-
-/// Columns of the words at the left.
-const LABEL: usize = 11;
-/// Columns of a line, where words can be broken so.
-const WIDTH: usize = 80;
-/// Spaces between the statements of one line.
-const WIDE_GAP: usize = 3;
+use crate::wrapping::{LABEL, write_line};
 
 /// One experiment. `colour` adds ANSI colours to the verdict.
 pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool) -> String {
@@ -62,63 +56,6 @@ pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool
         let _ = writeln!(out, "{:<LABEL$}{}", "repeat", shell_line(&record.command));
     }
     out
-}
-
-/// A line with its label; what does not fit goes on below, indented a little more. What wide gaps part stays whole if it can.
-fn write_line(out: &mut String, label: &str, text: &str) {
-    let _ = write!(out, "{label:<LABEL$}");
-    let indent = LABEL + 2;
-    let mut column = LABEL;
-    let words = words(text);
-    for (i, (gap, word)) in words.iter().enumerate() {
-        let width = visible(word);
-        let following = words[i + 1..].iter().take_while(|(gap, _)| *gap < WIDE_GAP);
-        let phrase = width + following.map(|(gap, word)| gap + visible(word)).sum::<usize>();
-        let whole = if *gap >= WIDE_GAP && indent + phrase <= WIDTH { phrase } else { width };
-        if column + gap + whole > WIDTH && column > LABEL {
-            let _ = write!(out, "\n{:indent$}{word}", "");
-            column = indent + width;
-        } else {
-            let _ = write!(out, "{:gap$}{word}", "");
-            column += gap + width;
-        }
-    }
-    out.push('\n');
-}
-
-/// Columns of a word, without its colours.
-fn visible(word: &str) -> usize {
-    word.split('\x1b')
-        .enumerate()
-        .map(|(i, part)| {
-            let shown = if i == 0 { part } else { part.split_once('m').map_or("", |(_, rest)| rest) };
-            shown.chars().count()
-        })
-        .sum()
-}
-
-/// The words of a text, each with the number of spaces in front of it; a number stays with its sign of percent.
-fn words(text: &str) -> Vec<(usize, String)> {
-    let mut words: Vec<(usize, String)> = Vec::new();
-    let mut gap = 0;
-    for word in text.split(' ') {
-        match words.last_mut() {
-            Some((_, last)) if gap == 0 && word.starts_with('%') => {
-                last.push(' ');
-                last.push_str(word);
-            }
-            _ if word.is_empty() => {
-                gap += 1;
-                continue;
-            }
-            last => {
-                let before = if last.is_some() { gap + 1 } else { gap };
-                words.push((before, word.to_owned()));
-            }
-        }
-        gap = 0;
-    }
-    words
 }
 
 /// Several benchmarks: each one's text, then a table and the mean.

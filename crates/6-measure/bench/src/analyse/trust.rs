@@ -15,6 +15,8 @@ const SHORT: f64 = 0.01;
 const KERNEL: f64 = 0.10;
 /// Runs that differ by less than this share of a whole number of seconds are taken to last as long as they were told to.
 const WHOLE: f64 = 0.02;
+/// How busy the other thread of a core may be before it is told.
+const SIBLING: f64 = 0.1;
 /// CPU pressure from which on other jobs disturb the runs.
 const PRESSURE: f64 = 0.05;
 
@@ -96,6 +98,8 @@ pub fn warnings(record: &ExperimentRecord) -> Vec<String> {
         lines.push(format!("other jobs wanted the CPUs for {:.0} % of the time{advice}", 100.0 * share));
     }
     lines.extend(kernel_line(record));
+    lines.extend(sibling_line(record));
+    lines.extend(multiplexed_line(record));
     lines.extend(short_line(record));
     lines.extend(fault_line(record));
     let major: u64 = timed(record).flat_map(|b| &b.runs).map(|r| r.cost.major_faults).sum();
@@ -161,6 +165,28 @@ fn kernel_line(record: &ExperimentRecord) -> Option<String> {
     let share = system / (user + system);
     (share > KERNEL)
         .then(|| format!("{:.0} % of the CPU time is the kernel's, which is not counted", 100.0 * share))
+}
+
+/// Two threads of one core slow each other down, by more or less as they happen to meet.
+fn sibling_line(record: &ExperimentRecord) -> Option<String> {
+    let busy: Vec<f64> = timed(record).filter_map(|b| b.machine.sibling_busy).collect();
+    let share = if busy.is_empty() { 0.0 } else { mean(&busy) };
+    (share > SIBLING).then(|| {
+        format!(
+            "the other thread of the runs' core was busy for {:.0} % of the time and slowed them down: measure on a core of its own \
+             (--cpus), or with the other thread offline",
+            100.0 * share
+        )
+    })
+}
+
+/// What was not counted all the time is extrapolated.
+fn multiplexed_line(record: &ExperimentRecord) -> Option<String> {
+    let least = timed(record).flat_map(|b| &b.runs).filter_map(|r| r.counted_share).reduce(f64::min)?;
+    Some(format!(
+        "a counter counted for {:.0} % of a run only, the rest is extrapolated: ask for fewer of them with --metric",
+        100.0 * least
+    ))
 }
 
 /// Of a run that is over at once, starting the program is the greater part.

@@ -100,7 +100,7 @@ pub fn run_block(
     if let Some(cpu) = this.cpu {
         place.keep_off(cpu);
     }
-    let watch = Watch::start();
+    let watch = Watch::start(this.cpu);
     let mut troupe = Troupe { stage, this, files, record: &mut record, up: None };
     let played = troupe.play(&draws);
     let closed = troupe.leave();

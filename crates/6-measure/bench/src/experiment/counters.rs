@@ -80,9 +80,17 @@ impl Counters {
 
     /// The counts of everything that was started and has ended since, scaled up where the counter had
     /// to share its register with others.
-    pub fn read(self) -> Vec<Option<f64>> {
+    pub fn read(self) -> Vec<Option<Count>> {
         self.files.into_iter().map(|file| read(file?)).collect()
     }
+}
+
+/// What a counter counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Count {
+    pub value: f64,
+    /// The share of the time in which it did; the value is scaled up by it.
+    pub share: f64,
 }
 
 /// Which of these counters the machine has.
@@ -103,7 +111,7 @@ impl ThreadCounter {
     /// The count until now, with what has ended since.
     pub fn read(self) -> Option<f64> {
         // A thread that did not run has counted nothing.
-        read(self.0).or(Some(0.0))
+        Some(read(self.0).map_or(0.0, |count| count.value))
     }
 }
 
@@ -111,7 +119,7 @@ impl ThreadCounter {
 pub fn count_cycles() -> bool {
     let counters = Counters::open(&["cycles"]);
     let ran = std::process::Command::new("true").status();
-    ran.is_ok() && counters.read()[0].is_some_and(|cycles| cycles > 0.0)
+    ran.is_ok() && counters.read()[0].is_some_and(|cycles| cycles.value > 0.0)
 }
 
 /// On a thread that runs, or with 0 on this one, where it begins at the exec of a child.
@@ -138,12 +146,12 @@ fn open(name: &str, thread: i32) -> Option<File> {
     (fd >= 0).then(|| unsafe { File::from_raw_fd(fd as RawFd) })
 }
 
-fn read(mut file: File) -> Option<f64> {
+fn read(mut file: File) -> Option<Count> {
     let mut bytes = [0; 24];
     file.read_exact(&mut bytes).ok()?;
     let word = |i: usize| u64::from_le_bytes(bytes[8 * i..8 * i + 8].try_into().expect("eight bytes")) as f64;
     let (count, enabled, running) = (word(0), word(1), word(2));
-    if running > 0.0 { Some(count * enabled / running) } else { None }
+    (running > 0.0).then(|| Count { value: count * enabled / running, share: running / enabled })
 }
 
 #[cfg(test)]
@@ -176,8 +184,9 @@ mod tests {
         assert!(Command::new("/bin/sh").args(["-c", work]).status().unwrap().success());
         let wall = begun.elapsed().as_nanos() as f64;
         let counts = counters.read();
-        let clock = counts[0].unwrap();
+        let clock = counts[0].unwrap().value;
         assert!(clock > 1e7 && clock <= wall, "{clock} ns of CPU in {wall} ns of wall time");
-        assert!(counts[1].unwrap() > 20.0 && counts[2].is_none(), "{counts:?}");
+        assert_eq!(counts[0].unwrap().share, 1.0, "a clock of the kernel shares nothing");
+        assert!(counts[1].unwrap().value > 20.0 && counts[2].is_none(), "{counts:?}");
     }
 }

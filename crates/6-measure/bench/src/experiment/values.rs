@@ -4,6 +4,7 @@ use std::path::Path;
 
 use afterlink_core::Result;
 
+use super::counters::Count;
 use super::process::{Ending, Finished};
 use super::server::Use;
 use crate::metric::latency::{Wanted, percentile};
@@ -14,7 +15,7 @@ use crate::metric::{MetricSource, MetricSpec, printed_value};
 #[derive(Debug, Default)]
 pub struct Measured {
     /// The counters among the metrics, in their order.
-    pub counts: Option<Vec<Option<f64>>>,
+    pub counts: Option<Vec<Option<Count>>>,
     pub server: Option<Use>,
 }
 
@@ -74,7 +75,7 @@ impl Run<'_> {
     fn counted(&self, wanted: &MetricSource) -> Option<f64> {
         let counters = |source: &&MetricSource| matches!(source, MetricSource::Counter(_));
         let index = self.sources().filter(counters).position(|source| source == wanted)?;
-        self.measured.counts.as_ref()?.get(index).copied()?
+        self.measured.counts.as_ref()?.get(index)?.map(|count| count.value)
     }
 
     fn server_counted(&self, wanted: &MetricSource) -> Option<f64> {

@@ -17,6 +17,9 @@ use super::values::{Measured, value_of};
 use crate::metric::{MetricSource, MetricSpec};
 use crate::record::{Failure, RunRecord, Side, Workload};
 
+/// A counter that counted for a greater share of the time gave way to none.
+const WHOLE_TIME: f64 = 0.99;
+
 /// How much of a failing run's output is kept.
 const OUTPUT_TAIL: usize = 2_000;
 
@@ -220,7 +223,9 @@ impl Stage<'_> {
             }
         }
         let counted = measured.counts.is_some();
+        let shares = measured.counts.iter().flatten().flatten().map(|count| count.share);
         let record = RunRecord {
+            counted_share: shares.reduce(f64::min).filter(|share| *share < WHOLE_TIME),
             side: actor.side,
             shipped: actor.shipped,
             started,

@@ -1,5 +1,6 @@
 use super::*;
 use crate::sample::sample;
+use crate::wrapping::WIDTH;
 use afterlink_bench::metric::MetricSpec;
 use afterlink_bench::record::Exclusion;
 use afterlink_bench::{analyse, analyse_suite};
