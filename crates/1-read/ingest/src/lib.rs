@@ -10,9 +10,10 @@ mod recognize;
 mod recording;
 mod traces;
 
-pub use program::Program;
+pub use program::{Program, input_build_id};
 pub use reading::Reading;
 pub use recognize::{Kind, recognize};
+pub use recording::{BuildId, RecordedFile, padded};
 
 use afterlink_core::{Error, Result, Viewed};
 use afterlink_profile::{Profile, fdata};
@@ -57,6 +58,15 @@ pub fn read_of(file: Viewed, program: Option<&Program>) -> Result<Reading> {
         ),
     };
     Err(Error::new(what).next(next))
+}
+
+/// The files that were mapped while `file` was recorded, as far as it tells.
+pub fn recorded_files(file: Viewed) -> Vec<RecordedFile> {
+    match recognize(file.bytes()) {
+        Kind::PerfData => perf_data::files(file).unwrap_or_default(),
+        Kind::PerfScript => perf_script::files(file),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

@@ -53,6 +53,18 @@ pub fn read(file: Viewed, program: &Program) -> Result<Reading> {
     Ok(reading)
 }
 
+/// The files that were mapped in a recording.
+///
+/// # Errors
+/// It is damaged.
+pub fn files(file: Viewed) -> Result<Vec<RecordedFile>> {
+    let header = Header::read(file.bytes())?;
+    let range = header.records.clone();
+    let mut survey = Survey::new(header);
+    records::for_each(file, range, &mut |record| survey.add(record))?;
+    Ok(files_of(&survey))
+}
+
 /// Adds a record, if it is a sample of an event that is used.
 fn add(
     record: Record,

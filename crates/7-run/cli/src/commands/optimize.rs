@@ -52,8 +52,7 @@ impl Optimize {
         });
         let report = report.transpose()?;
         let input = files::map(&self.binary)?;
-        let profiles =
-            files::read_profiles(&self.profiles, files::Ran { path: &self.binary, bytes: &input })?;
+        let profiles = files::read_profiles(&self.profiles, files::Ran::new(&self.binary, &input))?;
         let progress = Terminal::new(self.json);
         let mut output = target.open_program()?;
         let done =

@@ -194,7 +194,7 @@ impl Compare {
             return Ok(Box::new(AsIs::new(a, b)));
         }
         let side = |path: &'a Path, bytes: &'a [u8], profile: &Option<PathBuf>, name: &str| {
-            let profiles = files::read_profiles(profile.as_slice(), files::Ran { path, bytes })?;
+            let profiles = files::read_profiles(profile.as_slice(), files::Ran::new(path, bytes))?;
             Subject::new(path, bytes, profiles, self.any_profile, &directory.join(name)).map_err(|e| {
                 match profile {
                     Some(_) => e,
