@@ -15,7 +15,7 @@ use crate::json::{DATA_OPEN, to_compact_json};
 use crate::numbers::{duration, percent, percentile, quantity, share, shell_line, signed_percent};
 use crate::terminal::{baseline_line, naive_claim, stop_text};
 
-const STYLE: &str = include_str!("html/style.css");
+pub(crate) const STYLE: &str = include_str!("html/style.css");
 
 /// The page of one or several benchmarks of the same two programs.
 pub fn html_page(records: &[ExperimentRecord], suite: &SuiteAnalysis) -> String {

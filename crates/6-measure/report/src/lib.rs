@@ -2,6 +2,7 @@
 //! Everything here turns data into text; nothing is printed or written.
 
 pub mod doctor;
+pub mod heatmap;
 pub mod html;
 pub mod integration;
 pub mod json;
@@ -10,6 +11,7 @@ pub mod terminal;
 pub mod wrapping;
 
 pub use doctor::doctor_text;
+pub use heatmap::heatmap_page;
 pub use html::html_page;
 pub use integration::{csv, junit_xml, markdown};
 pub use json::{parse_records, to_json};

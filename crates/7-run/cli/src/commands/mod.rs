@@ -4,6 +4,7 @@ pub mod bisect;
 pub mod compare;
 pub mod doctor;
 pub mod export;
+pub mod heatmap;
 pub mod info;
 pub mod instrument;
 pub mod layout_options;
