@@ -6,6 +6,7 @@ pub mod heatmap;
 pub mod html;
 pub mod integration;
 pub mod json;
+pub mod layout;
 pub mod numbers;
 pub mod terminal;
 pub mod wrapping;
@@ -15,6 +16,7 @@ pub use heatmap::heatmap_page;
 pub use html::html_page;
 pub use integration::{csv, junit_xml, markdown};
 pub use json::{parse_records, to_json};
+pub use layout::layout_page;
 pub use terminal::{compare_text, suite_text};
 pub use wrapping::to_width;
 

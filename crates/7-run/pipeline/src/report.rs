@@ -1,5 +1,6 @@
 //! What a job reports of its work, for people and as JSON.
 
+use crate::hot_functions::HotFunction;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::Image;
 use afterlink_passes::PassRun;
@@ -21,6 +22,8 @@ pub struct Report {
     pub unproven_functions: Vec<UnprovenFunction>,
     /// How well the profile fits; absent without a profile.
     pub fit: Option<Fit>,
+    /// What became of the functions that ran most, the hottest first; at most a hundred.
+    pub hottest: Vec<HotFunction>,
     /// Events of the profiled run under the old and the new layout.
     pub dyno_stats: BeforeAfter<DynoStats>,
     /// The passes that ran, in order.
