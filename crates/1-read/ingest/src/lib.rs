@@ -3,6 +3,7 @@
 pub mod counters;
 pub mod perf_data;
 pub mod perf_script;
+pub mod pprof;
 pub mod pre_aggregated;
 mod program;
 mod reading;
@@ -45,16 +46,13 @@ pub fn read_of(file: Viewed, program: Option<&Program>) -> Result<Reading> {
         Kind::PerfData => return perf_data::read(file, needed()?),
         Kind::PerfScript => return perf_script::read(file, needed()?),
         Kind::PreAggregated => return pre_aggregated::read(file, needed()?),
-        Kind::Pprof => (
-            "gzip files, such as pprof profiles, are not supported yet",
-            "unpack it if it is fdata; for a program of your own, use `afterlink instrument`",
-        ),
+        Kind::Pprof => return pprof::read(file, needed()?),
         Kind::BoltYaml => {
             ("BOLT's YAML profiles are not supported", "make it again with --profile-format=fdata")
         }
         Kind::Unknown => (
             "this is no profile of a known kind",
-            "give a counter file of `afterlink instrument`, perf.data, or BOLT's fdata text",
+            "give a counter file of `afterlink instrument`, perf.data, pprof, or BOLT's fdata text",
         ),
     };
     Err(Error::new(what).next(next))
@@ -65,6 +63,7 @@ pub fn recorded_files(file: Viewed) -> Vec<RecordedFile> {
     match recognize(file.bytes()) {
         Kind::PerfData => perf_data::files(file).unwrap_or_default(),
         Kind::PerfScript => perf_script::files(file),
+        Kind::Pprof => pprof::files(file).unwrap_or_default(),
         _ => Vec::new(),
     }
 }
@@ -87,7 +86,7 @@ mod tests {
         let files: [(&[u8], &str); 5] = [
             (b"PERFILE2rest", "--binary"),
             (b"B 4b196f 4b19e0 2 0\n", "--binary"),
-            (b"\x1f\x8b\x08rest", "afterlink instrument"),
+            (b"\x1f\x8b\x08rest", "--binary"),
             (b"---\nheader:\n", "--profile-format=fdata"),
             (b"\x7fELF", "fdata text"),
         ];

@@ -3,6 +3,7 @@
 
 mod damaged;
 mod oracles;
+mod pprof;
 mod stacks;
 mod subject;
 mod texts;
