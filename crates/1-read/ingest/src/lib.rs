@@ -1,5 +1,6 @@
 //! Profiles of every kind in, one [`Profile`] out. The kind of a file is told by its first bytes, not by its name.
 
+pub mod bolt_yaml;
 pub mod counters;
 pub mod perf_data;
 pub mod perf_script;
@@ -35,8 +36,10 @@ pub fn read(bytes: &[u8]) -> Result<Profile> {
 pub fn read_of(file: Viewed, program: Option<&Program>) -> Result<Reading> {
     let needed = || {
         program.ok_or_else(|| {
-            Error::new("this profile holds addresses, and no names")
-                .next("name the program that ran with --binary")
+            Error::new(
+                "this profile holds addresses or numbers of blocks, which only the program turns into names",
+            )
+            .next("name the program that ran with --binary")
         })
     };
     let bytes = file.bytes();
@@ -47,9 +50,7 @@ pub fn read_of(file: Viewed, program: Option<&Program>) -> Result<Reading> {
         Kind::PerfScript => return perf_script::read(file, needed()?),
         Kind::PreAggregated => return pre_aggregated::read(file, needed()?),
         Kind::Pprof => return pprof::read(file, needed()?),
-        Kind::BoltYaml => {
-            ("BOLT's YAML profiles are not supported", "make it again with --profile-format=fdata")
-        }
+        Kind::BoltYaml => return bolt_yaml::read(file, needed()?),
         Kind::Unknown => (
             "this is no profile of a known kind",
             "give a counter file of `afterlink instrument`, perf.data, pprof, or BOLT's fdata text",
@@ -87,7 +88,7 @@ mod tests {
             (b"PERFILE2rest", "--binary"),
             (b"B 4b196f 4b19e0 2 0\n", "--binary"),
             (b"\x1f\x8b\x08rest", "--binary"),
-            (b"---\nheader:\n", "--profile-format=fdata"),
+            (b"---\nheader:\n", "--binary"),
             (b"\x7fELF", "fdata text"),
         ];
         for (bytes, next) in files {

@@ -27,9 +27,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether it holds addresses, which only the program turns into names.
+    /// Whether it holds addresses, or blocks, which only the program turns into names and offsets.
     pub fn needs_program(self) -> bool {
-        matches!(self, Self::PerfData | Self::PerfScript | Self::PreAggregated | Self::Pprof)
+        let names_functions = matches!(self, Self::CounterFile | Self::Fdata | Self::Unknown);
+        !names_functions
     }
 }
 

@@ -9,3 +9,4 @@ mod subject;
 mod texts;
 mod traps;
 mod writer;
+mod yaml;
