@@ -24,7 +24,7 @@ pub fn branches(program: &Path, limit: u64) -> String {
             _ => Ok(()),
         });
     }
-    let child = command.spawn().expect("the program starts");
+    let mut child = command.spawn().expect("the program starts");
     let id = child.id() as i32;
     let memory = File::open(format!("/proc/{id}/mem")).expect("a traced process can be read");
     let (mut behind, mut seen) = (HashMap::new(), Seen::default());
@@ -53,6 +53,8 @@ pub fn branches(program: &Path, limit: u64) -> String {
         // SAFETY: the child is stopped; it goes on by one instruction.
         unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, id, 0, 0) };
     }
+    // It has been waited for already.
+    let _ = child.wait();
     seen.text()
 }
 

@@ -135,6 +135,11 @@ impl<'a> Program<'a> {
         self.bytes_from(address).is_some_and(|bytes| !bytes.is_empty())
     }
 
+    /// All pieces, ascending.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
     /// The piece that a place of the input lies in.
     pub fn piece_at(&self, address: InputAddr) -> Option<&Piece> {
         let behind = self.pieces.partition_point(|p| p.start <= address);

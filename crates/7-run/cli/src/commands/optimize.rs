@@ -17,7 +17,7 @@ use std::process::ExitCode;
 pub struct Optimize {
     /// The program, as the linker made it (linked with -Wl,--emit-relocs, not stripped).
     binary: PathBuf,
-    /// A profile: counters of an instrumented run, perf.data, or fdata; several are summed.
+    /// A profile: counters of an instrumented run, perf.data, pprof, or BOLT's; several are summed.
     #[arg(long = "profile", short = 'p', value_name = "FILE")]
     profiles: Vec<PathBuf>,
     /// Use the profile even if less than half of it, by names or by counts, is about functions of this program: then it is most

@@ -39,7 +39,7 @@ struct Sampled {
 #[derive(clap::Args)]
 pub struct Convert {
     /// Counter files of instrumented programs (of a running one, too), perf.data, text of perf script,
-    /// BOLT's pre-aggregated text, or fdata.
+    /// pprof, BOLT's pre-aggregated text, its YAML, or fdata.
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
     /// Where the fdata goes; - is standard output, and what is said of it goes to standard error then.
