@@ -5,6 +5,7 @@ use afterlink_core::counter_description::Description;
 use afterlink_core::counter_file::{CounterFile, HEADER_SIZE, Header, fingerprint};
 use afterlink_core::{AddressMap, InputAddr, OutputAddr};
 use afterlink_image::Image;
+use afterlink_ingest::{Program, Reading};
 use afterlink_isa::Arch;
 use afterlink_profile::fdata;
 use afterlink_program::text::{Listing, View, read, write};
@@ -16,7 +17,7 @@ use afterlink_unwind::{
 pub type Reader = (&'static str, fn(&[u8]));
 
 /// All readers; each has a fuzz target of the same name and a folder of seeds.
-pub const ALL: [Reader; 10] = [
+pub const ALL: [Reader; 12] = [
     ("image", image),
     ("eh_frame", eh_frame),
     ("eh_frame_hdr", eh_frame_hdr),
@@ -24,6 +25,8 @@ pub const ALL: [Reader; 10] = [
     ("fdata", read_fdata),
     ("counter_file", counter_file),
     ("recording", recording),
+    ("pprof", pprof),
+    ("bolt_yaml", bolt_yaml),
     ("address_map", address_map),
     ("notes", notes),
     ("program_text", program_text),
@@ -87,6 +90,8 @@ pub fn image(bytes: &[u8]) {
     }
     assert!(image.dynamic.relocations.len() <= 8 * bytes.len());
     assert!(image.loaded_end().get() < 1 << 48);
+    // Of an output of afterlink, by the address map.
+    let _ = Program::new(&image, "/seeds/image".as_ref());
     std::hint::black_box(sum);
 }
 
@@ -143,7 +148,21 @@ pub fn read_fdata(bytes: &[u8]) {
 
 /// Reads a recording, or text of one, of a program; what comes of it can be written as fdata.
 pub fn recording(bytes: &[u8]) {
-    let Ok(reading) = read_recording(bytes) else { return };
+    written(read_recording(bytes));
+}
+
+/// The same of a pprof profile, packed or not.
+pub fn pprof(bytes: &[u8]) {
+    written(of_seed(|program| afterlink_ingest::pprof::read(bytes.into(), program)));
+}
+
+/// The same of BOLT's YAML.
+pub fn bolt_yaml(bytes: &[u8]) {
+    written(of_seed(|program| afterlink_ingest::bolt_yaml::read(bytes.into(), program)));
+}
+
+fn written(reading: afterlink_core::Result<Reading>) {
+    let Ok(reading) = reading else { return };
     let mut text = Vec::new();
     // An event's name may be one that fdata can't hold.
     if fdata::write(&reading.profile, &mut text).is_ok() {
@@ -156,11 +175,16 @@ pub fn recording(bytes: &[u8]) {
 ///
 /// # Errors
 /// As of the reader.
-pub fn read_recording(bytes: &[u8]) -> afterlink_core::Result<afterlink_ingest::Reading> {
+pub fn read_recording(bytes: &[u8]) -> afterlink_core::Result<Reading> {
+    of_seed(|program| afterlink_ingest::read_of(bytes.into(), Some(program)))
+}
+
+fn of_seed(
+    read: impl FnOnce(&Program) -> afterlink_core::Result<Reading>,
+) -> afterlink_core::Result<Reading> {
     const PROGRAM: &[u8] = include_bytes!("../seeds/image/gcc-no-library");
     let image = Image::parse(PROGRAM).expect("a seed");
-    let program = afterlink_ingest::Program::new(&image, "/seeds/gcc-no-library".as_ref()).expect("a seed");
-    afterlink_ingest::read_of(bytes.into(), Some(&program))
+    read(&Program::new(&image, "/seeds/gcc-no-library".as_ref()).expect("a seed"))
 }
 
 /// Reads a counter file, its envelope and what it describes. The envelope holds a fingerprint that no damage leaves right,

@@ -16,6 +16,7 @@ pub mod mount;
 pub mod plan;
 pub mod report;
 pub mod sandbox;
+pub mod stepping;
 pub mod symbols;
 pub mod tool;
 

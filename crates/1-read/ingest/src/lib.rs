@@ -1,8 +1,10 @@
 //! Profiles of every kind in, one [`Profile`] out. The kind of a file is told by its first bytes, not by its name.
 
+pub mod bolt_yaml;
 pub mod counters;
 pub mod perf_data;
 pub mod perf_script;
+pub mod pprof;
 pub mod pre_aggregated;
 mod program;
 mod reading;
@@ -10,9 +12,10 @@ mod recognize;
 mod recording;
 mod traces;
 
-pub use program::Program;
+pub use program::{Program, input_build_id};
 pub use reading::Reading;
 pub use recognize::{Kind, recognize};
+pub use recording::{BuildId, RecordedFile, padded};
 
 use afterlink_core::{Error, Result, Viewed};
 use afterlink_profile::{Profile, fdata};
@@ -33,8 +36,10 @@ pub fn read(bytes: &[u8]) -> Result<Profile> {
 pub fn read_of(file: Viewed, program: Option<&Program>) -> Result<Reading> {
     let needed = || {
         program.ok_or_else(|| {
-            Error::new("this profile holds addresses, and no names")
-                .next("name the program that ran with --binary")
+            Error::new(
+                "this profile holds addresses or numbers of blocks, which only the program turns into names",
+            )
+            .next("name the program that ran with --binary")
         })
     };
     let bytes = file.bytes();
@@ -44,19 +49,24 @@ pub fn read_of(file: Viewed, program: Option<&Program>) -> Result<Reading> {
         Kind::PerfData => return perf_data::read(file, needed()?),
         Kind::PerfScript => return perf_script::read(file, needed()?),
         Kind::PreAggregated => return pre_aggregated::read(file, needed()?),
-        Kind::Pprof => (
-            "gzip files, such as pprof profiles, are not supported yet",
-            "unpack it if it is fdata; for a program of your own, use `afterlink instrument`",
-        ),
-        Kind::BoltYaml => {
-            ("BOLT's YAML profiles are not supported", "make it again with --profile-format=fdata")
-        }
+        Kind::Pprof => return pprof::read(file, needed()?),
+        Kind::BoltYaml => return bolt_yaml::read(file, needed()?),
         Kind::Unknown => (
             "this is no profile of a known kind",
-            "give a counter file of `afterlink instrument`, perf.data, or BOLT's fdata text",
+            "give a counter file of `afterlink instrument`, perf.data, pprof, or BOLT's fdata text",
         ),
     };
     Err(Error::new(what).next(next))
+}
+
+/// The files that were mapped while `file` was recorded, as far as it tells.
+pub fn recorded_files(file: Viewed) -> Vec<RecordedFile> {
+    match recognize(file.bytes()) {
+        Kind::PerfData => perf_data::files(file).unwrap_or_default(),
+        Kind::PerfScript => perf_script::files(file),
+        Kind::Pprof => pprof::files(file).unwrap_or_default(),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]
@@ -77,8 +87,8 @@ mod tests {
         let files: [(&[u8], &str); 5] = [
             (b"PERFILE2rest", "--binary"),
             (b"B 4b196f 4b19e0 2 0\n", "--binary"),
-            (b"\x1f\x8b\x08rest", "afterlink instrument"),
-            (b"---\nheader:\n", "--profile-format=fdata"),
+            (b"\x1f\x8b\x08rest", "--binary"),
+            (b"---\nheader:\n", "--binary"),
             (b"\x7fELF", "fdata text"),
         ];
         for (bytes, next) in files {

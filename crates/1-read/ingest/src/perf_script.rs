@@ -14,7 +14,7 @@ mod line;
 use crate::program::Program;
 use crate::reading::Reading;
 use crate::recording::{
-    Candidate, Change, Files, Moment, Processes, Samples, choose, left_out, of_program, rank_of,
+    Candidate, Change, Files, Moment, Processes, RecordedFile, Samples, choose, left_out, of_program, rank_of,
 };
 use afterlink_core::{Error, Result, Viewed};
 use happening::{Happening, MARK};
@@ -38,6 +38,13 @@ pub fn is_line(bytes: &[u8]) -> bool {
             || line.starts_sample() && line.event.is_some()
     };
     text.contains(MARK) || Line::read(&text).is_some_and(has_place)
+}
+
+/// The files that were mapped, as far as the text tells.
+pub fn files(file: Viewed) -> Vec<RecordedFile> {
+    let mut survey = Survey::default();
+    for_each_line(file, |line, number| survey.add(line, number));
+    survey.files.to_vec()
 }
 
 /// Reads the text.

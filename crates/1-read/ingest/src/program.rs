@@ -1,10 +1,16 @@
 //! The program that was profiled, as far as addresses in a profile become names and offsets by it: which functions stand where, which
 //! part of its file is loaded where, and what its instructions do to the flow of control.
+//!
+//! Of an output of afterlink, the functions are the input's ([`symbols`]), and what was seen in it is led back to them ([`origin`]).
 
-use afterlink_core::{Error, InputAddr, Result};
-use afterlink_image::{Image, Symbol, elf};
+mod origin;
+mod symbols;
+
+use afterlink_core::{Error, InputAddr, OutputAddr, Result};
+use afterlink_image::{Image, elf};
 use afterlink_isa::{Arch, Inst};
-use afterlink_profile::names;
+use origin::Origin;
+pub use origin::input_build_id;
 use std::path::Path;
 
 /// Addresses of this program are what a linker wrote; where it was loaded is not known here.
@@ -17,8 +23,10 @@ pub struct Program<'a> {
     segments: Vec<Segment>,
     first_address: u64,
     code: Vec<Code<'a>>,
-    /// Ascending, without overlaps.
+    /// Ascending, without overlaps; of an output of afterlink, those of its input.
     pieces: Vec<Piece>,
+    /// Where its code comes from, if it is an output of afterlink.
+    origin: Option<Origin>,
 }
 
 /// A part of the file that is loaded to be run.
@@ -44,12 +52,37 @@ pub struct Piece {
 
 impl<'a> Program<'a> {
     /// # Errors
-    /// The program has no names.
+    /// The program has no names, or it is an output of afterlink that doesn't tell its functions apart.
     pub fn new(image: &Image<'a>, path: &Path) -> Result<Self> {
-        if image.symbols.is_empty() {
+        Self::named_by(image, path, None)
+    }
+
+    /// An output of afterlink, with the names of the program that it was made of.
+    ///
+    /// # Errors
+    /// It was made of another one, or that has no names.
+    pub fn of_output(output: &Image<'a>, path: &Path, original: &Image) -> Result<Self> {
+        match origin::input_build_id(output) {
+            Some(id) if id == original.build_id => Self::named_by(output, path, Some(original)),
+            Some(_) => Err(Error::new("it was not made of the program that is named as its original")
+                .next("give the very file that `afterlink optimize` read")),
+            None => {
+                Err(Error::new("it is no output of afterlink, and has no original").next("give it alone"))
+            }
+        }
+    }
+
+    fn named_by(image: &Image<'a>, path: &Path, original: Option<&Image>) -> Result<Self> {
+        if original.unwrap_or(image).symbols.is_empty() {
+            let next = match origin::input_build_id(image) {
+                Some(_) => {
+                    "give the file from before `strip`, or the program that it was made of with --original"
+                }
+                None => "give the file from before `strip`, or link without -s",
+            };
             return Err(Error::new("the program is stripped: it has no symbol table")
                 .at(".symtab")
-                .next("give the file from before `strip`, or link without -s"));
+                .next(next));
         }
         let loaded = image.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0).map(|s| s.address.get());
         let first_address = if image.link_kind.is_position_independent() { loaded.min() } else { None };
@@ -61,14 +94,24 @@ impl<'a> Program<'a> {
         let mut code: Vec<Code> =
             code.map(|(id, s)| Code { address: s.address, bytes: image.section_bytes(id) }).collect();
         code.sort_by_key(|c| c.address);
+        let origin = Origin::read(image)?;
+        if original.is_none() && origin.as_ref().is_some_and(|o| o.lookup.has_folded()) {
+            return Err(Error::new("it is an optimized program in which several functions became one")
+                .next("name the program that it was made of with --original"));
+        }
+        let pieces = match original {
+            Some(original) => symbols::pieces(original, None, &code),
+            None => symbols::pieces(image, origin.as_ref(), &code),
+        };
         Ok(Self {
             arch: image.arch,
             path: std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec(),
             build_id: image.build_id.to_vec(),
             segments: segments.collect(),
             first_address: first_address.unwrap_or(0),
-            pieces: pieces(image, &code),
+            pieces,
             code,
+            origin,
         })
     }
 
@@ -92,10 +135,30 @@ impl<'a> Program<'a> {
         self.bytes_from(address).is_some_and(|bytes| !bytes.is_empty())
     }
 
-    /// The piece that `address` lies in.
+    /// All pieces, ascending.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The piece that a place of the input lies in.
     pub fn piece_at(&self, address: InputAddr) -> Option<&Piece> {
         let behind = self.pieces.partition_point(|p| p.start <= address);
         self.pieces[..behind].last().filter(|p| address < p.end)
+    }
+
+    /// Where the code around `address` starts and ends, through which control may go without a jump.
+    pub fn run_around(&self, address: InputAddr) -> Option<(InputAddr, InputAddr)> {
+        let written = self.origin.as_ref().and_then(|o| o.lookup.fragment(OutputAddr(address.get())));
+        match written {
+            Some((start, end)) => Some((InputAddr(start.get()), InputAddr(end.get()))),
+            None => self.piece_at(address).map(|piece| (piece.start, piece.end)),
+        }
+    }
+
+    /// Whether a function, or a fragment of one, starts at `address`.
+    pub fn starts_piece(&self, address: InputAddr) -> bool {
+        let place = self.target(address);
+        place.is_some_and(|at| self.piece_at(at).is_some_and(|piece| piece.start == at))
     }
 
     /// The instruction at `address`.
@@ -113,36 +176,4 @@ impl<'a> Program<'a> {
 /// The last part of a path.
 pub fn file_name(path: &[u8]) -> &[u8] {
     path.rsplit(|&b| b == b'/').next().unwrap_or_default()
-}
-
-/// A piece starts at each function symbol, and at each other symbol of code that lies in none. It ends where the next starts, or its
-/// section ends: BOLT counts padding to the function in front of it, too.
-fn pieces(image: &Image, code: &[Code]) -> Vec<Piece> {
-    let section_of = |address: InputAddr| {
-        let behind = code.partition_point(|c| c.address <= address);
-        code[..behind].last().filter(|c| address.since(c.address) < c.bytes.len() as u64)
-    };
-    let functions: Vec<Symbol> = image.symbols.iter().filter(|s| s.is_defined() && s.is_function()).collect();
-    let mut starts: Vec<InputAddr> = functions.iter().map(|s| s.address).collect();
-    let mut covered: Vec<(InputAddr, u64)> = functions.iter().map(|s| (s.address, s.size)).collect();
-    covered.sort_unstable();
-    let is_inside = |address: InputAddr| {
-        let behind = covered.partition_point(|c| c.0 <= address);
-        covered[..behind].last().is_some_and(|c| address.since(c.0) < c.1)
-    };
-    let others = image.symbols.iter().filter(|s| s.is_defined() && s.kind == elf::STT_NOTYPE.0);
-    starts.extend(others.map(|s| s.address).filter(|&a| !is_inside(a)));
-    starts.sort_unstable();
-    starts.dedup();
-    let names = names::primary_names(image);
-    let mut pieces = Vec::with_capacity(starts.len());
-    for (i, &start) in starts.iter().enumerate() {
-        let Some(section) = section_of(start) else { continue };
-        let end = section.address + section.bytes.len() as u64;
-        let next = starts.get(i + 1).copied().unwrap_or(end);
-        if let Ok(at) = names.binary_search_by_key(&start, |n| n.0) {
-            pieces.push(Piece { start, end: next.min(end), name: names[at].1.clone() });
-        }
-    }
-    pieces
 }

@@ -1,6 +1,6 @@
 //! Tells the kind of a profile by its first bytes.
 
-use crate::perf_script;
+use crate::{perf_script, pprof};
 use afterlink_core::counter_file;
 
 /// No line of text is longer: a branch stack takes 64 times 60 bytes.
@@ -15,7 +15,7 @@ pub enum Kind {
     Fdata,
     /// Samples of Linux `perf record`, of either byte order.
     PerfData,
-    /// A gzip file, as pprof profiles are.
+    /// A pprof profile: a gzip file, or what such a one holds.
     Pprof,
     /// Text of `perf script`.
     PerfScript,
@@ -27,9 +27,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether it holds addresses, which only the program turns into names.
+    /// Whether it holds addresses, or blocks, which only the program turns into names and offsets.
     pub fn needs_program(self) -> bool {
-        matches!(self, Self::PerfData | Self::PerfScript | Self::PreAggregated)
+        let names_functions = matches!(self, Self::CounterFile | Self::Fdata | Self::Unknown);
+        !names_functions
     }
 }
 
@@ -44,6 +45,9 @@ pub fn recognize(bytes: &[u8]) -> Kind {
     ];
     if let Some((_, kind)) = magics.iter().find(|(magic, _)| bytes.starts_with(magic)) {
         return *kind;
+    }
+    if pprof::is_pprof(bytes) {
+        return Kind::Pprof;
     }
     let mut lines = bytes.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty());
     let Some(line) = lines.find(|line| !line.starts_with(b"#")) else {
@@ -86,11 +90,12 @@ mod tests {
 
     #[test]
     fn each_kind_is_recognized() {
-        let files: [(&[u8], Kind); 25] = [
+        let files: [(&[u8], Kind); 26] = [
             (b"AFTLCNT1\0\0", Kind::CounterFile),
             (b"PERFILE2\x68\0\0", Kind::PerfData),
             (b"2ELIFREP\x68\0\0", Kind::PerfData),
             (b"\x1f\x8b\x08\0", Kind::Pprof),
+            (b"\x0a\x04\x08\x01\x10\x02\x12\x02", Kind::Pprof),
             (b"---\nheader:\n", Kind::BoltYaml),
             (b"1 main 13 1 main 74 0 5\n", Kind::Fdata),
             (b"0 [unknown] 0 1 main 0 0 1\n", Kind::Fdata),

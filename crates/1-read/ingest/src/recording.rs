@@ -56,14 +56,19 @@ impl<'a, 'p> Samples<'a, 'p> {
         }
         let program = self.program;
         let place = |address: u64| program.address_of(file_offset(&view, address)?);
-        let starts_piece =
-            |spot: Spot| spot.is_some_and(|at| program.piece_at(at).is_some_and(|piece| piece.start == at));
+        let starts_piece = |spot: Spot| spot.is_some_and(|at| program.starts_piece(at));
         let mut stacks = Stacks { traces: &mut self.traces, all_kinds, left_out: &mut self.left_out };
         stacks.add(branches, &place, &starts_piece);
         if let Some(at) = address.and_then(place) {
             self.inside += 1;
             self.traces.add_sample(at, 1);
         }
+    }
+
+    /// Where in the program's file the address of a process was at that moment.
+    pub fn place(&mut self, (process, moment): (u32, Moment), address: u64) -> Spot {
+        let view = self.mappings.view(process, moment);
+        self.program.address_of(file_offset(&view, address)?)
     }
 
     /// The process that the program ran in, if there was one only.

@@ -1,4 +1,5 @@
-//! Branches, runs of code and samples by address, summed, and then turned into a [`Profile`] with the program.
+//! Branches, runs of code and samples by address, summed, and then turned into a [`Profile`] with the program. If that is an output of
+//! afterlink, they are judged by its own code, and led back to the input afterwards.
 //!
 //! A branch stack says which branches were taken, and so which code ran between two of them: all of it, in order. A profile has
 //! records of branches only, so each such run is walked, and each instruction in it behind which a block ends becomes a record from it to
@@ -104,10 +105,14 @@ impl Traces {
                     agreement.impossible_branches = agreement.impossible_branches.saturating_add(taken.count);
                 }
                 Some(Judgement::Return) => {}
-                Some(Judgement::Branch) | None => names.add_branch(from, to, *taken)?,
+                Some(Judgement::Branch) | None => {
+                    if let Some((from, to)) = program.led_back(from, to) {
+                        names.add_branch(from, to, *taken)?;
+                    }
+                }
             }
         }
-        let mut targets = Targets { program, of_piece: FxHashMap::default() };
+        let mut targets = Targets { program, of_run: FxHashMap::default() };
         for (&(start, end), &count) in &self.runs {
             agreement.runs = agreement.runs.saturating_add(count);
             match targets.passed(start, end) {
@@ -131,7 +136,7 @@ impl Traces {
         let mut agreement = Agreement::default();
         for (&at, &count) in &self.samples {
             agreement.samples = agreement.samples.saturating_add(count);
-            match names.locate(Some(at))? {
+            match names.locate(program.sampled(at))? {
                 Some(at) => names.builder.add_samples(SampleRecord { at, count }),
                 None => agreement.nameless_samples = agreement.nameless_samples.saturating_add(count),
             }
@@ -168,29 +173,34 @@ fn judge(program: &Program, from: InputAddr, to: Spot) -> Judgement {
 /// Where direct jumps of each function lead inside of it, found when they are first asked for.
 struct Targets<'a, 'p> {
     program: &'a Program<'p>,
-    of_piece: FxHashMap<InputAddr, Vec<InputAddr>>,
+    of_run: FxHashMap<InputAddr, Vec<InputAddr>>,
 }
 
 impl Targets<'_, '_> {
-    /// The instructions between `start` and `end` behind which a block ends, each with the next one; `None` if control can't have
-    /// gone from one to the other without a jump.
+    /// The instructions between `start` and `end` behind which a block ends, each with the next one, as places of the input; `None` if
+    /// control can't have gone from one to the other without a jump.
     fn passed(&mut self, start: InputAddr, end: InputAddr) -> Option<Vec<(InputAddr, InputAddr)>> {
         let program = self.program;
-        let piece = program.piece_at(start)?;
-        if end < start || end >= piece.end || end.since(start) > LONGEST_RUN {
+        let (first, behind) = program.run_around(start)?;
+        if end < start || end >= behind || end.since(start) > LONGEST_RUN {
             return None;
         }
-        let targets = self.of_piece.entry(piece.start).or_insert_with(|| jump_targets(program, piece));
+        let targets = self.of_run.entry(first).or_insert_with(|| jump_targets(program, first, behind));
         let mut passed = Vec::new();
         let mut at = start;
         while at < end {
+            passed.extend(program.inlined_at(at));
             let inst = program.instruction_at(at)?;
             let next = at + u64::from(inst.len);
-            match inst.flow {
-                Flow::Branch(..) | Flow::ShortBranch(_) => passed.push((at, next)),
+            let ends_block = match inst.flow {
+                Flow::Branch(..) | Flow::ShortBranch(_) => true,
                 flow if !flow.falls_through() => return None,
-                _ if targets.binary_search(&next).is_ok() => passed.push((at, next)),
-                _ => {}
+                _ => targets.binary_search(&next).is_ok(),
+            };
+            if program.is_written_anew(at) {
+                passed.extend(program.crossed(at, next));
+            } else if ends_block {
+                passed.push((at, next));
             }
             at = next;
         }
@@ -198,11 +208,11 @@ impl Targets<'_, '_> {
     }
 }
 
-/// Where the direct jumps of a piece lead, as long as it decodes.
-fn jump_targets(program: &Program, piece: &Piece) -> Vec<InputAddr> {
+/// Where the direct jumps between two addresses lead, as long as that decodes.
+fn jump_targets(program: &Program, start: InputAddr, end: InputAddr) -> Vec<InputAddr> {
     let mut targets = Vec::new();
-    let mut at = piece.start;
-    while at < piece.end {
+    let mut at = start;
+    while at < end {
         let Some(inst) = program.instruction_at(at) else { break };
         at = at + u64::from(inst.len);
         if let Flow::Jump(distance) | Flow::Branch(_, distance) | Flow::ShortBranch(distance) = inst.flow {

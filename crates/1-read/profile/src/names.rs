@@ -32,7 +32,7 @@
 
 mod program;
 
-pub use program::{nameable, primary_names};
+pub use program::{nameable, primary_names, primary_names_of};
 
 use afterlink_core::InputAddr;
 use std::collections::HashMap;

@@ -3,6 +3,7 @@
 pub mod bisect;
 mod check;
 mod export;
+mod hot_functions;
 mod instrument;
 mod memory;
 mod optimize;

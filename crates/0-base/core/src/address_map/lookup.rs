@@ -4,12 +4,14 @@ use super::{AddressMap, BlockMap, Reason};
 use crate::{InputAddr, OutputAddr};
 
 /// The map, ready for questions. What the map does not hold stayed where it was.
-pub struct Lookup<'m> {
-    map: &'m AddressMap,
+pub struct Lookup {
+    chains: Vec<Vec<InputAddr>>,
     /// Pieces with their output range, by ascending start.
     by_output: Vec<Piece>,
     /// Indices into `by_output` of those that come from the input, by ascending input address.
     by_input: Vec<u32>,
+    /// Where each fragment starts and ends, ascending.
+    fragments: Vec<(OutputAddr, OutputAddr)>,
     /// A function that was folded, and the one that it became.
     folded: Vec<(InputAddr, InputAddr)>,
 }
@@ -27,6 +29,10 @@ struct Piece {
 pub struct Source<'m> {
     /// Input address of what the piece starts with; `None` for inserted code.
     pub input: Option<InputAddr>,
+    /// Bytes of the input that it stands for.
+    pub input_size: u32,
+    /// Where the piece ends in the output.
+    pub end: OutputAddr,
     /// Bytes from the start of the piece in the output. Counters among copied code count.
     pub offset: u64,
     pub reason: Reason,
@@ -36,8 +42,8 @@ pub struct Source<'m> {
     pub calls: &'m [InputAddr],
 }
 
-impl<'m> Lookup<'m> {
-    pub fn new(map: &'m AddressMap) -> Self {
+impl Lookup {
+    pub fn new(map: AddressMap) -> Self {
         let mut by_output = Vec::new();
         for function in &map.functions {
             for fragment in &function.fragments {
@@ -56,19 +62,30 @@ impl<'m> Lookup<'m> {
         let folded = map.functions.iter().filter_map(|f| Some((f.entry, f.folded_into?)));
         let mut folded: Vec<(InputAddr, InputAddr)> = folded.collect();
         folded.sort_unstable();
-        Self { map, by_output, by_input, folded }
+        let all = map.functions.iter().flat_map(|f| &f.fragments);
+        let mut fragments: Vec<_> = all.map(|f| (f.output, f.output + f.size)).collect();
+        fragments.sort_unstable();
+        Self { chains: map.chains, by_output, by_input, fragments, folded }
+    }
+
+    /// Where the fragment around the output's `address` starts and ends.
+    pub fn fragment(&self, address: OutputAddr) -> Option<(OutputAddr, OutputAddr)> {
+        let next = self.fragments.partition_point(|f| f.0 <= address);
+        self.fragments[..next].last().copied().filter(|f| address < f.1)
     }
 
     /// What the output's code at `address` comes from; `None` if it was not written anew.
-    pub fn source(&self, address: OutputAddr) -> Option<Source<'m>> {
+    pub fn source(&self, address: OutputAddr) -> Option<Source<'_>> {
         let next = self.by_output.partition_point(|p| p.start <= address);
         let piece = self.by_output[..next].last().filter(|p| address < p.end)?;
         let calls = match piece.block.reason {
-            Reason::Inlined(chain) => self.map.chains.get(chain.0 as usize).map_or(&[][..], Vec::as_slice),
+            Reason::Inlined(chain) => self.chains.get(chain.0 as usize).map_or(&[][..], Vec::as_slice),
             _ => &[],
         };
         Some(Source {
             input: piece.block.input,
+            input_size: piece.block.input_size,
+            end: piece.end,
             offset: address.since(piece.start),
             reason: piece.block.reason,
             function: piece.function,
@@ -93,6 +110,28 @@ impl<'m> Lookup<'m> {
             here.filter(|i| holds(piece(i))).map(|i| (piece(i).start, piece(i).block.reason)).collect();
         places.sort_unstable();
         places
+    }
+
+    /// Where the input's code at `address` was copied to: the first place, if there are several; none if it stayed, or was written anew.
+    pub fn copy_of(&self, address: InputAddr) -> Option<OutputAddr> {
+        let is_copy = |piece: &&Piece| piece.block.reason == Reason::Copied;
+        let found = self.by_input.partition_point(|i| {
+            self.by_output[*i as usize].block.input.is_some_and(|start| start <= address)
+        });
+        let before = self.by_input[..found].iter().rev().map(|i| &self.by_output[*i as usize]);
+        let here = before.take_while(|piece| {
+            piece
+                .block
+                .input
+                .is_some_and(|start| address.since(start) < u64::from(piece.block.input_size.max(1)))
+        });
+        let place = |piece: &Piece| Some(piece.start + address.since(piece.block.input?));
+        here.filter(is_copy).filter_map(place).min()
+    }
+
+    /// Whether any function was folded into another.
+    pub fn has_folded(&self) -> bool {
+        !self.folded.is_empty()
     }
 
     /// The function that the one at `entry` was folded into.

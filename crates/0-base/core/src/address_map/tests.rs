@@ -88,7 +88,7 @@ fn questions_are_answered_both_ways() {
     let folded =
         FunctionMap { entry: InputAddr(0x3000), fragments: Vec::new(), folded_into: Some(InputAddr(0x1000)) };
     let map = AddressMap { functions: vec![caller, callee, folded], chains: vec![vec![InputAddr(0x1010)]] };
-    let lookup = Lookup::new(&map);
+    let lookup = Lookup::new(map);
     let inlined = lookup.source(OutputAddr(0x9012)).unwrap();
     assert_eq!((inlined.input, inlined.offset), (Some(InputAddr(0x2000)), 2));
     assert_eq!((inlined.function, inlined.calls), (InputAddr(0x1000), &[InputAddr(0x1010)][..]));

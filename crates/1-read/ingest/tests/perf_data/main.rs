@@ -3,8 +3,10 @@
 
 mod damaged;
 mod oracles;
+mod pprof;
 mod stacks;
 mod subject;
 mod texts;
 mod traps;
 mod writer;
+mod yaml;

@@ -46,9 +46,13 @@ pub fn nameable<'a>(image: &Image<'a>) -> Vec<Symbol<'a>> {
 /// The name under which BOLT and afterlink write each address of a function symbol, by address; of aliases the
 /// first.
 pub fn primary_names(image: &Image) -> Vec<(InputAddr, Vec<u8>)> {
-    let symbols = nameable(image);
-    let all = assign(&symbols);
-    let order = naming_order(&symbols);
+    primary_names_of(&nameable(image))
+}
+
+/// The same of symbols in the order of their table.
+pub fn primary_names_of(symbols: &[Symbol]) -> Vec<(InputAddr, Vec<u8>)> {
+    let all = assign(symbols);
+    let order = naming_order(symbols);
     let mut names: Vec<(InputAddr, Vec<u8>)> = order
         .into_iter()
         .filter(|&i| symbols[i].kind != SymbolKind::Section)

@@ -57,8 +57,7 @@ impl Bisect {
             ..self.writing.added_to(self.layout.options()?)
         };
         let input = files::map(&self.binary)?;
-        let profiles =
-            files::read_profiles(&self.profiles, files::Ran { path: &self.binary, bytes: &input })?;
+        let profiles = files::read_profiles(&self.profiles, files::Ran::new(&self.binary, &input))?;
         let workload = Workload::new(self.command)?;
         let limit = self.timeout.map(Duration::try_from_secs_f64).transpose().map_err(|_| {
             Error::new("no time that a run may take").at("--timeout").next("give seconds, such as 2.5")

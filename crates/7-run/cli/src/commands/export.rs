@@ -57,8 +57,7 @@ impl Export {
         let target = target.transpose()?;
         let options = self.options()?;
         let input = files::read(&self.binary)?;
-        let profiles =
-            files::read_profiles(&self.profiles, files::Ran { path: &self.binary, bytes: &input })?;
+        let profiles = files::read_profiles(&self.profiles, files::Ran::new(&self.binary, &input))?;
         let progress = Terminal::new(false);
         let exported = afterlink_pipeline::export(&input, profiles, &options, &progress)
             .map_err(|e| e.in_file(self.binary.display()))?;

@@ -23,18 +23,30 @@ pub enum Profile {
     Reset(Reset),
 }
 
+/// What ran.
+#[derive(clap::Args)]
+struct Sampled {
+    /// The program that was profiled, for kinds of profiles that hold addresses only. Of an output of afterlink, the profile is of the
+    /// program that it was made of.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+    /// What --binary was made of, where that is an output of afterlink: needed where it is stripped, or
+    /// functions became one.
+    #[arg(long, value_name = "FILE", requires = "binary")]
+    original: Option<PathBuf>,
+}
+
 #[derive(clap::Args)]
 pub struct Convert {
     /// Counter files of instrumented programs (of a running one, too), perf.data, text of perf script,
-    /// BOLT's pre-aggregated text, or fdata.
+    /// pprof, BOLT's pre-aggregated text, its YAML, or fdata.
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
     /// Where the fdata goes; - is standard output, and what is said of it goes to standard error then.
     #[arg(long, short)]
     output: PathBuf,
-    /// The program that was profiled, for kinds of profiles that hold addresses only.
-    #[arg(long)]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    program: Sampled,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -44,9 +56,8 @@ pub struct Convert {
 pub struct Show {
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
-    /// The program that was profiled, for kinds of profiles that hold addresses only.
-    #[arg(long)]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    program: Sampled,
     /// How many functions to list.
     #[arg(long, default_value_t = 20, value_name = "N")]
     top: usize,
@@ -63,6 +74,12 @@ pub struct Reset {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+}
+
+impl Sampled {
+    fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.binary.iter().chain(&self.original)
+    }
 }
 
 /// What was set to zero.
@@ -82,9 +99,12 @@ impl Profile {
     }
 }
 
-fn read_all(inputs: &[PathBuf], binary: Option<&Path>) -> Result<Counts> {
-    let mapped = binary.map(files::map).transpose()?;
-    let ran = binary.zip(mapped.as_ref()).map(|(path, bytes)| files::Ran { path, bytes });
+fn read_all(inputs: &[PathBuf], program: &Sampled) -> Result<Counts> {
+    let map = |path: &Option<PathBuf>| path.as_deref().map(files::map).transpose();
+    let (binary, original) = (map(&program.binary)?, map(&program.original)?);
+    let original = program.original.as_deref().zip(original.as_deref());
+    let ran = program.binary.as_deref().zip(binary.as_deref());
+    let ran = ran.map(|(path, bytes)| files::Ran::new(path, bytes).made_of(original));
     let profiles = inputs.iter().map(|p| files::read_profile(p, ran)).collect::<Result<Vec<_>>>()?;
     afterlink_profile::merge(profiles)
 }
@@ -94,7 +114,8 @@ impl Convert {
         if self.output == Path::new("-") {
             return self.run_into_a_pipe();
         }
-        let target = files::Target::check(&self.output, &self.inputs[0])?.differs_from(&self.binary)?;
+        let target =
+            files::Target::check(&self.output, &self.inputs[0])?.differs_from(self.program.files())?;
         let (profile, text) = self.converted()?;
         target.write(&text)?;
         commands::print(&Summary::new(&profile, 0), self.json)?;
@@ -119,7 +140,7 @@ impl Convert {
     }
 
     fn converted(&self) -> Result<(Counts, Vec<u8>)> {
-        let profile = read_all(&self.inputs, self.binary.as_deref())?;
+        let profile = read_all(&self.inputs, &self.program)?;
         let mut text = Vec::new();
         fdata::write(&profile, &mut text).map_err(|e| e.in_file(self.output.display()))?;
         Ok((profile, text))
@@ -128,7 +149,7 @@ impl Convert {
 
 impl Show {
     fn run(self) -> Result<ExitCode> {
-        let summary = Summary::new(&read_all(&self.inputs, self.binary.as_deref())?, self.top);
+        let summary = Summary::new(&read_all(&self.inputs, &self.program)?, self.top);
         commands::print(&summary, self.json)?;
         Ok(ExitCode::SUCCESS)
     }

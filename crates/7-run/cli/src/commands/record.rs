@@ -39,6 +39,10 @@ pub struct Record {
     /// The program that the profile is of: by default the command's, or the first process's.
     #[arg(long)]
     binary: Option<PathBuf>,
+    /// What the program was made of, where that is an output of afterlink: the profile is of the
+    /// original in any case; needed where the output is stripped, or functions became one.
+    #[arg(long, value_name = "FILE")]
+    original: Option<PathBuf>,
     /// Samples a second, on each processor.
     #[arg(long, short = 'F', default_value_t = 1000, value_name = "N")]
     frequency: u64,
@@ -84,7 +88,10 @@ impl Record {
         let target = Target::check(&self.output, input)?;
         // What is wrong with the program is said before an hour of recording.
         let bytes = program.as_deref().map(files::map).transpose()?;
-        let ran = program.as_deref().zip(bytes.as_ref()).map(|(path, bytes)| Ran { path, bytes });
+        let original = self.original.as_deref().map(files::map).transpose()?;
+        let original = self.original.as_deref().zip(original.as_deref());
+        let ran = program.as_deref().zip(bytes.as_deref());
+        let ran = ran.map(|(path, bytes)| Ran::new(path, bytes).made_of(original));
         ran.map(Ran::check).transpose()?;
         let mut out = target.open()?;
         interrupt::handle();

@@ -44,8 +44,7 @@ pub struct Shuffle {
 impl Shuffle {
     pub fn run(self) -> Result<ExitCode> {
         let input = files::map(&self.binary)?;
-        let profiles =
-            files::read_profiles(self.profile.as_slice(), files::Ran { path: &self.binary, bytes: &input })?;
+        let profiles = files::read_profiles(self.profile.as_slice(), files::Ran::new(&self.binary, &input))?;
         let named = |e: Error| e.in_file(self.binary.display());
         let progress = Terminal::new(self.json);
         progress.step("recovering the program");
