@@ -27,7 +27,7 @@ use afterlink_program::{FuncId, Placement, Program};
 use afterlink_weigh::Weights;
 use std::collections::BTreeSet;
 
-pub use block_order::BlockOrder;
+pub use block_order::{BlockOrder, flow_graph};
 pub use function_order::FunctionOrder;
 pub use pass::{Pass, Switches};
 pub use scope::Scope;
