@@ -231,7 +231,7 @@ fn several_benchmarks_are_corrected_and_all_of_it_is_json() {
     assert_usage_error(&wider, &["page.html", "the output is the input"]);
     let replayed = sandbox.afterlink(&["compare", "--replay", "page.html"]);
     assert_eq!(replayed.exit, 1);
-    assert!(replayed.stdout().contains("all 3 benchmarks, verdicts corrected"), "{}", replayed.stdout());
+    assert!(replayed.stdout().contains("all 3 comparisons, verdicts corrected"), "{}", replayed.stdout());
 }
 
 /// The workload counts its runs in a file and misbehaves in one of them.

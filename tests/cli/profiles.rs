@@ -222,3 +222,39 @@ fn grades() {
     assert_eq!((&json["grade"]["grade"], &json["kind"]), (&"good".into(), &"branches".into()));
     assert_eq!(json["grade"]["aspects"][2]["name"], "staleness");
 }
+
+/// The hottest function is where the report says, with no more taken branches than all functions have.
+#[test]
+fn the_report_tells_what_became_of_the_hottest() {
+    let sandbox = sandbox_with_program();
+    recorded(&sandbox);
+    let optimize = |report: &str| {
+        let arguments = ["optimize", "in", "--profile", "recorded.fdata", "-o", "out", "--report", report];
+        let outcome = sandbox.afterlink(&arguments);
+        assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+        fs::read_to_string(sandbox.path(report)).unwrap()
+    };
+    let json: serde_json::Value = serde_json::from_str(&optimize("report.json")).unwrap();
+    let hottest = json["hottest"].as_array().unwrap();
+    let count = |of: &serde_json::Value, key: &str| of[key].as_u64().unwrap();
+    assert!(
+        hottest.windows(2).all(|two| count(&two[0], "executed_blocks") >= count(&two[1], "executed_blocks"))
+    );
+    for (key, side) in [("taken_before", "before"), ("taken_after", "after")] {
+        let sum: u64 = hottest.iter().map(|function| count(function, key)).sum();
+        assert_eq!(sum, count(&json["dyno_stats"][side], "taken_branches"), "{key}: all functions are told");
+    }
+    let first = &hottest[0];
+    let address = count(&first["fragments"][0], "address");
+    let symbols = std::process::Command::new("nm").arg(sandbox.path("out")).output().unwrap();
+    let symbols = String::from_utf8(symbols.stdout).unwrap();
+    let line = format!("{address:016x} ");
+    let name = first["name"].as_str().unwrap();
+    assert!(
+        symbols.lines().any(|l| l.starts_with(&line) && l.ends_with(name)),
+        "{name} at {address:#x}: {symbols}"
+    );
+    let page = optimize("report.html");
+    assert!(page.contains("</html>") && page.contains(name) && !page.contains("http"));
+    assert!(page.contains(&format!("{address:#x} in .text.hot")), "{page}");
+}

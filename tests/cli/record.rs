@@ -132,3 +132,40 @@ fn what_cannot_be_recorded() {
     assert_clear_error(&other, &["sh", "stripped"]);
     assert!(!sandbox.path("short.data").exists() && !sandbox.path("P.fdata").exists());
 }
+
+#[test]
+fn a_recording_is_drawn_before_and_after() {
+    let Some(sandbox) = sampled() else { return };
+    let ok = |arguments: &[&str]| {
+        let outcome = sandbox.afterlink(arguments);
+        assert_eq!(outcome.exit, 0, "{arguments:?}: {}", outcome.stderr());
+        outcome
+    };
+    ok(&["record", "-o", "before.data", "--", "./in", "5"]);
+    ok(&["optimize", "in", "--profile", "before.data", "-o", "out"]);
+    let drawn =
+        ok(&["heatmap", "before.data", "--binary", "in", "--optimized", "out", "-o", "map.html", "--json"]);
+    let samples: serde_json::Value = serde_json::from_str(&drawn.stdout()).unwrap();
+    assert_eq!(samples["samples"][0], samples["samples"][1], "the same samples at other places");
+    let page = fs::read_to_string(sandbox.path("map.html")).unwrap();
+    assert!(!page.contains("http") && page.contains("</html>"), "the page needs no network");
+    for name in ["in_thread", "in_child", "in_itself", ".text.hot"] {
+        assert!(page.contains(name), "{name}");
+    }
+    assert!(!page.contains("stayed"), "the three functions have moved");
+
+    ok(&["record", "-o", "after.data", "--", "./out", "5"]);
+    ok(&["heatmap", "before.data", "after.data", "--binary", "in", "--optimized", "out", "-o", "both.html"]);
+    let both = fs::read_to_string(sandbox.path("both.html")).unwrap();
+    assert!(both.contains("samples of before.data") && both.contains("samples of after.data"));
+
+    let heatmap = |arguments: &[&str]| sandbox.afterlink(&[&["heatmap"], arguments].concat());
+    let other = heatmap(&["after.data", "--binary", "in", "-o", "no.html"]);
+    assert_clear_error(&other, &["after.data", "in"]);
+    sandbox.put("P.fdata", b"1 main 0 1 main 1 0 5\n");
+    let untimed = heatmap(&["P.fdata", "--binary", "in", "-o", "no.html"]);
+    assert_clear_error(&untimed, &["P.fdata", "when its samples were taken", "afterlink record"]);
+    let none = heatmap(&["before.data", "--binary", "in", "--optimized", "in", "-o", "no.html"]);
+    assert_clear_error(&none, &["no output of afterlink", "afterlink optimize"]);
+    assert!(!sandbox.path("no.html").exists());
+}

@@ -16,10 +16,11 @@ mod survey;
 
 use crate::program::Program;
 use crate::reading::Reading;
-use crate::recording::{RecordedFile, Samples, choose, left_out, of_program};
-use afterlink_core::{Error, Result, Viewed};
+use crate::recording::{Candidate, Moment, RecordedFile, Samples, choose, left_out, of_program};
+use afterlink_core::{Error, InputAddr, Result, Viewed};
+use attributes::Attribute;
 use header::Header;
-use records::{Record, kind};
+use records::kind;
 use sample::Sample;
 use survey::{Moments, Survey, candidates, is_of_user};
 
@@ -28,10 +29,72 @@ use survey::{Moments, Survey, candidates, is_of_user};
 /// # Errors
 /// The file is damaged or not of a kind that is read, the program did not run in it, or it was another build.
 pub fn read(file: Viewed, program: &Program) -> Result<Reading> {
+    let Surveyed { survey, candidates, events, mut samples, is_cut } = look(file, program)?;
+    for_each_sample(
+        file,
+        &survey,
+        &is_chosen(&candidates, &events),
+        &mut |event, sample, moment, is_of_user| {
+            let address = sample.address.filter(|_| is_of_user);
+            // The calls that have not returned are no branches.
+            let branches = sample.branches().take(if event.has_branches() { usize::MAX } else { 0 });
+            samples.add((process_of(&sample)?, moment), address, branches, event.keeps_all_branches());
+            Ok(())
+        },
+    )?;
+    let titles: Vec<String> = events.iter().map(|&e| candidates[e].title.clone()).collect();
+    let mut reading = samples.finish(&titles)?;
+    reading.notes.extend(left_out(&candidates, &events));
+    reading.notes.extend(notes_of(&survey, is_cut));
+    Ok(reading)
+}
+
+/// Tells of each sample when it was, in nanoseconds of the recorder's clock, and where in the program that ran: not where its code came
+/// from, if that is an output of afterlink. Gives what is to be said of the recording.
+///
+/// # Errors
+/// As of [`read`]; or its samples have no time.
+pub fn for_each_place(
+    file: Viewed,
+    program: &Program,
+    each: &mut dyn FnMut(u64, InputAddr),
+) -> Result<Vec<String>> {
+    let Surveyed { survey, candidates, events, mut samples, is_cut } = look(file, program)?;
+    for_each_sample(
+        file,
+        &survey,
+        &is_chosen(&candidates, &events),
+        &mut |_, sample, moment, is_of_user| {
+            let Some(time) = sample.time else {
+                return Err(Error::new("its samples have no time")
+                    .next("record with `afterlink record`, or perf record -T"));
+            };
+            let address = sample.address.filter(|_| is_of_user);
+            let process = process_of(&sample)?;
+            if let Some(place) = address.and_then(|address| samples.place((process, moment), address)) {
+                each(time, place);
+            }
+            Ok(())
+        },
+    )?;
+    Ok(notes_of(&survey, is_cut))
+}
+
+/// What the first look found.
+struct Surveyed<'a, 'p> {
+    survey: Survey,
+    candidates: Vec<Candidate>,
+    /// Those that are used.
+    events: Vec<usize>,
+    samples: Samples<'a, 'p>,
+    is_cut: bool,
+}
+
+fn look<'a, 'p>(file: Viewed, program: &'a Program<'p>) -> Result<Surveyed<'a, 'p>> {
     let header = Header::read(file.bytes())?;
     let range = header.records.clone();
     let mut survey = Survey::new(header);
-    let is_cut = records::for_each(file, range.clone(), &mut |record| survey.add(record))?;
+    let is_cut = records::for_each(file, range, &mut |record| survey.add(record))?;
     let candidates = candidates(&survey);
     let events = choose(&candidates);
     if events.is_empty() {
@@ -39,18 +102,39 @@ pub fn read(file: Viewed, program: &Program) -> Result<Reading> {
     }
     let ours = of_program(&files_of(&survey), program)?;
     let mappings = std::mem::take(&mut survey.processes).settle(|file| ours.contains(&file));
-    let mut samples = Samples::new(program, mappings);
+    Ok(Surveyed { survey, candidates, events, samples: Samples::new(program, mappings), is_cut })
+}
+
+fn is_chosen(candidates: &[Candidate], events: &[usize]) -> Vec<bool> {
+    (0..candidates.len()).map(|event| events.contains(&event)).collect()
+}
+
+/// The second look: each sample of the chosen events, with its moment, and whether it is of the program and not of the kernel.
+fn for_each_sample(
+    file: Viewed,
+    survey: &Survey,
+    is_chosen: &[bool],
+    each: &mut dyn FnMut(&Attribute, Sample, Moment, bool) -> Result<()>,
+) -> Result<()> {
     let mut moments = Moments::new(&survey.header);
-    let is_chosen: Vec<bool> = (0..candidates.len()).map(|event| events.contains(&event)).collect();
-    records::for_each(file, range, &mut |record| {
+    let attributes = &survey.header.attributes;
+    records::for_each(file, survey.header.records.clone(), &mut |record| {
         moments.next();
-        add(record, &survey, &moments, &is_chosen, &mut samples)
+        let event =
+            attributes.of_sample(record.body).filter(|&e| record.kind == kind::SAMPLE && is_chosen[e]);
+        let Some(event) = event.map(|e| &attributes.list[e]) else { return Ok(()) };
+        let sample = Sample::read(record.body, event)?;
+        let moment = moments.of_sample(sample.time);
+        each(event, sample, moment, is_of_user(record.misc))
     })?;
-    let titles: Vec<String> = events.iter().map(|&e| candidates[e].title.clone()).collect();
-    let mut reading = samples.finish(&titles)?;
-    reading.notes.extend(left_out(&candidates, &events));
-    reading.notes.extend(notes_of(&survey, is_cut));
-    Ok(reading)
+    Ok(())
+}
+
+fn process_of(sample: &Sample) -> Result<u32> {
+    sample.process.ok_or_else(|| {
+        Error::new("its samples do not say which process they are of")
+            .next("record it by perf record, which always says so")
+    })
 }
 
 /// The files that were mapped in a recording.
@@ -63,30 +147,6 @@ pub fn files(file: Viewed) -> Result<Vec<RecordedFile>> {
     let mut survey = Survey::new(header);
     records::for_each(file, range, &mut |record| survey.add(record))?;
     Ok(files_of(&survey))
-}
-
-/// Adds a record, if it is a sample of an event that is used.
-fn add(
-    record: Record,
-    survey: &Survey,
-    moments: &Moments,
-    is_chosen: &[bool],
-    samples: &mut Samples,
-) -> Result<()> {
-    let attributes = &survey.header.attributes;
-    let event = attributes.of_sample(record.body).filter(|&e| record.kind == kind::SAMPLE && is_chosen[e]);
-    let Some(event) = event.map(|e| &attributes.list[e]) else { return Ok(()) };
-    let sample = Sample::read(record.body, event)?;
-    let Some(process) = sample.process else {
-        return Err(Error::new("its samples do not say which process they are of")
-            .next("record it by perf record, which always says so"));
-    };
-    let address = sample.address.filter(|_| is_of_user(record.misc));
-    // The calls that have not returned are no branches.
-    let branches = sample.branches().take(if event.has_branches() { usize::MAX } else { 0 });
-    let moment = moments.of_sample(sample.time);
-    samples.add((process, moment), address, branches, event.keeps_all_branches());
-    Ok(())
 }
 
 /// The recorded files with the build-ids that stand in the table.

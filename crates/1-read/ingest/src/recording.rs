@@ -65,6 +65,12 @@ impl<'a, 'p> Samples<'a, 'p> {
         }
     }
 
+    /// Where in the program's file the address of a process was at that moment.
+    pub fn place(&mut self, (process, moment): (u32, Moment), address: u64) -> Spot {
+        let view = self.mappings.view(process, moment);
+        self.program.address_of(file_offset(&view, address)?)
+    }
+
     /// The process that the program ran in, if there was one only.
     pub fn only_process(&self) -> Option<u32> {
         self.mappings.only_process()

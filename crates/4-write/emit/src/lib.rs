@@ -54,6 +54,8 @@ pub struct Emitted {
     pub moved_functions: usize,
     /// Bytes of moved code, by section.
     pub section_bytes: IdVec<SectionId, u64>,
+    /// Where each fragment of the placement stands, and its bytes.
+    pub places: Vec<(OutputAddr, u64)>,
 }
 
 impl Planned<'_> {
@@ -146,7 +148,8 @@ pub fn plan<'i>(
         LooseSection { name: address_map::SECTION.into(), kind: elf::SHT_PROGBITS.0, bytes: map },
     ];
     let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
-    Ok(Planned { plan, emitted: Emitted { moved_functions, section_bytes } })
+    let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
+    Ok(Planned { plan, emitted: Emitted { moved_functions, section_bytes, places } })
 }
 
 /// Four-byte displacements must reach from one end of the program to the other, and to what little lies beside it.

@@ -14,6 +14,7 @@ use afterlink_core::{Error, Result};
 use serde::Deserialize;
 
 use crate::metric::MetricSpec;
+use crate::metric_choice::{Choice, Situation};
 use crate::record::Workload;
 
 /// One benchmark of the file.
@@ -21,7 +22,7 @@ use crate::record::Workload;
 pub struct Benchmark {
     pub name: String,
     pub workload: Workload,
-    /// At least one; wall time if the file names none.
+    /// At least one; those that suit the machine if the file names none.
     pub metrics: Vec<MetricSpec>,
     /// Why the first one judges, if nobody named it.
     pub metric_choice: String,
@@ -44,6 +45,8 @@ struct Entry {
     timeout_seconds: Option<f64>,
     #[serde(default)]
     metrics: Vec<String>,
+    #[serde(default)]
+    server_pids: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -67,7 +70,7 @@ impl CommandText {
 /// # Errors
 /// Not JSON of that form (with line and column), an unknown key, a bad metric, two benchmarks of one
 /// name, none at all.
-pub fn parse_benchmarks(text: &str) -> Result<Vec<Benchmark>> {
+pub fn parse_benchmarks(text: &str, together: bool) -> Result<Vec<Benchmark>> {
     let file: File = serde_json::from_str(text).map_err(|e| {
         Error::new(format!("not a benchmark file: {e}"))
             .next("write {\"benchmarks\": [{\"name\": …, \"workload\": […], …}]}")
@@ -83,16 +86,18 @@ pub fn parse_benchmarks(text: &str) -> Result<Vec<Benchmark>> {
             if !names.insert(entry.name.clone()) {
                 return Err(Error::new("the name is given twice").at(place).next("give each its own name"));
             }
-            benchmark_of(entry).map_err(|e| e.at(place))
+            benchmark_of(entry, together).map_err(|e| e.at(place))
         })
         .collect()
 }
 
-fn benchmark_of(entry: Entry) -> Result<Benchmark> {
-    let mut metrics = entry.metrics.iter().map(|m| MetricSpec::parse(m)).collect::<Result<Vec<_>>>()?;
-    if metrics.is_empty() {
-        metrics.push(MetricSpec::wall());
-    }
+fn benchmark_of(entry: Entry, together: bool) -> Result<Benchmark> {
+    let asked = entry.metrics.iter().map(|m| MetricSpec::parse(m)).collect::<Result<Vec<_>>>()?;
+    let has_server = entry.set_up.is_some() || !entry.server_pids.is_empty();
+    let Choice { metrics, why: metric_choice } = match &asked[..] {
+        [] => Situation::now(together, has_server).choose(),
+        _ => Choice { metrics: asked, why: String::new() },
+    };
     let timeout_seconds = entry.timeout_seconds.unwrap_or(600.0);
     if !(timeout_seconds > 0.0 && timeout_seconds < 1e7) {
         return Err(
@@ -104,6 +109,7 @@ fn benchmark_of(entry: Entry) -> Result<Benchmark> {
         set_up: entry.set_up.map(CommandText::words),
         warm_up: entry.warm_up.map(CommandText::words),
         tear_down: entry.tear_down.map(CommandText::words),
+        server_pids: entry.server_pids,
         timeout_seconds,
     };
     let commands = [
@@ -115,7 +121,7 @@ fn benchmark_of(entry: Entry) -> Result<Benchmark> {
     if commands.into_iter().flatten().any(Vec::is_empty) {
         return Err(Error::new("a command is empty").next("leave it out, or name the program"));
     }
-    Ok(Benchmark { name: entry.name, workload, metrics, metric_choice: String::new() })
+    Ok(Benchmark { name: entry.name, workload, metrics, metric_choice })
 }
 
 #[cfg(test)]
@@ -129,9 +135,10 @@ mod tests {
             { "name": "insert", "workload": ["./bench.sh", "insert", "{}"] },
             { "name": "serve", "set_up": "./start {}", "workload": "./load", "tear_down": "./stop",
               "metrics": ["tps=higher:pattern:tps = ([0-9.]+)", "wall"], "timeout_seconds": 60 } ] }"#;
-        let got = parse_benchmarks(text).unwrap();
+        let got = parse_benchmarks(text, false).unwrap();
         assert_eq!(got[0].workload.argv, ["./bench.sh", "insert", "{}"]);
-        assert_eq!((got[0].metrics[0].name.as_str(), got[0].workload.timeout_seconds), ("wall time", 600.0));
+        assert!(!got[0].metric_choice.is_empty() && got[1].metric_choice.is_empty());
+        assert_eq!(got[0].workload.timeout_seconds, 600.0);
         assert_eq!(got[1].workload.set_up.as_ref().unwrap()[2], "./start {}");
         assert_eq!(got[1].metrics[0].direction, Direction::HigherIsBetter);
         assert_eq!((got[1].metrics.len(), got[1].workload.timeout_seconds), (2, 60.0));
@@ -139,7 +146,7 @@ mod tests {
 
     #[test]
     fn faults_name_their_place() {
-        let fault = |text: &str| parse_benchmarks(text).unwrap_err().to_string();
+        let fault = |text: &str| parse_benchmarks(text, false).unwrap_err().to_string();
         assert!(fault("{").contains("line 1"));
         assert!(fault(r#"{"benchmarks": []}"#).contains("no benchmark"));
         assert!(fault(r#"{"benchmarks": [{"name":"x","workload":[],"metric":"wall"}]}"#).contains("metric"));

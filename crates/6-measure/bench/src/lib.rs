@@ -5,6 +5,7 @@
 //! [`doctor`] reads and probes the machine. Nothing here prints or exits.
 
 pub mod analyse;
+pub mod baseline;
 pub mod benchmarks;
 pub mod doctor;
 pub mod experiment;

@@ -1,8 +1,13 @@
-//! What is measured of a run: times, the kernel's counters, or any number that the workload prints.
+//! What is measured of a run: times, the kernel's counters, what a server used, or any number that the workload prints.
+
+pub mod latency;
+pub mod printed;
+pub mod transactions;
 
 use afterlink_core::{Error, Result};
-use regex::Regex;
 use serde::{Deserialize, Serialize};
+
+pub use printed::printed_value;
 
 /// Which way is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,7 +18,7 @@ pub enum Direction {
 }
 
 /// Where the number comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetricSource {
     /// Seconds on the wall clock, from before the fork to after the exit.
@@ -29,22 +34,45 @@ pub enum MetricSource {
     Json(String),
     /// A counter of the CPU or kernel by its `perf` name, e.g. `cycles`.
     Counter(String),
+    /// User and system seconds that all processes of the server used while the workload ran.
+    ServerCpu,
+    /// A counter of all processes of the server while the workload ran.
+    ServerCounter(String),
+    /// How many transactions a known load generator says it made ([`transactions`]).
+    Transactions,
+    /// A percentile of latencies in seconds ([`latency`]).
+    Latency { percentile: f64, operation: Option<String> },
+}
+
+impl MetricSource {
+    /// Whether it is about a server and not about the timed command.
+    pub fn is_of_server(&self) -> bool {
+        matches!(self, Self::ServerCpu | Self::ServerCounter(_))
+    }
+
+    fn is_seconds(&self) -> bool {
+        matches!(self, Self::Wall | Self::Cpu | Self::ServerCpu | Self::Latency { .. })
+    }
 }
 
 /// One measured quantity.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricSpec {
     pub name: String,
     /// Shown after the number; may be empty.
     #[serde(default)]
     pub unit: String,
     pub source: MetricSource,
+    /// What it is divided by, for one of something: CPU time per transaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per: Option<MetricSource>,
     pub direction: Direction,
 }
 
 impl MetricSpec {
     fn lower(name: &str, unit: &str, source: MetricSource) -> Self {
-        Self { name: name.into(), unit: unit.into(), source, direction: Direction::LowerIsBetter }
+        let direction = Direction::LowerIsBetter;
+        Self { name: name.into(), unit: unit.into(), source, per: None, direction }
     }
 
     /// Wall-clock time.
@@ -67,8 +95,31 @@ impl MetricSpec {
         Self::lower(name, "", MetricSource::Counter(name.into()))
     }
 
-    /// Reads the short form of the command line: `wall`, `cpu`, `rss`, `counter:NAME`, `pattern:REGEX`
-    /// or `json:/POINTER`; with `higher:` before it when larger is better, and with `NAME=` before all
+    /// CPU time of the server's processes.
+    pub fn server_cpu() -> Self {
+        Self::lower("server CPU time", "s", MetricSource::ServerCpu)
+    }
+
+    /// A counter of the server's processes.
+    pub fn server_counter(name: &str) -> Self {
+        Self::lower(&format!("server {name}"), "", MetricSource::ServerCounter(name.into()))
+    }
+
+    /// Transactions in each second on the wall clock.
+    pub fn throughput() -> Self {
+        let rate = Self::lower("throughput", "/s", MetricSource::Transactions);
+        Self { per: Some(MetricSource::Wall), direction: Direction::HigherIsBetter, ..rate }
+    }
+
+    /// Of one transaction.
+    pub fn per_transaction(self) -> Self {
+        let name = format!("{} per transaction", self.name);
+        Self { name, per: Some(MetricSource::Transactions), ..self }
+    }
+
+    /// Reads the short form of the command line: `wall`, `cpu`, `rss`, `counter:NAME`, `pattern:REGEX`,
+    /// `json:/POINTER`, `server-cpu`, `server:NAME`, `transactions` or `latency:p99`; with ` per ` and another one behind it, or
+    /// ` per transaction`; with `higher:` before it when larger is better, and with `NAME=` before all
     /// of that to name it.
     ///
     /// # Errors
@@ -79,28 +130,20 @@ impl MetricSpec {
             _ => (None, text),
         };
         let (direction, source) = match rest.strip_prefix("higher:") {
-            Some(source) => (Direction::HigherIsBetter, source),
-            None => (Direction::LowerIsBetter, rest.strip_prefix("lower:").unwrap_or(rest)),
+            Some(source) => (Some(Direction::HigherIsBetter), source),
+            None => match rest.strip_prefix("lower:") {
+                Some(source) => (Some(Direction::LowerIsBetter), source),
+                None => (None, rest),
+            },
         };
-        let mut spec = match source.split_once(':').unwrap_or((source, "")) {
-            ("wall", "") => Self::wall(),
-            ("cpu", "") => Self::cpu(),
-            ("rss", "") => Self::max_rss(),
-            ("counter", counter) if !counter.is_empty() => Self::counter(counter),
-            ("pattern", p) if !p.is_empty() => {
-                Self::lower("printed number", "", MetricSource::Pattern(p.into()))
-            }
-            ("json", p) if !p.is_empty() => {
-                Self::lower(p.rsplit('/').next().unwrap_or(p), "", MetricSource::Json(p.into()))
-            }
-            _ => {
-                return Err(Error::new(format!("`{text}` is not a metric")).next(
-                    "write wall, cpu, rss, counter:cycles, pattern:'tps = ([0-9.]+)' or json:/p99, with higher: \
-                     before it if larger is better",
-                ));
-            }
+        let unknown = || {
+            Error::new(format!("`{text}` is not a metric")).next(
+                "write wall, cpu, rss, counter:cycles, pattern:'tps = ([0-9.]+)' or json:/p99, with higher: before it if \
+                 larger is better; of a server, 'server-cpu per transaction' or latency:p99",
+            )
         };
-        spec.direction = direction;
+        let mut spec = short_form(source).ok_or_else(unknown)?;
+        spec.direction = direction.unwrap_or(spec.direction);
         if let Some(name) = name {
             spec.name = name.into();
         }
@@ -110,7 +153,12 @@ impl MetricSpec {
 
     /// Whether it is a time of the run, for which one says faster and slower, not better and worse.
     pub fn is_time(&self) -> bool {
-        matches!(self.source, MetricSource::Wall | MetricSource::Cpu)
+        self.source.is_seconds() && !matches!(self.per, Some(MetricSource::Wall))
+    }
+
+    /// What is measured, and what it is divided by.
+    pub fn sources(&self) -> impl Iterator<Item = &MetricSource> {
+        std::iter::once(&self.source).chain(self.per.as_ref())
     }
 
     /// Whether a larger value is better.
@@ -123,100 +171,75 @@ impl MetricSpec {
     /// # Errors
     /// A pattern that is no regular expression, a JSON pointer without its leading slash.
     pub fn check(&self) -> Result<()> {
-        match &self.source {
-            MetricSource::Pattern(pattern) => compile(pattern).map(|_| ()),
+        self.sources().try_for_each(|source| match source {
+            MetricSource::Pattern(pattern) => printed::compile(pattern).map(|_| ()),
             MetricSource::Json(pointer) if !pointer.is_empty() && !pointer.starts_with('/') => {
                 Err(Error::new(format!("`{pointer}` is not a JSON pointer"))
                     .next("write it with a leading slash, e.g. /results/0/tps"))
             }
+            MetricSource::Latency { percentile, .. } if !(*percentile > 0.0 && *percentile < 100.0) => {
+                Err(Error::new(format!("there is no percentile {percentile}")).next("write e.g. latency:p99"))
+            }
             _ => Ok(()),
-        }
+        })
     }
 }
 
-fn compile(pattern: &str) -> Result<Regex> {
-    Regex::new(pattern).map_err(|e| {
-        let reason = e.to_string().lines().last().unwrap_or_default().trim().to_string();
-        Error::new(format!("`{pattern}` is not a regular expression: {reason}"))
-            .next("write e.g. 'tps = ([0-9.]+)'; the first group is the number")
+/// A metric without its name and direction, and with a divisor if it has one.
+fn short_form(text: &str) -> Option<MetricSpec> {
+    // A pattern may well hold the word.
+    let whole = text.starts_with("pattern:") || text.starts_with("json:");
+    let Some((source, per)) = text.split_once(" per ").filter(|_| !whole) else { return simple(text) };
+    let spec = simple(source.trim_end())?;
+    Some(match per.trim_start() {
+        "transaction" => spec.per_transaction(),
+        per => {
+            let per = simple(per)?;
+            MetricSpec { name: format!("{} per {}", spec.name, per.name), per: Some(per.source), ..spec }
+        }
     })
 }
 
-/// The number that a workload printed; nothing if it is not there or not positive (ratios need a
-/// positive number).
-///
-/// # Errors
-/// A pattern that is no regular expression.
-pub fn printed_value(source: &MetricSource, stdout: &str, stderr: &str) -> Result<Option<f64>> {
-    let value = match source {
-        MetricSource::Pattern(pattern) => {
-            let regex = compile(pattern)?;
-            first_number(&regex, stdout).or_else(|| first_number(&regex, stderr))
+fn simple(text: &str) -> Option<MetricSpec> {
+    let lower = MetricSpec::lower;
+    Some(match text.split_once(':').unwrap_or((text, "")) {
+        ("wall", "") => MetricSpec::wall(),
+        ("cpu", "") => MetricSpec::cpu(),
+        ("rss", "") => MetricSpec::max_rss(),
+        ("server-cpu", "") => MetricSpec::server_cpu(),
+        ("server", counter) if !counter.is_empty() => MetricSpec::server_counter(counter),
+        ("transactions", "") => MetricSpec {
+            direction: Direction::HigherIsBetter,
+            ..lower("transactions", "", MetricSource::Transactions)
+        },
+        ("throughput", "") => MetricSpec::throughput(),
+        ("latency", which) => latency_metric(which)?,
+        ("counter", counter) if !counter.is_empty() => MetricSpec::counter(counter),
+        ("pattern", p) if !p.is_empty() => lower("printed number", "", MetricSource::Pattern(p.into())),
+        ("json", p) if !p.is_empty() => {
+            lower(p.rsplit('/').next().unwrap_or(p), "", MetricSource::Json(p.into()))
         }
-        MetricSource::Json(pointer) => json_number(pointer, stdout),
-        _ => None,
+        _ => return None,
+    })
+}
+
+/// `p99`, or `p99.9:READ`.
+fn latency_metric(text: &str) -> Option<MetricSpec> {
+    let (percentile, operation) = match text.split_once(':') {
+        Some((percentile, operation)) => (percentile, Some(operation.to_string()).filter(|o| !o.is_empty())),
+        None => (text, None),
     };
-    Ok(value.filter(|v| v.is_finite() && *v > 0.0))
-}
-
-fn first_number(regex: &Regex, text: &str) -> Option<f64> {
-    let found = regex.captures(text)?;
-    parse_number(found.get(1).or_else(|| found.get(0))?.as_str().trim())
-}
-
-/// A number with or without commas between thousands; `0,5` is not guessed at.
-fn parse_number(text: &str) -> Option<f64> {
-    let thousands = |group: &str| group.len() >= 3 && group.bytes().take(3).all(|b| b.is_ascii_digit());
-    let mut groups = text.split(',');
-    let first = groups.next()?;
-    let rest: Vec<&str> = groups.collect();
-    let last = rest.len().saturating_sub(1);
-    let regular = rest
-        .iter()
-        .enumerate()
-        .all(|(i, g)| thousands(g) && (g.len() == 3 || (i == last && g.as_bytes()[3] == b'.')));
-    if regular { (first.to_string() + &rest.concat()).parse().ok() } else { None }
-}
-
-fn json_number(pointer: &str, text: &str) -> Option<f64> {
-    let last_line = text.lines().rev().find(|line| !line.trim().is_empty())?;
-    let document: serde_json::Value =
-        serde_json::from_str(text).or_else(|_| serde_json::from_str(last_line)).ok()?;
-    match document.pointer(pointer)? {
-        serde_json::Value::String(text) => text.trim().parse().ok(),
-        number => number.as_f64(),
-    }
+    let percentile = percentile.strip_prefix('p')?.parse().ok()?;
+    let name = match &operation {
+        Some(operation) => format!("p{percentile} latency of {operation}"),
+        None => format!("p{percentile} latency"),
+    };
+    Some(MetricSpec::lower(&name, "s", MetricSource::Latency { percentile, operation }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn pattern(p: &str, out: &str, err: &str) -> Option<f64> {
-        printed_value(&MetricSource::Pattern(p.into()), out, err).unwrap()
-    }
-
-    #[test]
-    fn patterns_take_the_first_group_from_either_stream() {
-        let pgbench = "latency average = 0.5 ms\ntps = 12,345.678 (without initial connection time)\n";
-        assert_eq!(pattern("tps = ([0-9.,]+)", pgbench, ""), Some(12_345.678));
-        assert_eq!(pattern("[0-9.]+ ms$", "", "took 3.5 ms"), None, "the whole match is no number");
-        assert_eq!(pattern("[0-9.]+", "", "took 3.5 ms"), Some(3.5));
-        assert_eq!(pattern("x=(.*)", "x=-1", ""), None, "no ratio with a negative number");
-        assert_eq!(pattern("x=(.*)", "x=0", ""), None);
-        assert_eq!(pattern("x=(.*)", "x=1e3", ""), Some(1000.0));
-        assert_eq!(pattern("x=(.*)", "x=1,234,567", ""), Some(1_234_567.0));
-        assert_eq!(pattern("x=(.*)", "x=0,5", ""), None, "a decimal comma is not a thousands mark");
-    }
-
-    #[test]
-    fn json_is_read_from_the_whole_or_the_last_line() {
-        let get = |p: &str, out: &str| printed_value(&MetricSource::Json(p.into()), out, "").unwrap();
-        assert_eq!(get("/a/1/tps", r#"{"a":[1,{"tps":7.5}]}"#), Some(7.5));
-        assert_eq!(get("/p99", "warming up\n{\"p99\": \"1.25\"}\n"), Some(1.25));
-        assert_eq!(get("/p98", "{\"p99\": 1}"), None);
-        assert_eq!(get("/p", ""), None);
-    }
 
     #[test]
     fn the_short_form_says_all_that_matters() {
@@ -231,6 +254,27 @@ mod tests {
             MetricSource::Pattern("x=(.*)".into()),
             "an = inside the pattern names nothing"
         );
+        let per = MetricSpec::parse("server-cpu per transaction").unwrap();
+        assert_eq!(
+            (per.source.clone(), per.per.clone()),
+            (MetricSource::ServerCpu, Some(MetricSource::Transactions))
+        );
+        assert_eq!((per.name.as_str(), per.is_time()), ("server CPU time per transaction", true));
+        let per = MetricSpec::parse("server:cycles per pattern:([0-9]+) queries per run").unwrap();
+        assert_eq!(per.per, Some(MetricSource::Pattern("([0-9]+) queries per run".into())));
+        let rate = MetricSpec::parse("pattern:([0-9]+) per second").unwrap();
+        assert_eq!(rate.per, None, "a pattern is not taken apart");
+        assert!(MetricSpec::parse("throughput").unwrap().higher_is_better());
+        assert!(!MetricSpec::parse("throughput").unwrap().is_time());
+        let latency = MetricSpec::parse("latency:p99.9:READ").unwrap();
+        assert_eq!(
+            latency.source,
+            MetricSource::Latency { percentile: 99.9, operation: Some("READ".into()) }
+        );
+        assert_eq!(latency.name, "p99.9 latency of READ");
+        for bad in ["server", "latency:99", "latency:p101", "server-cpu per", "server-cpu per nothing"] {
+            assert!(MetricSpec::parse(bad).is_err(), "{bad}");
+        }
         for bad in ["walll", "counter:", "pattern:(", "json:p99", ""] {
             assert!(MetricSpec::parse(bad).is_err(), "{bad}");
         }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::doctor::files::read_text;
 use crate::experiment::counters;
+use crate::experiment::rehearsal::ServerSeen;
 use crate::metric::MetricSpec;
 
 /// Share of time in which some task waited for a CPU from which on wall time does not judge.
@@ -46,9 +47,10 @@ impl Situation {
         let busy = self.pressure.unwrap_or(0.0);
         let (metrics, why) = match () {
             () if self.together => (vec![cpu()], "both programs of a pair share a CPU".into()),
-            () if self.server => {
-                (vec![wall(), cpu()], "the workload's own CPU time is not the server's".into())
-            }
+            () if self.server => (
+                vec![wall(), MetricSpec::server_cpu()],
+                "the workload's own CPU time is not the server's".into(),
+            ),
             () if self.cycles => (
                 vec![MetricSpec::counter("cycles"), cpu(), wall()],
                 "the processor counts them in user mode".into(),
@@ -60,6 +62,31 @@ impl Situation {
         };
         Choice { metrics, why }
     }
+}
+
+/// What judges a server of which this was seen in the rehearsal; nothing if that says no more than what the machine said.
+///
+/// A load generator mostly runs for a fixed time, which then says nothing of the server, or its clients wait for each other; what the
+/// server's processes use for a transaction is the same either way.
+pub fn of_server(seen: ServerSeen) -> Option<Choice> {
+    chosen_for_server(seen, counters::count_cycles())
+}
+
+fn chosen_for_server(seen: ServerSeen, cycles: bool) -> Option<Choice> {
+    seen.transactions?;
+    let cpu = || MetricSpec::server_cpu().per_transaction();
+    let metrics = match (seen.has_cpu_time, cycles) {
+        (true, true) => {
+            vec![MetricSpec::server_counter("cycles").per_transaction(), cpu(), MetricSpec::throughput()]
+        }
+        (true, false) => vec![cpu(), MetricSpec::throughput()],
+        (false, _) => vec![MetricSpec::throughput()],
+    };
+    let why = match seen.has_cpu_time {
+        true => "the workload counts its transactions, and the server's processes were seen",
+        false => "the workload counts its transactions; no process of the server was seen",
+    };
+    Some(Choice { metrics, why: why.into() })
 }
 
 fn pressure(root: &Path) -> Option<f64> {
@@ -94,6 +121,17 @@ mod tests {
         assert_eq!(judges(Situation { server: true, ..busy }), "wall time");
         assert_eq!(judges(Situation { cycles: true, ..busy }), "cycles");
         assert_eq!(judges(Situation { cycles: true, together: true, ..busy }), "CPU time");
+    }
+
+    #[test]
+    fn a_server_that_counts_is_judged_by_transactions() {
+        let seen = ServerSeen { transactions: Some(3000.0), has_cpu_time: true };
+        let first =
+            |seen, cycles| chosen_for_server(seen, cycles).map(|choice| choice.metrics[0].name.clone());
+        assert_eq!(first(seen, false).unwrap(), "server CPU time per transaction");
+        assert_eq!(first(seen, true).unwrap(), "server cycles per transaction");
+        assert_eq!(first(ServerSeen { has_cpu_time: false, ..seen }, true).unwrap(), "throughput");
+        assert_eq!(first(ServerSeen { transactions: None, ..seen }, true), None);
     }
 
     #[test]

@@ -180,9 +180,20 @@ pub struct Workload {
     /// Stops the server. Run even if a timed run failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tear_down: Option<Vec<String>>,
+    /// The server's first process, as a number or a file that holds it: one for both sides or one for each. Empty if what the set-up
+    /// started is the server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_pids: Vec<String>,
     /// Limit for each of these commands.
     #[serde(default = "default_timeout")]
     pub timeout_seconds: f64,
+}
+
+impl Workload {
+    /// Whether the programs under test serve, and the timed command asks them.
+    pub fn has_server(&self) -> bool {
+        self.set_up.is_some() || !self.server_pids.is_empty()
+    }
 }
 
 fn default_timeout() -> f64 {
@@ -243,6 +254,9 @@ pub struct RunRecord {
     pub output: String,
     /// One value for each of the plan's metrics.
     pub values: Vec<Option<f64>>,
+    /// The smallest share of the time in which one of the counters counted, if it had to give way to others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_share: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }
@@ -306,6 +320,9 @@ pub struct MachineDelta {
     pub throttled_seconds: Option<f64>,
     /// Times that the CPU slowed down because of heat.
     pub thermal_events: Option<u64>,
+    /// Share of the time in which the other threads of the runs' core did something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sibling_busy: Option<f64>,
 }
 
 /// One block: one layout of each side and their runs, in order.
@@ -342,6 +359,16 @@ pub enum StopReason {
     TooManyInvalid,
 }
 
+/// What was known of A when it was kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Then {
+    /// Seconds since 1970.
+    pub kept: u64,
+    pub machine: String,
+    pub metric: MetricSpec,
+    pub typical: f64,
+}
+
 /// A whole experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentRecord {
@@ -363,6 +390,9 @@ pub struct ExperimentRecord {
     pub stop: StopReason,
     /// Length of the whole experiment.
     pub seconds: f64,
+    /// What was known of A, if it was kept from an earlier comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub then: Option<Then>,
 }
 
 /// 64-bit seeds as `"0x5eed"`.

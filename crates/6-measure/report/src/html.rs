@@ -13,9 +13,9 @@ use afterlink_bench::stats::verdict::Outcome;
 use self::svg::escape;
 use crate::json::{DATA_OPEN, to_compact_json};
 use crate::numbers::{duration, percent, percentile, quantity, share, shell_line, signed_percent};
-use crate::terminal::{naive_claim, stop_text};
+use crate::terminal::{baseline_line, naive_claim, stop_text};
 
-const STYLE: &str = include_str!("html/style.css");
+pub(crate) const STYLE: &str = include_str!("html/style.css");
 
 /// The page of one or several benchmarks of the same two programs.
 pub fn html_page(records: &[ExperimentRecord], suite: &SuiteAnalysis) -> String {
@@ -145,13 +145,18 @@ fn two_answers(record: &ExperimentRecord, analysis: &Analysis) -> String {
     } else {
         "Welch's t test, all runs of one file against all runs of the other"
     };
+    let then = record
+        .then
+        .as_ref()
+        .map(|then| format!("<p class=\"soft small\">{}</p>\n", escape(&baseline_line(then, analysis))));
     format!(
         "<div class=\"pair\"><div class=\"card\"><h3>What other tools would say</h3><b>{}</b>\
          <div class=\"soft small\">{test}</div></div>\n\
          <div class=\"card\"><h3>What this experiment says</h3><b>B against A: {}</b>\
-         <div class=\"soft small\">{over}; 95 %, valid although the experiment chose when to stop</div></div></div>\n",
+         <div class=\"soft small\">{over}; 95 %, valid although the experiment chose when to stop</div></div></div>\n{}",
         escape(&naive),
-        change.text()
+        change.text(),
+        then.unwrap_or_default(),
     )
 }
 

@@ -36,7 +36,8 @@ fn significant(value: f64) -> String {
     group_thousands(&format!("{rounded:.places$}"))
 }
 
-fn group_thousands(text: &str) -> String {
+/// A number's digits in groups of three.
+pub fn group_thousands(text: &str) -> String {
     let (whole, rest) = text.split_once('.').map_or((text, ""), |(w, r)| (w, r));
     let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |d| ("-", d));
     let mut grouped = String::new();

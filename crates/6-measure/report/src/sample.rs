@@ -56,6 +56,7 @@ fn run(side: Side, shipped: bool, started: f64, seconds: f64) -> RunRecord {
         },
         padding: 17,
         output: "00ff".into(),
+        counted_share: None,
         values: vec![Some(seconds), None],
         failure: None,
     }
@@ -95,6 +96,7 @@ pub fn sample(effect: f64, blocks: u32) -> ExperimentRecord {
         runs_per_layout: 2,
         blocks,
         stop: StopReason::MaxLayouts,
+        then: None,
         seconds: clock,
     }
 }

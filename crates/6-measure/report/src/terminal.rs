@@ -3,18 +3,13 @@
 
 use std::fmt::Write;
 
-use afterlink_bench::analyse::{Analysis, Luck, SideSummary, SuiteAnalysis};
-use afterlink_bench::record::{ExperimentRecord, LayoutMode, Plan, StopReason};
+use afterlink_bench::analyse::{Analysis, Change, Luck, SideSummary, SuiteAnalysis};
+use afterlink_bench::baseline::age;
+use afterlink_bench::record::{ExperimentRecord, LayoutMode, Plan, StopReason, Then};
 use afterlink_bench::stats::verdict::Outcome;
 
 use crate::numbers::{duration, p_value, percent, percentile, quantity, share, shell_line, signed_percent};
-
-/// Columns of the words at the left.
-const LABEL: usize = 11;
-/// Columns of a line, where words can be broken so.
-const WIDTH: usize = 80;
-/// Spaces between the statements of one line.
-const WIDE_GAP: usize = 3;
+use crate::wrapping::{LABEL, write_line};
 
 /// One experiment. `colour` adds ANSI colours to the verdict.
 pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool) -> String {
@@ -43,6 +38,9 @@ pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool
         line("naive", text);
     }
     line("compare", compare_line(record, analysis));
+    if let Some(then) = &record.then {
+        line("baseline", baseline_line(then, analysis));
+    }
     for other in &analysis.secondary {
         line("", secondary_line(other));
     }
@@ -60,63 +58,6 @@ pub fn compare_text(record: &ExperimentRecord, analysis: &Analysis, colour: bool
     out
 }
 
-/// A line with its label; what does not fit goes on below, indented a little more. What wide gaps part stays whole if it can.
-fn write_line(out: &mut String, label: &str, text: &str) {
-    let _ = write!(out, "{label:<LABEL$}");
-    let indent = LABEL + 2;
-    let mut column = LABEL;
-    let words = words(text);
-    for (i, (gap, word)) in words.iter().enumerate() {
-        let width = visible(word);
-        let following = words[i + 1..].iter().take_while(|(gap, _)| *gap < WIDE_GAP);
-        let phrase = width + following.map(|(gap, word)| gap + visible(word)).sum::<usize>();
-        let whole = if *gap >= WIDE_GAP && indent + phrase <= WIDTH { phrase } else { width };
-        if column + gap + whole > WIDTH && column > LABEL {
-            let _ = write!(out, "\n{:indent$}{word}", "");
-            column = indent + width;
-        } else {
-            let _ = write!(out, "{:gap$}{word}", "");
-            column += gap + width;
-        }
-    }
-    out.push('\n');
-}
-
-/// Columns of a word, without its colours.
-fn visible(word: &str) -> usize {
-    word.split('\x1b')
-        .enumerate()
-        .map(|(i, part)| {
-            let shown = if i == 0 { part } else { part.split_once('m').map_or("", |(_, rest)| rest) };
-            shown.chars().count()
-        })
-        .sum()
-}
-
-/// The words of a text, each with the number of spaces in front of it; a number stays with its sign of percent.
-fn words(text: &str) -> Vec<(usize, String)> {
-    let mut words: Vec<(usize, String)> = Vec::new();
-    let mut gap = 0;
-    for word in text.split(' ') {
-        match words.last_mut() {
-            Some((_, last)) if gap == 0 && word.starts_with('%') => {
-                last.push(' ');
-                last.push_str(word);
-            }
-            _ if word.is_empty() => {
-                gap += 1;
-                continue;
-            }
-            last => {
-                let before = if last.is_some() { gap + 1 } else { gap };
-                words.push((before, word.to_owned()));
-            }
-        }
-        gap = 0;
-    }
-    words
-}
-
 /// Several benchmarks: each one's text, then a table and the mean.
 pub fn suite_text(records: &[ExperimentRecord], suite: &SuiteAnalysis, colour: bool) -> String {
     if let ([record], [analysis]) = (records, &suite.benchmarks[..]) {
@@ -126,33 +67,39 @@ pub fn suite_text(records: &[ExperimentRecord], suite: &SuiteAnalysis, colour: b
     for (record, analysis) in records.iter().zip(&suite.benchmarks) {
         let _ = writeln!(out, "== {} ==\n{}", analysis.name, compare_text(record, analysis, colour));
     }
-    let width = suite.benchmarks.iter().map(|b| b.name.chars().count()).max().unwrap_or(0);
-    let _ = writeln!(out, "== all {} benchmarks, verdicts corrected by Holm's method ==", records.len());
-    for b in &suite.benchmarks {
-        let change = &b.change;
-        if b.counts.layouts < 2 {
-            let _ = writeln!(out, "{:<width$}  {}", b.name, b.verdict.headline);
-            continue;
+    let _ = writeln!(out, "== all {} comparisons, verdicts corrected by Holm's method ==", records.len());
+    let mut row = |name: &str, said: &str, numbers: Option<&Change>| {
+        let _ = writeln!(out, "{name}");
+        if let Some(change) = numbers {
+            write_line(&mut out, "", &format!("{}  {}", signed_percent(change.percent), change.interval()));
         }
-        let _ = writeln!(
-            out,
-            "{:<width$}  {:>9}  {}  {}",
-            b.name,
-            signed_percent(change.percent),
-            change.interval(),
-            b.verdict.headline,
-        );
+        write_line(&mut out, "", said);
+    };
+    for b in &suite.benchmarks {
+        row(&b.name, &b.verdict.headline, Some(&b.change).filter(|_| b.counts.layouts >= 2));
     }
     if let Some(mean) = &suite.geometric_mean {
-        let _ = writeln!(
-            out,
-            "{:<width$}  {:>9}  {}  geometric mean of the costs (a throughput turned round)",
-            "all",
-            signed_percent(mean.percent),
-            mean.interval(),
-        );
+        row("all", "geometric mean of the costs (a throughput turned round)", Some(mean));
     }
     out
+}
+
+/// What A took when it was kept, which is compared with nothing.
+pub fn baseline_line(then: &Then, analysis: &Analysis) -> String {
+    let age = age(then.kept);
+    let now = analysis.a.typical;
+    if then.metric != analysis.metric || then.typical <= 0.0 || !now.is_finite() {
+        return format!("A was kept {age}; by what it was judged then is not what judges now");
+    }
+    let unit = &then.metric.unit;
+    let place = if then.machine.is_empty() { String::new() } else { format!(" on {}", then.machine) };
+    format!(
+        "A was kept {age}: then {}{place}, here and now {} ({}). The program is the same, so that is the machine's doing; \
+         B is compared with what A takes now",
+        quantity(then.typical, unit),
+        quantity(now, unit),
+        signed_percent(100.0 * (now / then.typical - 1.0)),
+    )
 }
 
 fn machine_line(record: &ExperimentRecord, analysis: &Analysis) -> String {

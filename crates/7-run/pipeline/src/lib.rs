@@ -4,6 +4,7 @@ pub mod bisect;
 mod check;
 mod export;
 mod grade;
+mod hot_functions;
 mod instrument;
 mod memory;
 mod optimize;

@@ -1,6 +1,7 @@
 //! Program and profile in, the program in its new order out.
 
 use crate::check::{Check, Written, write_proven};
+use crate::hot_functions;
 use crate::report::{BeforeAfter, Report, debug_bytes, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::{Error, Output, Refusal, Result, Viewed};
@@ -90,6 +91,8 @@ pub struct LaidOut<'a> {
     weights: Weights,
     fit: Option<Fit>,
     before: DynoStats,
+    /// The functions that run most, with their own part of it.
+    hottest: Vec<(FuncId, DynoStats)>,
     placement: Placement,
     passes: Vec<PassRun>,
     options: OptimizeOptions,
@@ -135,8 +138,10 @@ impl<'a> LaidOut<'a> {
         progress.step("laying out");
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
+        let hottest = hot_functions::hottest(&program, &weights, &moved);
         let (placement, passes) = afterlink_passes::run(&mut program, &mut weights, moved, &options.layout);
-        Ok(Self { input, image, program, weights, fit, before, placement, passes, options: options.clone() })
+        let options = options.clone();
+        Ok(Self { input, image, program, weights, fit, before, hottest, placement, passes, options })
     }
 
     /// How well the profiles fit; `None` without one.
@@ -206,6 +211,13 @@ impl<'a> LaidOut<'a> {
             moved_functions: emitted.moved_functions,
             refused: refusals(&self.program, &self.weights),
             fit: self.fit,
+            hottest: hot_functions::told(
+                &self.hottest,
+                &self.program,
+                &self.weights,
+                &self.placement,
+                emitted,
+            ),
             dyno_stats: BeforeAfter {
                 before: self.before,
                 after: dyno_stats::after(&self.program, &self.weights, &self.placement),

@@ -1,5 +1,6 @@
 //! What a job reports of its work, for people and as JSON.
 
+use crate::hot_functions::HotFunction;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::Image;
 use afterlink_passes::PassRun;
@@ -21,6 +22,8 @@ pub struct Report {
     pub unproven_functions: Vec<UnprovenFunction>,
     /// How well the profile fits; absent without a profile.
     pub fit: Option<Fit>,
+    /// What became of the functions that ran most, the hottest first; at most a hundred.
+    pub hottest: Vec<HotFunction>,
     /// Events of the profiled run under the old and the new layout.
     pub dyno_stats: BeforeAfter<DynoStats>,
     /// The passes that ran, in order.
@@ -64,6 +67,9 @@ pub struct RefusedFunction {
     pub executed_blocks: u64,
 }
 
+/// In place of a name.
+const NO_SYMBOL: &str = "(no symbol)";
+
 /// Refusals by reason, the most executed reason first.
 pub(crate) fn refusals(program: &Program, weights: &Weights) -> Vec<RefusalCount> {
     let mut by_reason: std::collections::BTreeMap<Refusal, Vec<RefusedFunction>> = Default::default();
@@ -71,7 +77,7 @@ pub(crate) fn refusals(program: &Program, weights: &Weights) -> Vec<RefusalCount
         let function = &program.functions[id];
         let executed_blocks =
             weights.functions.get(id).map_or(0, |w| w.blocks.iter().sum::<u64>().max(w.entries));
-        let name = if function.name.is_empty() { "(no symbol)".into() } else { function.name.to_owned() };
+        let name = if function.name.is_empty() { NO_SYMBOL.into() } else { function.name.to_owned() };
         by_reason.entry(reason).or_default().push(RefusedFunction {
             name,
             address: function.entry(),
@@ -137,11 +143,13 @@ fn is_of_start_files(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// A short table of the reasons, but for what the compiler's start files bring.
+/// A short table of the reasons, but for what the compiler's start files and the linker bring.
 pub(crate) fn write_refusals(f: &mut fmt::Formatter<'_>, refused: &[RefusalCount]) -> fmt::Result {
     for count in refused {
-        let own = count.functions.iter().map(|f| f.name.as_str()).filter(|name| !is_of_start_files(name));
-        let own: Vec<&str> = own.collect();
+        // In a section that is kept whole, what has no symbol is a stub of the linker.
+        let is_stub = |name: &str| count.reason == Refusal::SpecialSection && name == NO_SYMBOL;
+        let names = count.functions.iter().map(|f| f.name.as_str());
+        let own: Vec<&str> = names.filter(|name| !is_of_start_files(name) && !is_stub(name)).collect();
         if own.is_empty() {
             continue;
         }

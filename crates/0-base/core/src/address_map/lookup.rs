@@ -112,6 +112,23 @@ impl Lookup {
         places
     }
 
+    /// Where the input's code at `address` was copied to: the first place, if there are several; none if it stayed, or was written anew.
+    pub fn copy_of(&self, address: InputAddr) -> Option<OutputAddr> {
+        let is_copy = |piece: &&Piece| piece.block.reason == Reason::Copied;
+        let found = self.by_input.partition_point(|i| {
+            self.by_output[*i as usize].block.input.is_some_and(|start| start <= address)
+        });
+        let before = self.by_input[..found].iter().rev().map(|i| &self.by_output[*i as usize]);
+        let here = before.take_while(|piece| {
+            piece
+                .block
+                .input
+                .is_some_and(|start| address.since(start) < u64::from(piece.block.input_size.max(1)))
+        });
+        let place = |piece: &Piece| Some(piece.start + address.since(piece.block.input?));
+        here.filter(is_copy).filter_map(place).min()
+    }
+
     /// Whether any function was folded into another.
     pub fn has_folded(&self) -> bool {
         !self.folded.is_empty()

@@ -93,6 +93,7 @@ pub fn run_record(side: Side, shipped: bool, started: f64, seconds: f64) -> RunR
         },
         padding: 0,
         output: String::new(),
+        counted_share: None,
         values: vec![Some(seconds)],
         failure: None,
     }
@@ -114,6 +115,7 @@ fn record_of(blocks: Vec<BlockRecord>, truth: Truth, layout: LayoutMode, seconds
         runs_per_layout: truth.runs,
         blocks,
         stop: StopReason::MaxLayouts,
+        then: None,
         seconds,
     }
 }

@@ -1,4 +1,4 @@
-//! Several benchmarks of the same two programs: corrected verdicts, and the mean over benchmarks.
+//! Several comparisons, of benchmarks or of further programs: corrected verdicts, and the mean over benchmarks.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub struct SuiteAnalysis {
     /// The p value of each verdict after Holm's correction; 1 where nothing is claimed.
     pub adjusted_p: Vec<f64>,
     /// Geometric mean of the changes, as costs (a throughput turned round), with a t interval over the
-    /// benchmarks; from three benchmarks on.
+    /// benchmarks; from three benchmarks of one pair of programs on.
     pub geometric_mean: Option<Change>,
     pub outcome: Outcome,
 }
@@ -62,7 +62,7 @@ pub fn analyse_suite(records: &[ExperimentRecord]) -> SuiteAnalysis {
     }
     SuiteAnalysis {
         outcome: overall(&benchmarks),
-        geometric_mean: geometric_mean(&benchmarks),
+        geometric_mean: geometric_mean(&benchmarks).filter(|_| is_one_pair(records)),
         adjusted_p,
         benchmarks,
     }
@@ -84,6 +84,11 @@ fn claim_p(record: &ExperimentRecord, analysis: &Analysis) -> f64 {
     let p = sides * procedure_of(&record.plan).looks.overall_p(blocks.len() as u32, count);
     // What has been claimed alone was claimed at this level.
     p.min(OVERALL_DIFFERENCE)
+}
+
+/// Whether all benchmarks are of the same two programs.
+fn is_one_pair(records: &[ExperimentRecord]) -> bool {
+    records.windows(2).all(|two| two[0].a == two[1].a && two[0].b == two[1].b)
 }
 
 fn geometric_mean(benchmarks: &[Analysis]) -> Option<Change> {

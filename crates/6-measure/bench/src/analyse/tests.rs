@@ -166,6 +166,41 @@ fn a_machine_that_swaps_or_throttles_is_not_trusted() {
     let a = with(busy, 1);
     assert_eq!(a.verdict.outcome, Outcome::Slower, "noise alone only widens the interval");
     assert!(a.warnings[0].contains("40 % of the time"));
+    let beside = MachineDelta { sibling_busy: Some(0.3), ..MachineDelta::default() };
+    assert!(with(beside, 1).warnings[0].contains("was busy for 30 % of the time"));
+}
+
+#[test]
+fn what_was_counted_in_part_is_told() {
+    let mut record = shuffled(Truth::default());
+    record.blocks[2].runs[0].counted_share = Some(0.6);
+    let warnings = analyse(&record).warnings;
+    assert!(warnings[0].contains("counted for 60 % of a run only"), "{warnings:?}");
+}
+
+/// A load generator that runs for two seconds does so with any server.
+#[test]
+fn a_fixed_time_says_nothing_of_a_server() {
+    let fixed = |seconds: f64, spread: f64| {
+        let mut record = shuffled(Truth::default());
+        record.workload.set_up = Some(vec!["./start".into()]);
+        for (i, run) in record.blocks.iter_mut().flat_map(|b| &mut b.runs).enumerate() {
+            run.cost.wall_seconds = seconds + spread * (i % 3) as f64;
+            run.values[0] = Some(run.cost.wall_seconds);
+        }
+        record
+    };
+    let said = analyse(&fixed(2.004, 0.005));
+    assert_eq!(said.verdict.outcome, Outcome::Untrusted, "{:?}", said.verdict);
+    assert!(
+        said.verdict.details[0].contains("every run took 2 s")
+            && said.verdict.details[0].contains("server-cpu")
+    );
+    assert_ne!(analyse(&fixed(1.7, 0.005)).verdict.outcome, Outcome::Untrusted, "no whole second");
+    assert_ne!(analyse(&fixed(2.004, 0.1)).verdict.outcome, Outcome::Untrusted, "it varies");
+    let mut without = fixed(2.004, 0.005);
+    without.workload.set_up = None;
+    assert_ne!(analyse(&without).verdict.outcome, Outcome::Untrusted, "no server");
 }
 
 #[test]
@@ -202,6 +237,7 @@ fn secondary_metrics_are_shown_where_they_exist() {
         name: "tps".into(),
         unit: "/s".into(),
         source: MetricSource::Json("/tps".into()),
+        per: None,
         direction: Direction::HigherIsBetter,
     };
     record.plan.metrics.extend([throughput, MetricSpec::counter("cycles")]);

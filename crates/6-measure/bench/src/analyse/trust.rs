@@ -13,6 +13,10 @@ const BAD_BLOCKS: f64 = 0.20;
 const SHORT: f64 = 0.01;
 /// The kernel's share of the CPU time from which on it is told where only the program's own part is counted.
 const KERNEL: f64 = 0.10;
+/// Runs that differ by less than this share of a whole number of seconds are taken to last as long as they were told to.
+const WHOLE: f64 = 0.02;
+/// How busy the other thread of a core may be before it is told.
+const SIBLING: f64 = 0.1;
 /// CPU pressure from which on other jobs disturb the runs.
 const PRESSURE: f64 = 0.05;
 
@@ -69,6 +73,7 @@ pub fn reasons_for_distrust(record: &ExperimentRecord) -> Vec<String> {
     add(machine.swapping_blocks, "swapped");
     add(machine.throttled_blocks, "was held back by a CPU quota");
     add(machine.hot_blocks, "slowed down because of heat");
+    reasons.extend(fixed_time(record));
     if record.stop == StopReason::TooManyInvalid {
         reasons.push(format!("too many blocks failed: {}", first_fault(record).unwrap_or_default()));
     }
@@ -93,6 +98,8 @@ pub fn warnings(record: &ExperimentRecord) -> Vec<String> {
         lines.push(format!("other jobs wanted the CPUs for {:.0} % of the time{advice}", 100.0 * share));
     }
     lines.extend(kernel_line(record));
+    lines.extend(sibling_line(record));
+    lines.extend(multiplexed_line(record));
     lines.extend(short_line(record));
     lines.extend(fault_line(record));
     let major: u64 = timed(record).flat_map(|b| &b.runs).map(|r| r.cost.major_faults).sum();
@@ -129,6 +136,26 @@ pub fn disagreements(analysis: &Analysis) -> Vec<String> {
     if judge.higher_is_better() { Vec::new() } else { apart.collect() }
 }
 
+/// A load generator that runs for so many seconds does so whatever the server is like.
+fn fixed_time(record: &ExperimentRecord) -> Option<String> {
+    let judge = record.plan.metrics.first()?;
+    if !record.workload.has_server() || judge.source != MetricSource::Wall || judge.per.is_some() {
+        return None;
+    }
+    let runs: Vec<f64> = timed(record).flat_map(|b| &b.runs).map(|r| r.cost.wall_seconds).collect();
+    let (least, most) =
+        runs.iter().fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), s| (low.min(*s), high.max(*s)));
+    let middle = median(&runs);
+    let is_whole = middle >= 1.0 && middle - middle.floor() < WHOLE * middle;
+    (runs.len() >= 20 && most - least < WHOLE * middle && is_whole).then(|| {
+        format!(
+            "every run took {:.0} s: a workload that runs for a fixed time says nothing by its wall time; judge it by --metric \
+             'server-cpu per pattern:REGEX' or by what it prints",
+            middle.floor()
+        )
+    })
+}
+
 /// The kernel's share of the CPU time of the runs, where what judges does not see it.
 fn kernel_line(record: &ExperimentRecord) -> Option<String> {
     matches!(record.plan.metrics.first()?.source, MetricSource::Counter(_)).then_some(())?;
@@ -138,6 +165,28 @@ fn kernel_line(record: &ExperimentRecord) -> Option<String> {
     let share = system / (user + system);
     (share > KERNEL)
         .then(|| format!("{:.0} % of the CPU time is the kernel's, which is not counted", 100.0 * share))
+}
+
+/// Two threads of one core slow each other down, by more or less as they happen to meet.
+fn sibling_line(record: &ExperimentRecord) -> Option<String> {
+    let busy: Vec<f64> = timed(record).filter_map(|b| b.machine.sibling_busy).collect();
+    let share = if busy.is_empty() { 0.0 } else { mean(&busy) };
+    (share > SIBLING).then(|| {
+        format!(
+            "the other thread of the runs' core was busy for {:.0} % of the time and slowed them down: measure on a core of its own \
+             (--cpus), or with the other thread offline",
+            100.0 * share
+        )
+    })
+}
+
+/// What was not counted all the time is extrapolated.
+fn multiplexed_line(record: &ExperimentRecord) -> Option<String> {
+    let least = timed(record).flat_map(|b| &b.runs).filter_map(|r| r.counted_share).reduce(f64::min)?;
+    Some(format!(
+        "a counter counted for {:.0} % of a run only, the rest is extrapolated: ask for fewer of them with --metric",
+        100.0 * least
+    ))
 }
 
 /// Of a run that is over at once, starting the program is the greater part.

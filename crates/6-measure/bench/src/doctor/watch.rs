@@ -4,13 +4,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::files::{control_group, read_text};
+use super::files::{control_group, parse_cpu_list, read_text};
 use crate::record::MachineDelta;
 
 /// The counters at one moment, and the clock.
 #[derive(Debug)]
 pub struct Watch {
     root: PathBuf,
+    /// The CPU on which the runs are to be.
+    cpu: Option<u32>,
     began: Instant,
     before: Counters,
 }
@@ -22,9 +24,11 @@ struct Counters {
     swapped: Option<u64>,
     throttled_us: Option<u64>,
     thermal: Option<u64>,
+    /// Of the other threads of the runs' core.
+    siblings: Option<CpuTicks>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct CpuTicks {
     pub total: u64,
     pub idle: u64,
@@ -33,25 +37,25 @@ pub(super) struct CpuTicks {
 }
 
 impl Watch {
-    /// Begins on this machine.
-    pub fn start() -> Self {
-        Self::start_at(Path::new("/"))
+    /// Begins on this machine; the runs are on one CPU, if they are pinned.
+    pub fn start(cpu: Option<u32>) -> Self {
+        Self::start_at(Path::new("/"), cpu)
     }
 
     /// Begins with /proc and /sys found under `root`.
-    pub fn start_at(root: &Path) -> Self {
-        Self { root: root.to_path_buf(), began: Instant::now(), before: Counters::read(root) }
+    pub fn start_at(root: &Path, cpu: Option<u32>) -> Self {
+        Self { root: root.to_path_buf(), cpu, began: Instant::now(), before: Counters::read(root, cpu) }
     }
 
     /// What happened since.
     pub fn finish(self) -> MachineDelta {
         let micros = self.began.elapsed().as_secs_f64() * 1e6;
-        Counters::read(&self.root).since(&self.before, micros)
+        Counters::read(&self.root, self.cpu).since(&self.before, micros)
     }
 }
 
 impl Counters {
-    fn read(root: &Path) -> Self {
+    fn read(root: &Path, cpu: Option<u32>) -> Self {
         Self {
             pressure_us: read_text(root, "proc/pressure/cpu").and_then(|t| field_after(&t, "total=")),
             cpu_ticks: read_text(root, "proc/stat").and_then(|t| cpu_ticks(&t)),
@@ -61,6 +65,7 @@ impl Counters {
                 .and_then(|dir| std::fs::read_to_string(dir.join("cpu.stat")).ok())
                 .and_then(|t| line_value(&t, "throttled_usec")),
             thermal: thermal_events(root),
+            siblings: cpu.and_then(|cpu| sibling_ticks(root, cpu)),
         }
     }
 
@@ -78,6 +83,7 @@ impl Counters {
             swapped_pages: grown(self.swapped, before.swapped),
             throttled_seconds: grown(self.throttled_us, before.throttled_us).map(|us| us as f64 * 1e-6),
             thermal_events: grown(self.thermal, before.thermal),
+            sibling_busy: busy_share(self.siblings, before.siblings),
         }
     }
 }
@@ -96,7 +102,12 @@ fn line_value(text: &str, key: &str) -> Option<u64> {
 /// The first line of /proc/stat: user nice system idle iowait irq softirq steal guest guest_nice.
 /// Guest time is contained in user time already.
 pub(super) fn cpu_ticks(text: &str) -> Option<CpuTicks> {
-    let line = text.lines().find(|l| l.starts_with("cpu "))?;
+    ticks_of(text, "cpu ")
+}
+
+/// The line that begins so.
+fn ticks_of(text: &str, name: &str) -> Option<CpuTicks> {
+    let line = text.lines().find(|l| l.starts_with(name))?;
     let fields: Vec<u64> = line.split_whitespace().skip(1).filter_map(|f| f.parse().ok()).collect();
     if fields.len() < 8 {
         return None;
@@ -107,6 +118,27 @@ pub(super) fn cpu_ticks(text: &str) -> Option<CpuTicks> {
         interrupts: fields[5] + fields[6],
         steal: fields[7],
     })
+}
+
+/// All other threads of this CPU's core together; nothing if it has none.
+fn sibling_ticks(root: &Path, cpu: u32) -> Option<CpuTicks> {
+    let list = read_text(root, &format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"))?;
+    let text = read_text(root, "proc/stat")?;
+    let others = parse_cpu_list(&list).into_iter().filter(|other| *other != cpu);
+    others.filter_map(|other| ticks_of(&text, &format!("cpu{other} "))).reduce(|sum, other| CpuTicks {
+        total: sum.total + other.total,
+        idle: sum.idle + other.idle,
+        interrupts: sum.interrupts + other.interrupts,
+        steal: sum.steal + other.steal,
+    })
+}
+
+/// The share of the time in which they did not idle.
+fn busy_share(now: Option<CpuTicks>, before: Option<CpuTicks>) -> Option<f64> {
+    let (now, before) = (now?, before?);
+    let total = now.total.saturating_sub(before.total);
+    let idle = now.idle.saturating_sub(before.idle);
+    (total > 0).then(|| total.saturating_sub(idle) as f64 / total as f64)
 }
 
 fn thermal_events(root: &Path) -> Option<u64> {
@@ -133,37 +165,39 @@ mod tests {
                 "proc/pressure/cpu",
                 "some avg10=1.00 avg60=0.00 avg300=0.00 total=1000\nfull avg10=0 total=5\n",
             ),
-            ("proc/stat", "cpu  100 0 50 800 0 10 10 30 0 0\ncpu0 1 2 3\n"),
+            ("proc/stat", "cpu  100 0 50 800 0 10 10 30 0 0\ncpu0 1 2 3\ncpu1 10 0 0 90 0 0 0 0 0 0\n"),
             ("proc/vmstat", "pgpgin 7\npswpin 5\npswpout 6\n"),
             ("proc/self/cgroup", "0::/box\n"),
             ("sys/fs/cgroup/box/cpu.stat", "usage_usec 9\nnr_throttled 1\nthrottled_usec 2000000\n"),
             ("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "4\n"),
+            ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0-1\n"),
         ]);
-        let before = Counters::read(root.path());
+        let before = Counters::read(root.path(), Some(0));
         let write = |path: &str, text: &str| std::fs::write(root.path().join(path), text).unwrap();
         write("proc/pressure/cpu", "some avg10=1.00 avg60=0.00 avg300=0.00 total=501000\n");
-        write("proc/stat", "cpu  150 0 60 820 0 15 10 45 0 0\n");
+        write("proc/stat", "cpu  150 0 60 820 0 15 10 45 0 0\ncpu0 1 2 3\ncpu1 40 0 0 100 0 0 0 0 0 0\n");
         write("proc/vmstat", "pswpin 5\npswpout 16\n");
         write("sys/fs/cgroup/box/cpu.stat", "throttled_usec 2500000\n");
         write("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "6\n");
-        let delta = Counters::read(root.path()).since(&before, 1e6);
+        let delta = Counters::read(root.path(), Some(0)).since(&before, 1e6);
         assert_eq!(delta.cpu_pressure, Some(0.5));
         assert_eq!(delta.steal, Some(0.15));
         assert_eq!(delta.interrupts, Some(0.05));
         assert_eq!(delta.swapped_pages, Some(10));
         assert_eq!(delta.throttled_seconds, Some(0.5));
         assert_eq!(delta.thermal_events, Some(2));
+        assert_eq!(delta.sibling_busy, Some(0.75));
     }
 
     #[test]
     fn missing_files_are_unknown() {
         let root = fake_root(&[]);
-        assert_eq!(Watch::start_at(root.path()).finish(), MachineDelta::default());
+        assert_eq!(Watch::start_at(root.path(), Some(0)).finish(), MachineDelta::default());
     }
 
     #[test]
     fn this_machine_has_a_proc_stat() {
-        let watch = Watch::start();
+        let watch = Watch::start(None);
         std::thread::sleep(std::time::Duration::from_millis(60));
         let steal = watch.finish().steal.expect("every Linux has /proc/stat");
         assert!((0.0..=1.0).contains(&steal));

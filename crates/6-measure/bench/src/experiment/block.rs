@@ -9,7 +9,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::cpus::HarnessPlace;
 use super::layouts::{LayoutSource, PairPaths, PairSeeds, renew_program};
-use super::visit::{Actor, Performance, Server, Stage, Trouble};
+use super::visit::{Actor, Performance, Server, Stage, Trouble, Watched};
 use crate::doctor::watch::Watch;
 use crate::record::{BlockRecord, Exclusion, Failure, Plan, Side};
 use crate::stats::order::pair_order;
@@ -100,7 +100,7 @@ pub fn run_block(
     if let Some(cpu) = this.cpu {
         place.keep_off(cpu);
     }
-    let watch = Watch::start();
+    let watch = Watch::start(this.cpu);
     let mut troupe = Troupe { stage, this, files, record: &mut record, up: None };
     let played = troupe.play(&draws);
     let closed = troupe.leave();
@@ -201,7 +201,10 @@ impl<'a> Troupe<'a> {
     fn warm_up(&mut self, draws: &Draws) -> std::result::Result<(), Stop> {
         let clock = Instant::now();
         for b in [draws.coin, !draws.coin] {
-            let done = self.stage.perform(self.actor(Side::of(b), false), draws.paddings[0], false)?;
+            let done = {
+                let actor = self.actor(Side::of(b), false);
+                self.stage.perform(actor, None, draws.paddings[0], Watched::Nothing)?
+            };
             if done.interrupted {
                 return Err(Stop::Interrupted);
             }
@@ -223,7 +226,8 @@ impl<'a> Troupe<'a> {
         }
         for actor in actors {
             self.bring_up(actor, padding)?;
-            let done = self.stage.perform(actor, padding, true)?;
+            let server = self.up.as_ref().map(|(_, server)| server);
+            let done = self.stage.perform(actor, server, padding, Watched::Metrics)?;
             self.keep(done, actor)?;
         }
         Ok(())

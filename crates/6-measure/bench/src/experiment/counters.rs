@@ -16,6 +16,8 @@ const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
 const CACHE: u32 = 3;
 const READ_MISS: u64 = 1 << 16;
+/// `task-clock`.
+const CLOCK: (u32, u64) = (SOFTWARE, 1);
 
 /// Type and number of a counter by its `perf` name.
 fn event(name: &str) -> Option<(u32, u64)> {
@@ -30,7 +32,7 @@ fn event(name: &str) -> Option<(u32, u64)> {
         "LLC-load-misses" => (CACHE, 2 | READ_MISS),
         "dTLB-load-misses" => (CACHE, 3 | READ_MISS),
         "iTLB-load-misses" => (CACHE, 4 | READ_MISS),
-        "task-clock" => (SOFTWARE, 1),
+        "task-clock" => CLOCK,
         "page-faults" => (SOFTWARE, 2),
         "context-switches" => (SOFTWARE, 3),
         "cpu-migrations" => (SOFTWARE, 4),
@@ -73,53 +75,83 @@ impl Counters {
     /// Opens fresh counters on this thread; to be done right before the run is started from this
     /// thread. A counter that the machine does not have stays absent.
     pub fn open(names: &[&str]) -> Self {
-        Self { files: names.iter().map(|name| open(name)).collect() }
+        Self { files: names.iter().map(|name| open(name, 0)).collect() }
     }
 
     /// The counts of everything that was started and has ended since, scaled up where the counter had
     /// to share its register with others.
-    pub fn read(self) -> Vec<Option<f64>> {
+    pub fn read(self) -> Vec<Option<Count>> {
         self.files.into_iter().map(|file| read(file?)).collect()
     }
 }
 
+/// What a counter counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Count {
+    pub value: f64,
+    /// The share of the time in which it did; the value is scaled up by it.
+    pub share: f64,
+}
+
 /// Which of these counters the machine has.
 pub fn available(names: &[&str]) -> Vec<bool> {
-    names.iter().map(|name| open(name).is_some()).collect()
+    names.iter().map(|name| open(name, 0).is_some()).collect()
+}
+
+/// One counter of a thread that runs already, and of all threads and processes that it starts from now on.
+#[derive(Debug)]
+pub struct ThreadCounter(File);
+
+impl ThreadCounter {
+    /// Begins to count; nothing where the machine or its rules do not have it, or the thread is gone.
+    pub fn start(name: &str, thread: i32) -> Option<Self> {
+        open(name, thread).map(Self)
+    }
+
+    /// The count until now, with what has ended since.
+    pub fn read(self) -> Option<f64> {
+        // A thread that did not run has counted nothing.
+        Some(read(self.0).map_or(0.0, |count| count.value))
+    }
 }
 
 /// Whether the processor counts the cycles of a child: some virtual machines open the counter and leave it at zero.
 pub fn count_cycles() -> bool {
     let counters = Counters::open(&["cycles"]);
     let ran = std::process::Command::new("true").status();
-    ran.is_ok() && counters.read()[0].is_some_and(|cycles| cycles > 0.0)
+    ran.is_ok() && counters.read()[0].is_some_and(|cycles| cycles.value > 0.0)
 }
 
-fn open(name: &str) -> Option<File> {
+/// On a thread that runs, or with 0 on this one, where it begins at the exec of a child.
+fn open(name: &str, thread: i32) -> Option<File> {
     let (kind, config) = event(name)?;
-    // Most software events happen inside the kernel; counting only user mode would make them zero.
-    let user_only = if kind == SOFTWARE { 0 } else { EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR };
+    // Most software events happen inside the kernel; counting only user mode would make them zero. The clock runs in both modes
+    // anyway, and who asks for user mode only may have it without a privilege.
+    let user_only =
+        if (kind, config) == CLOCK || kind != SOFTWARE { EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR } else { 0 };
+    let begin = if thread == 0 { DISABLED | ENABLE_ON_EXEC } else { 0 };
     let attributes = Attributes {
         kind,
         size: std::mem::size_of::<Attributes>() as u32,
         config,
         read_format: WITH_TIMES,
-        flags: DISABLED | INHERIT | ENABLE_ON_EXEC | user_only,
+        flags: INHERIT | begin | user_only,
         ..Attributes::default()
     };
     // SAFETY: the kernel reads `size` bytes of a live structure laid out as it expects.
-    let fd =
-        unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attributes, 0, -1, -1, CLOSE_ON_EXEC) };
+    let fd = unsafe {
+        libc::syscall(libc::SYS_perf_event_open, &raw const attributes, thread, -1, -1, CLOSE_ON_EXEC)
+    };
     // SAFETY: a non-negative result is a new descriptor that nobody else owns.
     (fd >= 0).then(|| unsafe { File::from_raw_fd(fd as RawFd) })
 }
 
-fn read(mut file: File) -> Option<f64> {
+fn read(mut file: File) -> Option<Count> {
     let mut bytes = [0; 24];
     file.read_exact(&mut bytes).ok()?;
     let word = |i: usize| u64::from_le_bytes(bytes[8 * i..8 * i + 8].try_into().expect("eight bytes")) as f64;
     let (count, enabled, running) = (word(0), word(1), word(2));
-    if running > 0.0 { Some(count * enabled / running) } else { None }
+    (running > 0.0).then(|| Count { value: count * enabled / running, share: running / enabled })
 }
 
 #[cfg(test)]
@@ -152,8 +184,9 @@ mod tests {
         assert!(Command::new("/bin/sh").args(["-c", work]).status().unwrap().success());
         let wall = begun.elapsed().as_nanos() as f64;
         let counts = counters.read();
-        let clock = counts[0].unwrap();
+        let clock = counts[0].unwrap().value;
         assert!(clock > 1e7 && clock <= wall, "{clock} ns of CPU in {wall} ns of wall time");
-        assert!(counts[1].unwrap() > 20.0 && counts[2].is_none(), "{counts:?}");
+        assert_eq!(counts[0].unwrap().share, 1.0, "a clock of the kernel shares nothing");
+        assert!(counts[1].unwrap().value > 20.0 && counts[2].is_none(), "{counts:?}");
     }
 }

@@ -15,6 +15,8 @@ pub mod process;
 pub mod progress;
 pub mod rehearsal;
 pub mod resume;
+pub mod server;
+pub mod values;
 pub mod visit;
 
 use std::path::{Path, PathBuf};
@@ -33,9 +35,10 @@ use self::visit::Stage;
 use crate::analyse::{metric_logs, procedure_of};
 use crate::doctor;
 use crate::metric::{MetricSource, MetricSpec};
+use crate::metric_choice;
 use crate::record::{
     BlockRecord, CpuPolicy, Exclusion, ExperimentRecord, FORMAT, LayoutMode, MachineRecord, Plan, Program,
-    Runs, StopReason, VERSION, Workload,
+    Runs, StopReason, Then, VERSION, Workload,
 };
 use crate::stats::estimate::{BlockLogs, Estimate, Interval};
 use crate::stats::power::{PILOT_BLOCKS, PILOT_RUNS, Spread, runs_after_pilot};
@@ -62,6 +65,8 @@ pub struct Setup {
     pub command: Vec<String>,
     /// The experiment that goes on, if it is none of its own: [`resume::goes_on`] made the set-up.
     pub earlier: Option<ExperimentRecord>,
+    /// What was known of A, if it was kept from an earlier comparison.
+    pub then: Option<Then>,
 }
 
 /// Runs the experiment to its end. `stop` may be set at any time, e.g. by a signal handler; the
@@ -83,10 +88,12 @@ pub fn run_experiment(
     if let Some(earlier) = &setup.earlier {
         resume::check(earlier, [&a, &b], &setup.machine)?;
     }
-    let stage = stage_of(setup, stop);
-    let Some(rehearsed) = rehearse(&stage, &setup.plan, &files)? else {
+    let origin = origin_of(setup);
+    let Some(rehearsed) = rehearse(&stage_of(setup, origin, stop), &setup.plan, &files)? else {
         return Err(Error::new("interrupted before the first measurement; nothing was learned"));
     };
+    let setup = &settled(setup, &rehearsed);
+    let stage = stage_of(setup, origin, stop);
     let summary = rehearsed.summary;
     if setup.plan.together && !summary.pinned {
         return Err(Error::new(format!(
@@ -123,20 +130,40 @@ pub fn run_experiment(
         blocks: course.blocks,
         stop: reason,
         seconds: stage.now(),
+        then: setup.then.clone(),
     })
 }
 
-fn stage_of<'a>(setup: &'a Setup, stop: &'a AtomicBool) -> Stage<'a> {
+/// When it began; for one that goes on, time goes on from where it ended.
+fn origin_of(setup: &Setup) -> Instant {
     let now = Instant::now();
-    // Time goes on from where it ended.
     let before = setup.earlier.as_ref().map_or(0.0, |earlier| earlier.seconds);
+    now.checked_sub(Duration::from_secs_f64(before)).unwrap_or(now)
+}
+
+fn stage_of<'a>(setup: &'a Setup, origin: Instant, stop: &'a AtomicBool) -> Stage<'a> {
     Stage {
         workload: &setup.workload,
         library: setup.library.as_ref(),
         metrics: &setup.plan.metrics,
+        run_folder: setup.work_dir.join("runs"),
         stop,
-        origin: now.checked_sub(Duration::from_secs_f64(before)).unwrap_or(now),
+        origin,
     }
+}
+
+/// With the metric that suits the server that was seen, if the user named none.
+fn settled(setup: &Setup, rehearsed: &Rehearsed) -> Setup {
+    let mut setup = setup.clone();
+    let plan = &mut setup.plan;
+    if setup.workload.has_server()
+        && !plan.metric_choice.is_empty()
+        && setup.earlier.is_none()
+        && let Some(choice) = metric_choice::of_server(rehearsed.server)
+    {
+        (plan.metrics, plan.metric_choice) = (choice.metrics, choice.why);
+    }
+    setup
 }
 
 fn check(setup: &Setup, source: &dyn LayoutSource) -> Result<()> {
@@ -185,22 +212,37 @@ fn check(setup: &Setup, source: &dyn LayoutSource) -> Result<()> {
     if plan.together {
         check_together(setup)?;
     }
-    let first = &plan.metrics[0];
-    if let MetricSource::Counter(name) = &first.source
-        && !counters::available(&[name])[0]
-    {
-        return fault(
-            &format!("this machine does not count `{name}`"),
-            "judge by another metric, or measure where the CPU's counters are open to you",
-        );
+    check_judge(setup)
+}
+
+/// Whether the metric that judges can be had here.
+fn check_judge(setup: &Setup) -> Result<()> {
+    let first = &setup.plan.metrics[0];
+    if first.sources().any(MetricSource::is_of_server) && !setup.workload.has_server() {
+        return Err(Error::new(format!("there is no server whose `{}` could be judged", first.name))
+            .next("start it with --set-up, or name the one that runs with --server-pid"));
     }
-    Ok(())
+    let counter = first.sources().find_map(|source| match source {
+        MetricSource::Counter(name) | MetricSource::ServerCounter(name) => Some(name),
+        _ => None,
+    });
+    match counter {
+        Some(name) if !counters::available(&[name])[0] => {
+            Err(Error::new(format!("this machine does not count `{name}`"))
+                .next("judge by another metric, or measure where the CPU's counters are open to you"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Of two programs that share a CPU only what each one used of it can be told apart.
 fn check_together(setup: &Setup) -> Result<()> {
     let metrics = &setup.plan.metrics;
-    let shared = |m: &&MetricSpec| matches!(m.source, MetricSource::Wall | MetricSource::Counter(_));
+    let shared = |m: &&MetricSpec| {
+        m.sources().any(|s| {
+            matches!(s, MetricSource::Wall | MetricSource::Counter(_) | MetricSource::Latency { .. })
+        })
+    };
     if let Some(metric) = metrics.iter().find(shared) {
         return Err(Error::new(format!(
             "`{}` of two programs that run at once cannot be told apart",
@@ -209,7 +251,7 @@ fn check_together(setup: &Setup) -> Result<()> {
         .next("judge by CPU time: --metric cpu"));
     }
     let workload = &setup.workload;
-    if workload.set_up.is_some() || workload.warm_up.is_some() || workload.tear_down.is_some() {
+    if workload.has_server() || workload.warm_up.is_some() || workload.tear_down.is_some() {
         return Err(Error::new("a workload with a server cannot run for both programs at once")
             .next("leave --together out"));
     }
@@ -236,7 +278,11 @@ fn place_shipped(setup: &Setup, source: &dyn LayoutSource) -> Result<Files> {
     Ok(files)
 }
 
-fn describe(label: &str, path: &Path) -> Result<Program> {
+/// A program as it was handed over.
+///
+/// # Errors
+/// It cannot be read.
+pub fn describe(label: &str, path: &Path) -> Result<Program> {
     let bytes = std::fs::read(path)
         .map_err(|e| Error::new(format!("cannot be read: {e}")).in_file(path.display()))?;
     let sha1 = Sha1::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();

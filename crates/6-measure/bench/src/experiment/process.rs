@@ -74,6 +74,19 @@ impl Finished {
         }
     }
 
+    /// The kept group.
+    pub fn group(&self) -> Option<Pid> {
+        self.group
+    }
+
+    /// A run that printed this within so many seconds.
+    #[cfg(test)]
+    pub fn of_test(stdout: &str, wall_seconds: f64) -> Self {
+        // SAFETY: all-zero bytes are a valid rusage.
+        let cost = cost(wall_seconds, &unsafe { std::mem::zeroed() });
+        Self { ending: Ending::Exit(0), cost, stdout: stdout.into(), stderr: Vec::new(), group: None }
+    }
+
     /// Ends what a kept group still runs.
     pub fn end_group(mut self) {
         if let Some(group) = self.group.take() {
@@ -220,7 +233,7 @@ fn start(command: &mut Command, name: &str) -> Result<std::process::Child> {
 }
 
 /// The system's message without the number that Rust adds.
-fn system_message(error: &std::io::Error) -> String {
+pub fn system_message(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }

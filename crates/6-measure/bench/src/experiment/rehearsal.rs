@@ -5,7 +5,8 @@ use afterlink_core::{Error, Result};
 
 use super::block::Files;
 use super::library::{NOT_LOADED, OpenWatch};
-use super::visit::{Actor, Performance, Stage, Trouble};
+use super::visit::{Actor, Performance, Stage, Trouble, Watched};
+use crate::metric::transactions::transactions;
 use crate::record::{CpuPolicy, Failure, OutputCheck, Plan, Rehearsal, Side};
 
 /// More CPU time than this per wall time, and the workload is taken to be parallel.
@@ -16,6 +17,17 @@ const PARALLEL: f64 = 1.15;
 pub struct Rehearsed {
     pub summary: Rehearsal,
     pub expected_output: Option<String>,
+    /// What was seen of a server.
+    pub server: ServerSeen,
+}
+
+/// What may judge a server.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ServerSeen {
+    /// Transactions that the workload says it made, in all rehearsals.
+    pub transactions: Option<f64>,
+    /// Whether all rehearsals saw what the server's processes used.
+    pub has_cpu_time: bool,
 }
 
 /// Runs the workload twice on A and once on B, unpinned and untimed.
@@ -47,14 +59,25 @@ pub fn rehearse(stage: &Stage, plan: &Plan, files: &Files) -> Result<Option<Rehe
     }
     let second = &runs[1].record;
     let cpus_used = second.cost.cpu_seconds() / second.cost.wall_seconds.max(1e-9);
-    let with_server = stage.workload.set_up.is_some();
+    let with_server = stage.workload.has_server();
     let pinned = match &plan.cpus {
         CpuPolicy::Auto => !with_server && cpus_used <= PARALLEL,
         CpuPolicy::Pin(_) => true,
         CpuPolicy::Free => false,
     };
     let summary = Rehearsal { seconds: second.cost.wall_seconds, cpus_used, pinned, output_checked: checked };
-    Ok(Some(Rehearsed { summary, expected_output: checked.then(|| runs[0].record.output.clone()) }))
+    let expected_output = checked.then(|| runs[0].record.output.clone());
+    Ok(Some(Rehearsed { summary, expected_output, server: ServerSeen::in_all(&runs) }))
+}
+
+impl ServerSeen {
+    fn in_all(runs: &[Performance]) -> Self {
+        let used = |run: &Performance| run.server.as_ref().and_then(|used| used.cpu_seconds);
+        Self {
+            transactions: runs.iter().map(|run| transactions(&String::from_utf8_lossy(&run.stdout))).sum(),
+            has_cpu_time: runs.iter().all(|run| used(run).is_some_and(|seconds| seconds > 0.0)),
+        }
+    }
 }
 
 fn visit(stage: &Stage, actor: Actor) -> Result<Option<Performance>> {
@@ -64,7 +87,8 @@ fn visit(stage: &Stage, actor: Actor) -> Result<Option<Performance>> {
         Err(Trouble::Interrupted) => return Ok(None),
         Err(Trouble::Failed(failure)) => return Err(broken(&failure)),
     };
-    let performed = stage.perform(actor, 0, true);
+    let watched = if stage.workload.has_server() { Watched::All } else { Watched::Metrics };
+    let performed = stage.perform(actor, Some(&server), 0, watched);
     let torn_down = stage.tear_down(server, actor)?;
     let run = performed?;
     if run.interrupted {

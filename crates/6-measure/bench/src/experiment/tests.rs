@@ -68,6 +68,7 @@ fn bench(a: &str, b: &str) -> Bench {
         library: None,
         command: vec!["afterlink".into(), "compare".into()],
         earlier: None,
+        then: None,
     };
     Bench { source: Copies { a: path_a, b: path_b, mode: LayoutMode::Shuffle, seen: Vec::new() }, setup, dir }
 }
@@ -80,7 +81,7 @@ impl Bench {
     fn by_pattern(mut self, direction: Direction) -> Self {
         let source = MetricSource::Pattern("score ([0-9.]+)".into());
         self.setup.plan.metrics =
-            vec![MetricSpec { name: "score".into(), unit: "/s".into(), source, direction }];
+            vec![MetricSpec { name: "score".into(), unit: "/s".into(), source, per: None, direction }];
         self
     }
 }
@@ -443,4 +444,64 @@ fn each_run_meets_a_file_of_its_own() {
             assert!(inodes.len() == 2 && inodes[0] != inodes[1], "{inodes:?}");
         }
     }
+}
+
+/// A server that answers through two pipes; each answer costs it so many rounds of a loop.
+fn serving(rounds: u32) -> String {
+    format!(
+        "cd \"$(dirname \"$0\")/..\"; while read -r line < ask; do i=0; while [ $i -lt {rounds} ]; do i=$((i+1)); done; \
+         echo done > answer; done"
+    )
+}
+
+#[test]
+fn a_server_is_judged_by_what_it_uses_for_a_transaction() {
+    let mut bench = bench(&serving(20_000), &serving(30_000));
+    let shell = |line: &str| vec!["/bin/sh".to_string(), "-c".into(), line.to_string()];
+    let work = bench.setup.work_dir.display().to_string();
+    bench.setup.workload.set_up =
+        Some(shell(&format!("cd {work}; rm -f ask answer; mkfifo ask answer; {{}} > log 2>&1 & ")));
+    // It runs for as long as it is told to, and answers as often as it comes to.
+    let load = format!(
+        "cd {work}; echo a > ask; read x < answer; echo b > ask; read x < answer; sleep 0.2; \
+         echo 'number of transactions actually processed: 2'"
+    );
+    bench.setup.workload.argv = shell(&load);
+    bench.setup.plan.metric_choice = "the workload's own CPU time is not the server's".into();
+    let record = bench.run().unwrap();
+    let analysis = analyse(&record);
+    assert_eq!(
+        record.plan.metrics[0].name, "server CPU time per transaction",
+        "{:?}",
+        record.blocks[0].excluded
+    );
+    assert_eq!(record.plan.metrics[1].name, "throughput");
+    assert!(record.plan.metric_choice.contains("transactions"), "{}", record.plan.metric_choice);
+    assert_eq!(analysis.verdict.outcome, Outcome::Slower, "{:?}", analysis.verdict);
+    assert!((20.0..90.0).contains(&analysis.change.percent), "half as much again: {:?}", analysis.change);
+}
+
+#[test]
+fn logs_of_transactions_are_read_and_belong_to_their_run() {
+    let mut bench = bench(
+        "printf '0 1 1000 0 1 1\\n' > $AFTERLINK_RUN_DIRECTORY/log.$$",
+        "printf '0 1 1100 0 1 1\\n' > $AFTERLINK_RUN_DIRECTORY/log.$$",
+    );
+    bench.setup.plan.metrics = vec![MetricSpec::parse("latency:p99").unwrap()];
+    let analysis = analyse(&bench.run().unwrap());
+    assert_eq!(analysis.verdict.outcome, Outcome::Slower, "{:?}", analysis.verdict);
+    assert!((analysis.change.percent - 10.0).abs() < 1e-6, "{:?}", analysis.change);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_told() {
+    let mut no_server = bench("echo hello", "echo hello");
+    no_server.setup.plan.metrics = vec![MetricSpec::server_cpu()];
+    let error = no_server.run().unwrap_err().to_string();
+    assert!(error.contains("--set-up") && error.contains("--server-pid"), "{error}");
+    let mut gone = bench("echo hello", "echo hello");
+    gone.setup.plan.metrics = vec![MetricSpec::server_cpu()];
+    gone.setup.workload.set_up = Some(vec!["true".into()]);
+    let error = gone.run().unwrap_err().to_string();
+    assert!(error.contains("no process executes the program"), "{error}");
 }

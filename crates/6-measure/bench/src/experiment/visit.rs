@@ -1,18 +1,24 @@
 //! Running the workload on one file: the command line with the file filled in, the server around it,
 //! and the run's record.
 
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use afterlink_core::Result;
+use afterlink_core::{Error, Result};
 use sha1::{Digest, Sha1};
 
 use super::counters::Counters;
 use super::library::Library;
 use super::process::{Ending, Finished, Launch, run, run_both};
-use crate::metric::{MetricSource, MetricSpec, printed_value};
+use super::server::{MARK_VARIABLE, ServerProcesses, Use};
+use super::values::{Measured, value_of};
+use crate::metric::{MetricSource, MetricSpec};
 use crate::record::{Failure, RunRecord, Side, Workload};
+
+/// A counter that counted for a greater share of the time gave way to none.
+const WHOLE_TIME: f64 = 0.99;
 
 /// How much of a failing run's output is kept.
 const OUTPUT_TAIL: usize = 2_000;
@@ -24,6 +30,8 @@ pub struct Stage<'a> {
     /// Set if the files are shared objects.
     pub library: Option<&'a Library>,
     pub metrics: &'a [MetricSpec],
+    /// A folder of ours, in which each side of a run gets an empty one for what it wants to leave.
+    pub run_folder: PathBuf,
     pub stop: &'a AtomicBool,
     /// The experiment's start; every time stamp counts from here.
     pub origin: Instant,
@@ -51,13 +59,31 @@ pub struct Performance {
     pub record: RunRecord,
     pub stdout: Vec<u8>,
     pub interrupted: bool,
+    /// What the server used meanwhile, if that was looked at.
+    pub server: Option<Use>,
 }
 
 /// A server that is up; must be torn down.
 #[derive(Debug, Default)]
 pub struct Server {
     set_up: Option<Finished>,
+    /// By which its processes are known.
+    mark: String,
 }
+
+/// What is looked at while a run lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watched {
+    /// Times only: the run warms up.
+    Nothing,
+    /// The counters among the metrics.
+    Metrics,
+    /// Those, and what the server uses.
+    All,
+}
+
+/// The variable that holds the folder in which a run may leave logs of its transactions.
+pub const FOLDER_VARIABLE: &str = "AFTERLINK_RUN_DIRECTORY";
 
 impl Stage<'_> {
     /// Seconds since the experiment's start.
@@ -76,6 +102,7 @@ impl Stage<'_> {
             ("AFTERLINK_BINARY", path.to_string()),
             ("AFTERLINK_SIDE", actor.side.letter().to_string()),
             ("AFTERLINK_PADDING", "x".repeat(padding as usize)),
+            (FOLDER_VARIABLE, self.folder(actor.side).to_string_lossy().into_owned()),
         ];
         if let Some(library) = self.library {
             environment.extend(library.environment(actor.path)?);
@@ -90,18 +117,69 @@ impl Stage<'_> {
         })
     }
 
-    /// One run of the workload. With `counted`, the counters among the metrics are read.
+    fn folder(&self, side: Side) -> PathBuf {
+        self.run_folder.join(side.letter().to_string())
+    }
+
+    /// Makes the side's folder anew; whoever the workload runs as may write into it.
+    fn clear_folder(&self, side: Side) -> Result<()> {
+        let folder = self.folder(side);
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder)
+            .and_then(|()| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o1777)))
+            .map_err(|e| Error::new(format!("cannot be made: {e}")).in_file(folder.display()))
+    }
+
+    /// One run of the workload, on the server if one is up.
     ///
     /// # Errors
-    /// The command cannot be started.
-    pub fn perform(&self, actor: Actor, padding: u32, counted: bool) -> Result<Performance> {
+    /// The command cannot be started, or a named server's number not be read.
+    pub fn perform(
+        &self,
+        actor: Actor,
+        server: Option<&Server>,
+        padding: u32,
+        watched: Watched,
+    ) -> Result<Performance> {
         let launch = self.launch(&self.workload.argv, actor, padding)?;
-        let names: Vec<&str> = self.metrics.iter().filter_map(counter_name).collect();
+        self.clear_folder(actor.side)?;
+        let names = self.counter_names(|source| match source {
+            MetricSource::Counter(name) => Some(name),
+            _ => None,
+        });
+        let watches_server = match watched {
+            Watched::Nothing => false,
+            Watched::Metrics => self.sources().any(MetricSource::is_of_server),
+            Watched::All => true,
+        };
         let started = self.now();
+        let counted = watched != Watched::Nothing;
+        let server = watches_server.then(|| self.watch_server(actor, server)).transpose()?;
         let counters = if counted { Counters::open(&names) } else { Counters::default() };
         let done = run(&launch)?;
         let counts = counted.then(|| counters.read());
-        self.record(done, actor, padding, started, counts)
+        let server = server.map(super::server::Watch::finish);
+        self.record(done, actor, padding, started, Measured { counts, server })
+    }
+
+    fn sources(&self) -> impl Iterator<Item = &MetricSource> {
+        self.metrics.iter().flat_map(MetricSpec::sources)
+    }
+
+    fn counter_names<'s>(&'s self, pick: fn(&'s MetricSource) -> Option<&'s String>) -> Vec<&'s str> {
+        self.sources().filter_map(pick).map(String::as_str).collect()
+    }
+
+    fn watch_server(&self, actor: Actor, server: Option<&Server>) -> Result<super::server::Watch> {
+        let names = self.counter_names(|source| match source {
+            MetricSource::ServerCounter(name) => Some(name),
+            _ => None,
+        });
+        let set_up = server.and_then(|server| server.set_up.as_ref());
+        let mark = server.map(|server| server.mark.as_str()).filter(|mark| !mark.is_empty());
+        let group = set_up.and_then(Finished::group);
+        let named = &self.workload.server_pids;
+        ServerProcesses { file: actor.path, group, mark, named, side: actor.side }.watch(&names)
     }
 
     /// Both files of a pair at the same time. Counters are not read.
@@ -109,13 +187,16 @@ impl Stage<'_> {
     /// # Errors
     /// A command cannot be started.
     pub fn perform_both(&self, actors: [Actor; 2], padding: u32) -> Result<[Performance; 2]> {
-        let [first, second] = actors.map(|actor| self.launch(&self.workload.argv, actor, padding));
+        let [first, second] = actors.map(|actor| {
+            self.clear_folder(actor.side)?;
+            self.launch(&self.workload.argv, actor, padding)
+        });
         let launches = [first?, second?];
         let started = self.now();
         let [first, second] = run_both([&launches[0], &launches[1]])?;
         Ok([
-            self.record(first, actors[0], padding, started, None)?,
-            self.record(second, actors[1], padding, started, None)?,
+            self.record(first, actors[0], padding, started, Measured::default())?,
+            self.record(second, actors[1], padding, started, Measured::default())?,
         ])
     }
 
@@ -125,40 +206,45 @@ impl Stage<'_> {
         actor: Actor,
         padding: u32,
         started: f64,
-        counts: Option<Vec<Option<f64>>>,
+        measured: Measured,
     ) -> Result<Performance> {
-        let counted = counts.is_some();
-        let mut counts = counts.unwrap_or_default().into_iter();
-        let (stdout, stderr) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        let folder = self.folder(actor.side);
         let mut values = Vec::with_capacity(self.metrics.len());
+        let mut reason = None;
         for metric in self.metrics {
-            values.push(match &metric.source {
-                MetricSource::Wall => Some(done.cost.wall_seconds),
-                MetricSource::Cpu => Some(done.cost.cpu_seconds()).filter(|s| *s > 0.0),
-                MetricSource::MaxRss => Some(done.cost.max_rss_kib as f64),
-                MetricSource::Counter(_) => counts.next().flatten().filter(|c| *c > 0.0),
-                source => printed_value(source, &stdout, &stderr)?,
-            });
+            match value_of(metric, &done, &measured, self.metrics, &folder)? {
+                Ok(value) => values.push(Some(value)),
+                Err(why) => {
+                    if values.is_empty() {
+                        reason = Some(why);
+                    }
+                    values.push(None);
+                }
+            }
         }
+        let counted = measured.counts.is_some();
+        let shares = measured.counts.iter().flatten().flatten().map(|count| count.share);
         let record = RunRecord {
+            counted_share: shares.reduce(f64::min).filter(|share| *share < WHOLE_TIME),
             side: actor.side,
             shipped: actor.shipped,
             started,
             cost: done.cost,
             padding,
             output: fingerprint(&done.stdout),
-            failure: self.fault_of(&done, actor, &values, counted),
+            failure: self.fault_of(&done, actor, reason, counted),
             values,
         };
         let interrupted = done.ending == Ending::Interrupted;
-        Ok(Performance { record, stdout: done.stdout, interrupted })
+        Ok(Performance { record, stdout: done.stdout, interrupted, server: measured.server })
     }
 
+    /// What is wrong with a run; `reason` if it has no value of the metric that judges.
     fn fault_of(
         &self,
         done: &Finished,
         actor: Actor,
-        values: &[Option<f64>],
+        reason: Option<String>,
         counted: bool,
     ) -> Option<Failure> {
         let side = actor.side.letter();
@@ -166,19 +252,12 @@ impl Stage<'_> {
             return Some(Failure { what: format!("{side} {}", done.ending_text()), output: tail(done) });
         }
         // Only the judged metric must be there; a secondary one may be absent.
-        let first = self.metrics.first().filter(|_| values.first().is_some_and(Option::is_none))?;
-        if !counted && matches!(first.source, MetricSource::Counter(_)) {
+        let needs_counts =
+            |source: &MetricSource| source.is_of_server() || matches!(source, MetricSource::Counter(_));
+        if !counted && self.metrics.first()?.sources().any(needs_counts) {
             return None;
         }
-        let what = match &first.source {
-            MetricSource::Pattern(p) => format!("{side} printed no positive number that matches `{p}`"),
-            MetricSource::Json(p) => format!("{side} printed no JSON with a positive number at `{p}`"),
-            MetricSource::Counter(name) if matches!(done.ending, Ending::Exit(0)) => {
-                format!("the counter `{name}` counted nothing for {side}")
-            }
-            _ => format!("{side} has no value for {}", first.name),
-        };
-        Some(Failure { what, output: tail(done) })
+        Some(Failure { what: format!("{side} {}", reason?), output: tail(done) })
     }
 
     /// Starts the server and warms it up, if the workload has one.
@@ -189,7 +268,10 @@ impl Stage<'_> {
     pub fn set_up(&self, actor: Actor, padding: u32) -> Result<std::result::Result<Server, Trouble>> {
         let mut server = Server::default();
         if let Some(argv) = &self.workload.set_up {
-            let launch = Launch { keep_group: true, ..self.launch(argv, actor, padding)? };
+            let mut launch = Launch { keep_group: true, ..self.launch(argv, actor, padding)? };
+            // A number of this process, and a time of this experiment: nobody else's, and no other set-up's.
+            server.mark = format!("{}.{}", std::process::id(), self.origin.elapsed().as_nanos());
+            launch.environment.push((MARK_VARIABLE, server.mark.clone()));
             let done = run(&launch)?;
             let trouble = trouble_of(&done, "set-up command", actor);
             server.set_up = Some(done);
@@ -224,13 +306,6 @@ impl Stage<'_> {
             set_up.end_group();
         }
         Ok(trouble)
-    }
-}
-
-fn counter_name(metric: &MetricSpec) -> Option<&str> {
-    match &metric.source {
-        MetricSource::Counter(name) => Some(name),
-        _ => None,
     }
 }
 

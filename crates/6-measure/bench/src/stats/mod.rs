@@ -11,6 +11,7 @@ pub mod estimate;
 pub mod holm;
 pub mod looks;
 pub mod order;
+pub mod pairs;
 pub mod power;
 pub mod rank;
 pub mod shape;

@@ -101,6 +101,7 @@ fn run() -> Result<()> {
     let setup = Setup {
         library: None,
         earlier: None,
+        then: None,
         name: "relinked by lld".into(),
         label_a: old.clone(),
         label_b: new.clone(),

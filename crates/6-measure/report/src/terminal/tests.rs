@@ -1,5 +1,7 @@
 use super::*;
 use crate::sample::sample;
+use crate::wrapping::WIDTH;
+use afterlink_bench::metric::MetricSpec;
 use afterlink_bench::record::Exclusion;
 use afterlink_bench::{analyse, analyse_suite};
 
@@ -110,9 +112,34 @@ fn a_suite_ends_with_a_table() {
         record.plan.family = 3;
     }
     let text = suite_text(&records, &analyse_suite(&records), false);
-    assert!(text.contains("== read ==") && text.contains("== all 3 benchmarks"));
-    let table: Vec<&str> = text.lines().rev().take(4).collect();
-    assert!(table[0].starts_with("all ") && table[0].contains("geometric mean"), "{table:?}");
-    assert!(table[2].starts_with("write") && table[2].contains("slower"), "{table:?}");
+    assert!(text.contains("== read ==") && text.contains("== all 3 comparisons"));
+    // Each has its name on a line of its own, then the numbers and the words.
+    let table: Vec<&str> = text.lines().rev().take(12).collect();
+    assert!(table[2] == "all" && table[1].contains('[') && table[0].contains("geometric mean"), "{table:?}");
+    assert!(table[8] == "write" && table[7].contains('[') && table[6].contains("slower"), "{table:?}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80 || line.starts_with("repeat")), "{text}");
+    records[2].b.sha1 = "of another program".into();
+    assert!(!suite_text(&records, &analyse_suite(&records), false).contains("geometric mean"));
     assert_eq!(suite_text(&records[..1], &analyse_suite(&records[..1]), false).matches("VERDICT").count(), 1);
+}
+
+#[test]
+fn a_stored_number_is_shown_and_compared_with_nothing() {
+    let mut record = sample(0.02, 20);
+    let before = analyse(&record);
+    let metric = record.plan.metrics[0].clone();
+    let then = Then { kept: 0, machine: "1 CPU".into(), metric, typical: before.a.typical / 2.0 };
+    record.then = Some(then.clone());
+    let after = analyse(&record);
+    assert_eq!((&after.verdict, &after.change), (&before.verdict, &before.change));
+    let said = compare_text(&record, &after, false);
+    let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains("days ago: then") && joined.contains("on 1 CPU, here and now"), "{said}");
+    assert!(joined.contains("(+100 %). The program is the same, so that is the machine's doing"), "{said}");
+    record.then = Some(Then { metric: MetricSpec::max_rss(), ..then });
+    let said = line(&compare_text(&record, &after, false), "baseline")
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(said.contains("what it was judged then is not what judges now"), "{said}");
 }

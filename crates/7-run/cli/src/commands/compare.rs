@@ -1,25 +1,17 @@
 //! `afterlink compare`.
 
+mod against;
+mod kept;
 mod resumed;
 
 use crate::commands::measure_options::MeasureArgs;
-use crate::layouts::{Relaid, Subject};
-use crate::linked::Linked;
-use crate::progress::Experiment;
-use crate::{commands, files, interrupt};
-use afterlink_bench::benchmarks::{Benchmark, parse_benchmarks};
-use afterlink_bench::doctor::{ProbeOptions, examine};
-use afterlink_bench::experiment::layouts::{AsIs, LayoutSource};
-use afterlink_bench::experiment::library::Library;
-use afterlink_bench::metric_choice::Choice;
-use afterlink_bench::record::{LayoutMode, MachineRecord};
-use afterlink_bench::{ExperimentRecord, Setup, SuiteAnalysis, analyse_suite, run_experiment};
-use afterlink_core::{Error, Result};
+use crate::{commands, files};
+use afterlink_bench::{ExperimentRecord, SuiteAnalysis, analyse_suite};
+use afterlink_core::Result;
 use resumed::Earlier;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 
 /// Makes a file's text of what was measured.
 type Writer = fn(&[ExperimentRecord], &SuiteAnalysis) -> String;
@@ -36,6 +28,13 @@ const FAILED: u8 = 64;
 ///     afterlink compare server --profile-b server.fdata -- ./bench.sh {}
 /// Two builds of a shared object; the workload is whatever loads it:
 ///     afterlink compare old/libzip.so new/libzip.so -- ./viewer a.zip
+/// Several programs against the first one, or one that was kept:
+///     afterlink compare main/server branch-1/server branch-2/server -- ./bench.sh {}
+///     afterlink compare --self server --keep-baseline main-server -- ./bench.sh {}
+///     afterlink compare --baseline main-server server
+/// A server, judged by what its processes use for a transaction that pgbench counts:
+///     afterlink compare old/postgres new/postgres --set-up './start {}' --tear-down ./stop
+///         --ignore-output -- pgbench -S -T 5
 ///
 /// A shared object stands alone in a folder that comes first in LD_LIBRARY_PATH, under its
 /// file name and its soname; $AFTERLINK_LIBRARIES holds the folder.
@@ -46,15 +45,18 @@ const FAILED: u8 = 64;
 ///
 /// Exit code: 0 faster or no difference, 1 slower with the whole interval beyond the
 /// margin, 2 undecided, 3 not to be trusted, 64 an error.
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 #[command(verbatim_doc_comment)]
 pub struct Compare {
     /// The first program or shared object, as the linker made it (with -Wl,--emit-relocs).
     #[arg(required_unless_present_any = ["replay", "resume"], value_name = "A")]
     a: Option<PathBuf>,
     /// The second one; A again if that is laid out by a profile.
-    #[arg(required_unless_present_any = ["replay", "resume", "itself", "profile_a", "profile_b"], value_name = "B")]
+    #[arg(required_unless_present_any = ["replay", "resume", "itself", "profile_a", "profile_b", "baseline"], value_name = "B")]
     b: Option<PathBuf>,
+    /// More programs, each of which is compared with the first one.
+    #[arg(value_name = "C", conflicts_with_all = ["itself", "profile_a", "profile_b"])]
+    more: Vec<PathBuf>,
     /// Lay A out by this profile, and judge that layout: its order stays, only the gaps are varied.
     #[arg(long, value_name = "FILE", conflicts_with = "itself")]
     profile_a: Option<PathBuf>,
@@ -69,11 +71,19 @@ pub struct Compare {
     /// the machine or the workload.
     #[arg(long = "self", conflicts_with = "b", id = "itself")]
     itself: bool,
+    /// Compare with the program that was kept in this folder: it runs again, as times of another day say more of the machine than
+    /// of the program. Without a workload, that of then.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["itself", "profile_a"])]
+    baseline: Option<PathBuf>,
+    /// Keep the new program (or the only one) in this folder, with its profile, the workload and what it took, unless the
+    /// verdict is that it is slower by more than the margin, or not to be trusted.
+    #[arg(long, value_name = "DIR", conflicts_with = "more")]
+    keep_baseline: Option<PathBuf>,
     #[command(flatten)]
     measure: MeasureArgs,
     /// Several benchmarks instead of one workload, in a JSON file: {"benchmarks": [{"name": "insert", "workload": ["./bench.sh", "{}"]}, …]}.
     /// A command is a list of words, or one string for the shell; a benchmark may also have set_up, warm_up, tear_down,
-    /// metrics (a list as for --metric) and timeout_seconds.
+    /// metrics (a list as for --metric), server_pids (a list) and timeout_seconds.
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     benchmarks: Option<PathBuf>,
     /// Write the report as one HTML page.
@@ -92,11 +102,11 @@ pub struct Compare {
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
     /// Judge a record or a report that was written earlier, without running anything.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["a", "b", "itself", "profile_a", "profile_b", "any_profile", "benchmarks", "workload"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["a", "b", "more", "itself", "profile_a", "profile_b", "any_profile", "benchmarks", "workload", "baseline", "keep_baseline"])]
     replay: Option<PathBuf>,
     /// Go on with what a record holds, with the command that began it: --blocks more layouts, for --max-time seconds at most. The
     /// record is written anew, unless --record names another file.
-    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["a", "b", "itself", "profile_a", "profile_b", "any_profile", "benchmarks", "workload", "replay"])]
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["a", "b", "more", "itself", "profile_a", "profile_b", "any_profile", "benchmarks", "workload", "replay", "baseline", "keep_baseline"])]
     resume: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
@@ -129,6 +139,7 @@ impl Compare {
         };
         let suite = analyse_suite(&records);
         self.write(&records, &suite)?;
+        let kept = self.keep(&records, &suite)?;
         let colour = std::io::stdout().is_terminal();
         let text = match (self.json, &records[..]) {
             (true, _) => afterlink_report::to_json(&records, &suite),
@@ -140,6 +151,9 @@ impl Compare {
             && let Some(command) = self.settling_command(&suite)
         {
             commands::print_text(&format!("to settle it   {command}"))?;
+        }
+        if let Some(kept) = kept.filter(|_| !self.json) {
+            commands::print_text(&kept)?;
         }
         Ok(ExitCode::from(suite.exit_code()))
     }
@@ -158,7 +172,8 @@ impl Compare {
             (&self.csv, afterlink_report::csv),
         ];
         let inputs = [&self.b, &self.profile_a, &self.profile_b, &self.benchmarks];
-        let mut others: Vec<&PathBuf> = inputs.into_iter().filter_map(|other| other.as_ref()).collect();
+        let mut others: Vec<&PathBuf> =
+            inputs.into_iter().filter_map(|other| other.as_ref()).chain(&self.more).collect();
         let mut targets = Vec::new();
         for (path, writer) in outputs {
             let Some(path) = path else { continue };
@@ -175,210 +190,9 @@ impl Compare {
         }
         Ok(())
     }
-
-    fn measure(&self, earlier: &Earlier) -> Result<Vec<ExperimentRecord>> {
-        let a = self.a.as_ref().expect("required without a record");
-        let b = self.b.as_ref().unwrap_or(a);
-        let inputs = [files::read(a)?, files::read(b)?];
-        let benchmarks = self.benchmarks()?;
-        let library = self.library([a, b], &benchmarks)?;
-        let directory = self.measure.work_directory()?;
-        interrupt::remove_on_signal(directory.path());
-        let progress = Experiment::new(self.json);
-        progress.say("recovering the programs");
-        let mut source = self.source([a, b], &inputs, directory.path())?;
-        progress.say("looking at the machine");
-        let machine = self.machine(directory.path());
-        interrupt::handle();
-        let stop = interrupt::stopped();
-        let mut records: Vec<ExperimentRecord> = Vec::new();
-        for (index, benchmark) in benchmarks.iter().enumerate() {
-            let before = earlier.of_benchmark(&benchmark.name);
-            if let Some((record, false)) = before {
-                records.push(record.clone());
-                continue;
-            }
-            let work_dir = directory.path().join(format!("{index:04}"));
-            std::fs::create_dir(&work_dir)
-                .map_err(|e| Error::new(format!("cannot be made: {e}")).in_file(work_dir.display()))?;
-            let setup = Setup {
-                library: library.clone(),
-                ..self.setup(benchmark, &benchmarks, [a, b], work_dir, machine.clone())?
-            };
-            let setup = match before {
-                Some((record, _)) => earlier.set_up(record, setup),
-                None => setup,
-            };
-            let mut progress = Experiment::of(self.json, (benchmarks.len() > 1).then_some(&benchmark.name));
-            match run_experiment(&setup, &mut *source, &mut progress, stop) {
-                Ok(record) => records.push(record),
-                // What was finished before the interrupt still counts.
-                Err(_)
-                    if stop.load(Ordering::Relaxed)
-                        && !(records.is_empty() && earlier.records.is_empty()) =>
-                {
-                    break;
-                }
-                Err(error) => return Err(error),
-            }
-            progress.done();
-            if stop.load(Ordering::Relaxed) {
-                break;
-            }
-        }
-        Ok(earlier.completed(records))
-    }
-
-    fn setup(
-        &self,
-        benchmark: &Benchmark,
-        all: &[Benchmark],
-        programs: [&Path; 2],
-        work_dir: PathBuf,
-        machine: MachineRecord,
-    ) -> Result<Setup> {
-        let [label_a, label_b] = self.labels(programs);
-        let judged = Choice { metrics: benchmark.metrics.clone(), why: benchmark.metric_choice.clone() };
-        Ok(Setup {
-            name: benchmark.name.clone(),
-            label_a,
-            label_b,
-            plan: self.measure.plan(self.layout_mode(), judged, all.len(), self.itself),
-            workload: benchmark.workload.clone(),
-            work_dir,
-            machine,
-            library: None,
-            command: std::env::args().collect(),
-            earlier: None,
-        })
-    }
-
-    fn source<'a>(
-        &self,
-        [a, b]: [&'a Path; 2],
-        [a_bytes, b_bytes]: &'a [Vec<u8>; 2],
-        directory: &Path,
-    ) -> Result<Box<dyn LayoutSource + 'a>> {
-        let mode = self.layout_mode();
-        if mode != LayoutMode::Jitter && self.is_by_profile() {
-            return Err(Error::new("a layout by profile can only be judged in its own order")
-                .at("--layout")
-                .next("leave --layout out or give --layout jitter"));
-        }
-        if mode == LayoutMode::AsIs {
-            return Ok(Box::new(AsIs::new(a, b)));
-        }
-        let side = |path: &'a Path, bytes: &'a [u8], profile: &Option<PathBuf>, name: &str| {
-            let profiles = files::read_profiles(profile.as_slice(), files::Ran::new(path, bytes))?;
-            Subject::new(path, bytes, profiles, self.any_profile, &directory.join(name)).map_err(|e| {
-                match profile {
-                    Some(_) => e,
-                    None => or_as_is(e),
-                }
-            })
-        };
-        let a = side(a, a_bytes, &self.profile_a, "laid-out-a")?;
-        let b = side(b, b_bytes, &self.profile_b, "laid-out-b")?;
-        Ok(Box::new(Relaid::new(mode, [a, b])))
-    }
-
-    /// How both are found if they are shared objects.
-    fn library(&self, paths: [&Path; 2], benchmarks: &[Benchmark]) -> Result<Option<Library>> {
-        // What is measured as it is need not be linked by anyone.
-        let [a, b] = paths.map(|path| Linked::open(path).ok().filter(Linked::is_object));
-        let [Some(a), Some(b)] = [&a, &b] else {
-            let Some(object) = a.or(b) else { return Ok(None) };
-            return Err(Error::new("this is a shared object, and the other file is none")
-                .in_file(object.path.display())
-                .next("compare two builds of one of them"));
-        };
-        if benchmarks.iter().any(|benchmark| benchmark.workload.argv.is_empty()) {
-            return Err(Error::new("a shared object does not run by itself")
-                .in_file(a.path.display())
-                .next("add `--` and a command that loads it"));
-        }
-        let mut names = a.names();
-        names.extend(b.names().into_iter().filter(|name| !a.names().contains(name)));
-        let folders = [a, b].into_iter().flat_map(Linked::own_folders).map(Path::to_owned).collect();
-        Ok(Some(Library { names, folders }))
-    }
-
-    fn is_by_profile(&self) -> bool {
-        self.profile_a.is_some() || self.profile_b.is_some()
-    }
-
-    fn layout_mode(&self) -> LayoutMode {
-        match self.measure.layout {
-            Some(layout) => layout.into(),
-            None if self.is_by_profile() => LayoutMode::Jitter,
-            None => LayoutMode::Shuffle,
-        }
-    }
-
-    fn labels(&self, paths: [&Path; 2]) -> [String; 2] {
-        let mut labels = labels(paths);
-        for (label, profile) in labels.iter_mut().zip([&self.profile_a, &self.profile_b]) {
-            if let Some(profile) = profile {
-                label.push_str(" laid out by ");
-                label.push_str(&profile.file_name().unwrap_or_default().to_string_lossy());
-            }
-        }
-        labels
-    }
-
-    fn benchmarks(&self) -> Result<Vec<Benchmark>> {
-        let Some(path) = &self.benchmarks else {
-            let workload = self.measure.workload(self.workload.clone());
-            let Choice { metrics, why: metric_choice } = self.measure.metrics()?;
-            let name = match self.workload.join(" ") {
-                none if none.is_empty() => "the program alone".into(),
-                long if long.chars().count() > 60 => long.chars().take(59).chain(['…']).collect(),
-                line => line,
-            };
-            return Ok(vec![Benchmark { name, workload, metrics, metric_choice }]);
-        };
-        let text = String::from_utf8_lossy(&files::read(path)?).into_owned();
-        parse_benchmarks(&text).map_err(|e| e.in_file(path.display()))
-    }
-
-    fn machine(&self, directory: &Path) -> MachineRecord {
-        let probe = ProbeOptions { spin_seconds: 0.5, ..ProbeOptions::default() };
-        let probe = (!self.measure.no_probe).then_some(probe);
-        examine(Path::new("/"), Some(directory), probe).machine_record()
-    }
 }
 
 fn read_records(path: &Path) -> Result<Vec<ExperimentRecord>> {
     let text = String::from_utf8_lossy(&files::read(path)?).into_owned();
     afterlink_report::parse_records(&text).map_err(|e| e.in_file(path.display()))
-}
-
-/// Says what can be done with a program that cannot be rewritten.
-fn or_as_is(error: Error) -> Error {
-    let next = error.next.clone().map(|n| format!("{n}, or ")).unwrap_or_default();
-    Error { next: Some(format!("{next}measure both files as they are with --layout as-is")), ..error }
-}
-
-/// The paths without the folders that both begin with: `old/server` and `new/server`.
-fn labels(paths: [&Path; 2]) -> [String; 2] {
-    let parts = paths.map(|p| p.components().collect::<Vec<_>>());
-    let shorter = parts[0].len().min(parts[1].len());
-    let common =
-        parts[0].iter().zip(&parts[1]).take_while(|(a, b)| a == b).count().min(shorter.saturating_sub(1));
-    parts.map(|p| p[common..].iter().collect::<PathBuf>().display().to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_are_what_tells_the_programs_apart() {
-        let of = |a: &str, b: &str| labels([Path::new(a), Path::new(b)]);
-        assert_eq!(of("/x/old/server", "/x/new/server"), ["old/server", "new/server"]);
-        assert_eq!(of("a", "b"), ["a", "b"]);
-        assert_eq!(of("/x/a", "/x/a"), ["a", "a"]);
-        assert_eq!(of("/x/a", "b"), ["/x/a", "b"]);
-        assert_eq!(of("/x/a", "/x/a/b"), ["a", "a/b"]);
-    }
 }

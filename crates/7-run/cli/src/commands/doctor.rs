@@ -43,7 +43,7 @@ impl Doctor {
         if self.json {
             commands::print_json(&examination)?;
         } else {
-            commands::print_text(afterlink_report::doctor_text(&examination, self.all).trim_end())?;
+            commands::print_report(afterlink_report::doctor_text(&examination, self.all).trim_end())?;
         }
         let unusable = examination.grade.as_ref().is_some_and(|grade| grade.level == Level::Unusable);
         // As compare's: not to be trusted.

@@ -21,9 +21,11 @@ pub struct MeasureArgs {
     /// Run the two programs of a pair at the same time on one CPU and judge by the CPU time that each one used: for a
     /// machine with other jobs on it, which then meet both alike.
     #[arg(long)]
-    together: bool,
+    pub together: bool,
     /// What to measure: wall, cpu, rss, counter:cycles, pattern:'tps = ([0-9.]+)' or json:/p99; with higher: before it
-    /// if larger is better, and NAME= before all. The first is judged, further ones are shown.
+    /// if larger is better, and NAME= before all. Of a server: server-cpu, server:cycles, throughput, latency:p99;
+    /// of one transaction: 'server-cpu per transaction' or 'cpu per pattern:([0-9]+) queries'. The first is judged,
+    /// further ones are shown; without this option, those that suit machine and workload.
     #[arg(long = "metric", value_name = "METRIC")]
     metrics: Vec<String>,
     /// The smallest difference that matters.
@@ -62,6 +64,10 @@ pub struct MeasureArgs {
     /// A shell command that stops the server.
     #[arg(long, value_name = "COMMAND")]
     tear_down: Option<String>,
+    /// The server's first process, if the set-up command leaves none that is known: a number, or a file that holds it;
+    /// two of them if A's and B's differ. Servers that run already: give both, and --layout as-is.
+    #[arg(long, value_delimiter = ',', value_name = "PID|FILE")]
+    server_pid: Vec<String>,
     /// Where the programs under test are written.
     #[arg(long, value_name = "DIR")]
     work_dir: Option<PathBuf>,
@@ -138,7 +144,9 @@ impl MeasureArgs {
     /// The metrics asked for; if none, those that suit the machine.
     pub fn metrics(&self) -> Result<Choice> {
         if self.metrics.is_empty() {
-            return Ok(Situation::now(self.together, self.set_up.is_some()).choose());
+            return Ok(
+                Situation::now(self.together, self.set_up.is_some() || !self.server_pid.is_empty()).choose()
+            );
         }
         let asked = self.metrics.iter().map(|m| MetricSpec::parse(m).map_err(|e| e.at("--metric")));
         Ok(Choice { metrics: asked.collect::<Result<_>>()?, why: String::new() })
@@ -154,6 +162,7 @@ impl MeasureArgs {
             set_up: shell(&self.set_up),
             warm_up: shell(&self.warm_up),
             tear_down: shell(&self.tear_down),
+            server_pids: self.server_pid.clone(),
             timeout_seconds: self.timeout,
         }
     }

@@ -4,6 +4,7 @@ pub mod bisect;
 pub mod compare;
 pub mod doctor;
 pub mod export;
+pub mod heatmap;
 pub mod info;
 pub mod instrument;
 pub mod layout_options;
@@ -20,10 +21,19 @@ use afterlink_core::{Error, Result};
 use afterlink_pipeline::UnprovenFunction;
 use serde::Serialize;
 use std::fmt::Display;
+use std::io::IsTerminal;
 
 /// Prints a result: as text, or as one JSON document.
 pub fn print<T: Serialize + Display>(result: &T, json: bool) -> Result<()> {
-    if json { print_json(result) } else { print_text(&result.to_string()) }
+    if json { print_json(result) } else { print_report(&result.to_string()) }
+}
+
+/// Prints what somebody reads: on a terminal in lines that it shows whole. A script gets the lines as they are.
+pub fn print_report(text: &str) -> Result<()> {
+    match std::io::stdout().is_terminal() {
+        true => print_text(afterlink_report::to_width(text).trim_end_matches('\n')),
+        false => print_text(text),
+    }
 }
 
 /// Prints one JSON document.

@@ -4,8 +4,9 @@ use crate::commands::layout_options::{LayoutArgs, OutputArgs};
 use crate::progress::Terminal;
 use crate::{commands, files};
 use afterlink_core::Result;
-use afterlink_pipeline::OptimizeOptions;
-use std::path::PathBuf;
+use afterlink_pipeline::{OptimizeOptions, Report};
+use afterlink_report::layout::{LayoutPage, LeftAlone, MovedFunction};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Lays out a program anew by a profile.
@@ -30,7 +31,8 @@ pub struct Optimize {
     layout: LayoutArgs,
     #[command(flatten)]
     writing: OutputArgs,
-    /// Also write the report as JSON.
+    /// Also write the report: as JSON, or as one page to look at (*.html), with the hottest functions, where they went, and what
+    /// stayed.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Print JSON.
@@ -60,7 +62,12 @@ impl Optimize {
                 .map_err(|e| e.in_file(self.binary.display()))?;
         // The program comes last: where it is new, everything is.
         if let Some(report) = report {
-            let text = serde_json::to_string_pretty(&done).expect("reports have string keys");
+            let is_page =
+                self.report.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == "html"));
+            let text = match is_page {
+                true => afterlink_report::layout_page(&page(&self.binary, &done)),
+                false => serde_json::to_string_pretty(&done).expect("reports have string keys"),
+            };
             report.write(text.as_bytes())?;
         }
         output.publish()?;
@@ -69,5 +76,35 @@ impl Optimize {
         commands::complain_of_faults(&done.unproven_functions);
         commands::print(&done, self.json)?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The report as it is shown.
+fn page(binary: &Path, report: &Report) -> LayoutPage {
+    let hottest = report.hottest.iter().map(|function| MovedFunction {
+        name: function.name.clone(),
+        address: function.address.get(),
+        executed_blocks: function.executed_blocks,
+        taken_before: function.taken_before,
+        taken_after: function.taken_after,
+        parts: function.fragments.iter().map(|f| (f.section.clone(), f.address.get(), f.bytes)).collect(),
+    });
+    let left_alone = report.refused.iter().map(|reason| LeftAlone {
+        reason: reason.explanation.clone(),
+        remedy: reason.remedy.into(),
+        functions: reason.functions.len(),
+        executed_blocks: reason.executed_blocks,
+        names: reason.functions.iter().take(5).map(|function| function.name.clone()).collect(),
+    });
+    let stats = &report.dyno_stats;
+    LayoutPage {
+        program: binary.file_name().unwrap_or(binary.as_os_str()).to_string_lossy().into_owned(),
+        functions: report.functions,
+        moved: report.moved_functions,
+        executed_blocks: stats.before.executed_blocks,
+        taken: (stats.before.taken_branches, stats.after.taken_branches),
+        hottest: hottest.collect(),
+        left_alone: left_alone.collect(),
+        text: report.to_string(),
     }
 }

@@ -306,7 +306,12 @@ fn run_workload(workload: &Workload, stand: &Stand) -> Result<Run> {
     let seconds = started.elapsed().as_secs_f64();
     if output.status.success() {
         let cpu_seconds = children_cpu_seconds() - before;
-        return Ok(Run { seconds, cpu_seconds, cycles: counters.read()[0], stdout: output.stdout });
+        return Ok(Run {
+            seconds,
+            cpu_seconds,
+            cycles: counters.read()[0].map(|count| count.value),
+            stdout: output.stdout,
+        });
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let last = said.lines().last().map(|l| format!(", its last words: {l}")).unwrap_or_default();

@@ -13,8 +13,7 @@ use afterlink_bench::metric::MetricSource;
 use afterlink_bench::metric_choice::Situation;
 use afterlink_bench::record::LayoutMode;
 use afterlink_bench::stats::estimate::median;
-use afterlink_bench::stats::looks::Looks;
-use afterlink_bench::stats::shape::median_interval;
+use afterlink_bench::stats::pairs::pairs_interval;
 use afterlink_core::Result;
 use afterlink_pipeline::Progress;
 use std::fmt;
@@ -152,8 +151,7 @@ impl Judged {
         };
         let (old, new) = (values(old)?, values(new)?);
         let logs: Vec<f64> = old.iter().zip(&new).map(|(old, new)| (new / old).ln()).collect();
-        let pairs = logs.len() as u32;
-        let interval = median_interval(&logs, Looks::new(&[pairs], 1).left_out(pairs).difference);
+        let interval = pairs_interval(&logs);
         Some(Self {
             metric,
             ratio: median(&logs).exp(),
