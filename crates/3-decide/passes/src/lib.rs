@@ -72,7 +72,7 @@ impl Default for LayoutOptions {
             seed: 0,
             function_alignment: 1,
             hot_alignment: SECTION_ALIGNMENT,
-            hot_share: 0.999,
+            hot_share: 0.98,
             switches: Switches::default(),
             check_passes: cfg!(debug_assertions),
         }
