@@ -39,7 +39,8 @@ pub struct Abbreviations {
 
 impl Abbreviations {
     pub fn read(section: &[u8], at: usize) -> Result<Self> {
-        let (mut r, mut all) = (Reader::new(section, at), Self { by_code: FxHashMap::default(), order: Vec::new() });
+        let (mut r, mut all) =
+            (Reader::new(section, at), Self { by_code: FxHashMap::default(), order: Vec::new() });
         loop {
             let code = r.uleb()?;
             if code == 0 {
@@ -130,8 +131,15 @@ pub fn skip(r: &mut Reader, form: DwForm, offset_size: usize, version: u16) -> R
         DW_FORM_block2 => r.u16()?.into(),
         DW_FORM_block4 => r.number(4)? as usize,
         DW_FORM_block | DW_FORM_exprloc => r.uleb()? as usize,
-        DW_FORM_sdata | DW_FORM_udata | DW_FORM_ref_udata | DW_FORM_strx | DW_FORM_addrx | DW_FORM_loclistx
-        | DW_FORM_rnglistx | DW_FORM_GNU_addr_index | DW_FORM_GNU_str_index => return r.uleb().map(|_| ()),
+        DW_FORM_sdata
+        | DW_FORM_udata
+        | DW_FORM_ref_udata
+        | DW_FORM_strx
+        | DW_FORM_addrx
+        | DW_FORM_loclistx
+        | DW_FORM_rnglistx
+        | DW_FORM_GNU_addr_index
+        | DW_FORM_GNU_str_index => return r.uleb().map(|_| ()),
         DW_FORM_string => return r.text(),
         _ => return Err(Damaged),
     };

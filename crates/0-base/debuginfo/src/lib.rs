@@ -90,7 +90,12 @@ fn put_together(mut unit: Unit, updated: &mut Updated, whole: &mut Vec<u8>) -> R
         put(&mut updated.addr, *at, 8, *value);
     }
     let is_new = unit.version >= 5;
-    add_lists(&mut unit.bytes, &unit.ranges, is_new, if is_new { &mut updated.rnglists } else { &mut updated.ranges })?;
+    add_lists(
+        &mut unit.bytes,
+        &unit.ranges,
+        is_new,
+        if is_new { &mut updated.rnglists } else { &mut updated.ranges },
+    )?;
     let section = if is_new { &mut updated.loclists } else { &mut updated.loc };
     add_lists(&mut unit.bytes, &unit.locations, is_new, section)?;
     whole.extend_from_slice(&unit.bytes);
@@ -178,4 +183,3 @@ fn aranges(section: &[u8], moves: &Moves) -> Result<Vec<u8>> {
     }
     Ok(out)
 }
-

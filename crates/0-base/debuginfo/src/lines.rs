@@ -24,7 +24,8 @@ pub fn update(section: &[u8], moves: &Moves) -> Result<Lines> {
         units.push((start, end, offset_size));
         r.at = end;
     }
-    let parts: Vec<Vec<u8>> = units.par_iter().map(|&(s, e, o)| unit(&section[s..e], o, moves)).collect::<Result<_>>()?;
+    let parts: Vec<Vec<u8>> =
+        units.par_iter().map(|&(s, e, o)| unit(&section[s..e], o, moves)).collect::<Result<_>>()?;
     let mut lines = Lines { bytes: Vec::with_capacity(section.len()), offsets: FxHashMap::default() };
     for ((start, ..), part) in units.iter().zip(parts) {
         lines.offsets.insert(*start as u64, lines.bytes.len() as u64);
@@ -107,7 +108,9 @@ fn unit(bytes: &[u8], offset_size: usize, moves: &Moves) -> Result<Vec<u8>> {
     while r.at < bytes.len() {
         let Some(end) = sequence(&mut r, &header, &mut rows)? else { break };
         let low = rows.first().map_or(end, |row: &Row| row.address);
-        if rows.windows(2).any(|w| w[0].address > w[1].address) || rows.last().is_some_and(|l| l.address > end) {
+        if rows.windows(2).any(|w| w[0].address > w[1].address)
+            || rows.last().is_some_and(|l| l.address > end)
+        {
             return Err(Damaged);
         }
         if moves.is_code(low) && moves.touches(low, end) {
@@ -147,7 +150,11 @@ fn sequence(r: &mut Reader, header: &Header, rows: &mut Vec<Row>) -> Result<Opti
                 let mut inside = Reader::new(r.take(size)?, 0);
                 match inside.u8()? {
                     1 => return Ok(Some(row.address)),
-                    2 => row.address = inside.number(size - 1).and_then(|a| if size == 9 { Ok(a) } else { Err(Damaged) })?,
+                    2 => {
+                        row.address = inside
+                            .number(size - 1)
+                            .and_then(|a| if size == 9 { Ok(a) } else { Err(Damaged) })?
+                    }
                     4 => row.discriminator = inside.uleb()?,
                     // Other extensions, as a file in the middle, cannot be led through a new order.
                     _ => return Err(Damaged),
@@ -160,7 +167,11 @@ fn sequence(r: &mut Reader, header: &Header, rows: &mut Vec<Row>) -> Result<Opti
             5 => row.column = r.uleb()?,
             6 => row.is_stmt = !row.is_stmt,
             7 => row.basic_block = true,
-            8 => row.address = row.address.wrapping_add(u64::from(255 - header.opcode_base) / header.line_range * header.least),
+            8 => {
+                row.address = row
+                    .address
+                    .wrapping_add(u64::from(255 - header.opcode_base) / header.line_range * header.least)
+            }
             9 => row.address = row.address.wrapping_add(u64::from(r.u16()?)),
             10 => row.prologue_end = true,
             11 => row.epilogue_begin = true,
@@ -181,7 +192,8 @@ fn place(rows: &[Row], end: u64, moves: &Moves, placed: &mut Vec<Placed>) {
         for (i, part) in moves.parts(row.address, end).into_iter().enumerate() {
             let mut row = *row;
             if i > 0 || part.input != row.address {
-                (row.is_stmt, row.prologue_end, row.epilogue_begin, row.basic_block) = (false, false, false, false);
+                (row.is_stmt, row.prologue_end, row.epilogue_begin, row.basic_block) =
+                    (false, false, false, false);
             }
             placed.push(Placed { start: part.start, end: part.end, row });
         }
@@ -225,7 +237,9 @@ fn end_sequence(out: &mut Vec<u8>, before: &Row, end: u64) {
 }
 
 fn write_row(header: &Header, before: &Row, row: &Row, out: &mut Vec<u8>) {
-    for (opcode, was, is) in [(4, before.file, row.file), (5, before.column, row.column), (12, before.isa, row.isa)] {
+    for (opcode, was, is) in
+        [(4, before.file, row.file), (5, before.column, row.column), (12, before.isa, row.isa)]
+    {
         if was != is {
             out.push(opcode);
             write_uleb(out, is);
@@ -237,7 +251,12 @@ fn write_row(header: &Header, before: &Row, row: &Row, out: &mut Vec<u8>) {
         out.extend_from_slice(&[0, number.len() as u8 + 1, 4]);
         out.append(&mut number);
     }
-    let flags = [(6, before.is_stmt != row.is_stmt), (7, row.basic_block), (10, row.prologue_end), (11, row.epilogue_begin)];
+    let flags = [
+        (6, before.is_stmt != row.is_stmt),
+        (7, row.basic_block),
+        (10, row.prologue_end),
+        (11, row.epilogue_begin),
+    ];
     out.extend(flags.iter().filter(|f| f.1).map(|f| f.0));
     let mut line = (row.line as i64).wrapping_sub(before.line as i64);
     let advance = row.address - before.address;
@@ -249,7 +268,10 @@ fn write_row(header: &Header, before: &Row, row: &Row, out: &mut Vec<u8>) {
     // Invariant: lines may advance by 0 in a special opcode, or the plain opcode is taken.
     let special = |advance: u64| {
         let step = u64::try_from(line - header.line_base).ok()?;
-        let opcode = advance.checked_mul(header.line_range)?.checked_add(step)?.checked_add(header.opcode_base.into())?;
+        let opcode = advance
+            .checked_mul(header.line_range)?
+            .checked_add(step)?
+            .checked_add(header.opcode_base.into())?;
         (step < header.line_range).then_some(opcode).and_then(|o| u8::try_from(o).ok())
     };
     match special(advance) {

@@ -37,7 +37,11 @@ impl Form<'_> {
         let mut r = Reader::new(section, usize::try_from(at).map_err(|_| Damaged)?);
         let (mut entries, mut base, mut views) = (Vec::new(), self.base, (0, 0));
         loop {
-            let run = if self.version >= 5 { self.kind(&mut r, &mut base, &mut views)? } else { pair(&mut r, &mut base)? };
+            let run = if self.version >= 5 {
+                self.kind(&mut r, &mut base, &mut views)?
+            } else {
+                pair(&mut r, &mut base)?
+            };
             let (start, end, is_default) = match run {
                 Run::End => return Ok(entries),
                 Run::Nothing => continue,
@@ -188,8 +192,17 @@ pub fn moved_locations(entries: Vec<Entry>, moves: &Moves) -> Vec<Entry> {
         let last = parts.len().saturating_sub(1);
         for (i, part) in parts.iter().enumerate() {
             // Where a run is cut, no row of the line table stands in between.
-            let views = (if i == 0 && part.input == entry.start { entry.views.0 } else { 0 }, if i == last { entry.views.1 } else { 0 });
-            moved.push(Entry { start: part.start, end: part.end, views, expression: entry.expression.clone(), is_default: false });
+            let views = (
+                if i == 0 && part.input == entry.start { entry.views.0 } else { 0 },
+                if i == last { entry.views.1 } else { 0 },
+            );
+            moved.push(Entry {
+                start: part.start,
+                end: part.end,
+                views,
+                expression: entry.expression.clone(),
+                is_default: false,
+            });
         }
     }
     moved

@@ -61,7 +61,13 @@ struct Walk<'a> {
 }
 
 /// Leads the unit in `bytes`, its head included.
-pub fn update(sections: &Sections, moves: &Moves, lines: &FxHashMap<u64, u64>, bytes: &[u8], is_types: bool) -> Result<Unit> {
+pub fn update(
+    sections: &Sections,
+    moves: &Moves,
+    lines: &FxHashMap<u64, u64>,
+    bytes: &[u8],
+    is_types: bool,
+) -> Result<Unit> {
     let mut r = Reader::new(bytes, 0);
     let (_, offset_size) = r.unit_end()?;
     let version = r.u16()?;
@@ -173,11 +179,14 @@ impl Walk<'_> {
                 DW_AT_rnglists_base => ranges_base = Some(number(at)?),
                 DW_AT_loclists_base => locations_base = Some(number(at)?),
                 // What stands in another file would not follow.
-                DW_AT_dwo_name | DW_AT_GNU_dwo_name | DW_AT_GNU_ranges_base | DW_AT_GNU_addr_base => return Err(Damaged),
+                DW_AT_dwo_name | DW_AT_GNU_dwo_name | DW_AT_GNU_ranges_base | DW_AT_GNU_addr_base => {
+                    return Err(Damaged);
+                }
                 _ => {}
             }
         }
-        (self.address_base, self.ranges_base, self.locations_base) = (address_base, ranges_base, locations_base);
+        (self.address_base, self.ranges_base, self.locations_base) =
+            (address_base, ranges_base, locations_base);
         if let Some(&(name, form, at, end)) = found.iter().find(|a| a.0 == DW_AT_low_pc) {
             self.old_base = self.address(&Attribute { name, form, at, end })?;
             self.new_base = self.moves.point(self.old_base);
@@ -190,7 +199,9 @@ impl Walk<'_> {
         let mut r = Reader::new(self.bytes, attribute.at);
         let index = match attribute.form {
             DW_FORM_addrx => r.uleb()?,
-            DW_FORM_addrx1 | DW_FORM_addrx2 | DW_FORM_addrx3 | DW_FORM_addrx4 => r.number(attribute.end - attribute.at)?,
+            DW_FORM_addrx1 | DW_FORM_addrx2 | DW_FORM_addrx3 | DW_FORM_addrx4 => {
+                r.number(attribute.end - attribute.at)?
+            }
             _ => return Ok(None),
         };
         let at = usize::try_from(index).ok().and_then(|i| i.checked_mul(8)?.checked_add(self.address_base));
@@ -206,14 +217,19 @@ impl Walk<'_> {
     }
 
     /// The run that an entry names by its two ends.
-    fn run<'t>(&self, attributes: &'t [Attribute]) -> Result<Option<(u64, u64, &'t Attribute, &'t Attribute)>> {
+    fn run<'t>(
+        &self,
+        attributes: &'t [Attribute],
+    ) -> Result<Option<(u64, u64, &'t Attribute, &'t Attribute)>> {
         let of = |name| attributes.iter().find(|a| a.name == name);
         let (Some(low), Some(high)) = (of(DW_AT_low_pc), of(DW_AT_high_pc)) else { return Ok(None) };
         let start = self.address(low)?;
         let mut r = Reader::new(self.bytes, high.at);
         let end = match high.form {
             DW_FORM_addr => r.number(8)?,
-            DW_FORM_data1 | DW_FORM_data2 | DW_FORM_data4 | DW_FORM_data8 => start.wrapping_add(r.number(high.end - high.at)?),
+            DW_FORM_data1 | DW_FORM_data2 | DW_FORM_data4 | DW_FORM_data8 => {
+                start.wrapping_add(r.number(high.end - high.at)?)
+            }
             _ => return Err(Damaged),
         };
         Ok(Some((start, end, low, high)))
@@ -230,9 +246,11 @@ impl Walk<'_> {
     fn is_cut(&self, attributes: &[Attribute]) -> Result<bool> {
         let Some((start, end, _, high)) = self.run(attributes)? else { return Ok(false) };
         let runs = self.runs(start, end);
-        let plain = runs.len() == 1 && runs[0].0 == self.moves.point(start) || (start, end) == (runs[0].0, runs[0].1);
+        let plain =
+            runs.len() == 1 && runs[0].0 == self.moves.point(start) || (start, end) == (runs[0].0, runs[0].1);
         let size = high.end - high.at;
-        let fits = high.form == DW_FORM_addr || size == 8 || runs[0].1.wrapping_sub(runs[0].0) < 1 << (8 * size);
+        let fits =
+            high.form == DW_FORM_addr || size == 8 || runs[0].1.wrapping_sub(runs[0].0) < 1 << (8 * size);
         if (!plain || !fits) && size < 4 {
             return Err(Damaged);
         }
@@ -258,7 +276,12 @@ impl Walk<'_> {
                 if low.form == DW_FORM_addr {
                     put(&mut unit.bytes, low.at, 8, start);
                 }
-                put(&mut unit.bytes, high.at, size, if high.form == DW_FORM_addr { end } else { end.wrapping_sub(start) });
+                put(
+                    &mut unit.bytes,
+                    high.at,
+                    size,
+                    if high.form == DW_FORM_addr { end } else { end.wrapping_sub(start) },
+                );
             } else if low.form == DW_FORM_addr {
                 put(&mut unit.bytes, low.at, 8, self.moves.point(start));
                 if high.form == DW_FORM_addr {
@@ -276,7 +299,13 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn attribute(&self, kind: &Abbreviation, attribute: &Attribute, views: Option<&Attribute>, unit: &mut Unit) -> Result<()> {
+    fn attribute(
+        &self,
+        kind: &Abbreviation,
+        attribute: &Attribute,
+        views: Option<&Attribute>,
+        unit: &mut Unit,
+    ) -> Result<()> {
         let offset = || Reader::new(self.bytes, attribute.at).number(attribute.end - attribute.at);
         let is_offset = attribute.form == DW_FORM_sec_offset
             || self.version < 4 && matches!(attribute.form, DW_FORM_data4 | DW_FORM_data8);
@@ -327,7 +356,8 @@ impl Walk<'_> {
     }
 
     fn place(&self, kind: &Abbreviation, name: DwAt, address: u64) -> u64 {
-        let comes_back = name == DW_AT_call_return_pc || kind.tag == DW_TAG_GNU_call_site && name == DW_AT_low_pc;
+        let comes_back =
+            name == DW_AT_call_return_pc || kind.tag == DW_TAG_GNU_call_site && name == DW_AT_low_pc;
         if comes_back { self.moves.behind(address) } else { self.moves.point(address) }
     }
 
@@ -338,7 +368,13 @@ impl Walk<'_> {
 
     fn add_ranges(&self, runs: &[(u64, u64)], unit: &mut Unit) -> u64 {
         let at = unit.ranges.bytes.len() as u64;
-        let entry = |&(start, end): &(u64, u64)| Entry { start, end, expression: Vec::new(), views: (0, 0), is_default: false };
+        let entry = |&(start, end): &(u64, u64)| Entry {
+            start,
+            end,
+            expression: Vec::new(),
+            views: (0, 0),
+            is_default: false,
+        };
         let entries: Vec<Entry> = runs.iter().map(entry).collect();
         self.form(false).write(&entries, self.new_base, &mut unit.ranges.bytes);
         at
@@ -356,7 +392,13 @@ impl Walk<'_> {
         Ok(at)
     }
 
-    fn location(&self, attribute: &Attribute, offset: u64, views: Option<&Attribute>, unit: &mut Unit) -> Result<()> {
+    fn location(
+        &self,
+        attribute: &Attribute,
+        offset: u64,
+        views: Option<&Attribute>,
+        unit: &mut Unit,
+    ) -> Result<()> {
         let form = self.form(true);
         let section = if self.version >= 5 { self.sections.loclists } else { self.sections.loc };
         let mut entries = form.read(section, offset)?;
@@ -398,7 +440,8 @@ impl Walk<'_> {
 
     /// Leads addresses of code in an expression.
     fn expression(&self, bytes: &mut [u8]) {
-        let encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: self.version };
+        let encoding =
+            gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: self.version };
         let mut at = 0;
         while at < bytes.len() {
             let mut rest = gimli::EndianSlice::new(&bytes[at..], gimli::LittleEndian);
@@ -439,9 +482,17 @@ impl Walk<'_> {
 fn names_location(name: DwAt) -> bool {
     matches!(
         name,
-        DW_AT_location | DW_AT_string_length | DW_AT_return_addr | DW_AT_frame_base | DW_AT_segment
-            | DW_AT_static_link | DW_AT_use_location | DW_AT_vtable_elem_location | DW_AT_data_location
-            | DW_AT_GNU_call_site_value | DW_AT_GNU_call_site_target
+        DW_AT_location
+            | DW_AT_string_length
+            | DW_AT_return_addr
+            | DW_AT_frame_base
+            | DW_AT_segment
+            | DW_AT_static_link
+            | DW_AT_use_location
+            | DW_AT_vtable_elem_location
+            | DW_AT_data_location
+            | DW_AT_GNU_call_site_value
+            | DW_AT_GNU_call_site_target
     )
 }
 
@@ -449,7 +500,12 @@ fn names_location(name: DwAt) -> bool {
 fn names_table(name: DwAt) -> bool {
     matches!(
         name,
-        DW_AT_macros | DW_AT_macro_info | DW_AT_GNU_macros | DW_AT_str_offsets_base | DW_AT_addr_base
-            | DW_AT_GNU_locviews | DW_AT_start_scope
+        DW_AT_macros
+            | DW_AT_macro_info
+            | DW_AT_GNU_macros
+            | DW_AT_str_offsets_base
+            | DW_AT_addr_base
+            | DW_AT_GNU_locviews
+            | DW_AT_start_scope
     )
 }
