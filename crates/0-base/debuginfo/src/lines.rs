@@ -286,3 +286,6 @@ fn write_row(header: &Header, before: &Row, row: &Row, out: &mut Vec<u8>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -142,3 +142,6 @@ pub fn join(ranges: &mut Vec<(u64, u64)>, first: Option<u64>) {
         ranges[..=at].rotate_right(1);
     }
 }
+
+#[cfg(test)]
+mod tests;
