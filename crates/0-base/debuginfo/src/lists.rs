@@ -105,8 +105,8 @@ impl Form<'_> {
                 base = 0;
             }
             for entry in entries {
-                place(out, entry.start - base);
-                place(out, entry.end - base);
+                place(out, entry.start.wrapping_sub(base));
+                place(out, entry.end.wrapping_sub(base));
                 if self.is_location {
                     out.extend_from_slice(&(entry.expression.len() as u16).to_le_bytes());
                     out.extend_from_slice(&entry.expression);
@@ -124,18 +124,18 @@ impl Form<'_> {
             } else if base.is_some_and(is_near) {
                 let base = base.unwrap_or(0);
                 out.push(4);
-                write_uleb(out, entry.start - base);
-                write_uleb(out, entry.end - base);
+                write_uleb(out, entry.start.wrapping_sub(base));
+                write_uleb(out, entry.end.wrapping_sub(base));
             } else if entries.get(i + 1).is_some_and(|next| next.start.wrapping_sub(entry.start) < 1 << 21) {
                 base = Some(entry.start);
                 out.push(5 + shift);
                 place(out, entry.start);
                 out.extend_from_slice(&[4, 0]);
-                write_uleb(out, entry.end - entry.start);
+                write_uleb(out, entry.end.wrapping_sub(entry.start));
             } else {
                 out.push(7 + shift);
                 place(out, entry.start);
-                write_uleb(out, entry.end - entry.start);
+                write_uleb(out, entry.end.wrapping_sub(entry.start));
             }
             if self.is_location {
                 write_uleb(out, entry.expression.len() as u64);

@@ -68,32 +68,8 @@ pub fn update(
     bytes: &[u8],
     is_types: bool,
 ) -> Result<Unit> {
-    let mut r = Reader::new(bytes, 0);
-    let (_, offset_size) = r.unit_end()?;
-    let version = r.u16()?;
-    let mut unit = Unit { bytes: bytes.to_vec(), offset_size, version, ..Unit::default() };
-    let mut kind = if is_types { DW_UT_type } else { DW_UT_compile };
-    if !(2..=5).contains(&version) || offset_size != 4 {
-        return Err(Damaged);
-    }
-    let mut address_size = 0;
-    if version >= 5 {
-        kind = DwUt(r.u8()?);
-        address_size = r.u8()?;
-    }
-    unit.abbreviations_at = r.at;
-    let table = r.number(offset_size)? as usize;
-    if version < 5 {
-        address_size = r.u8()?;
-    }
-    match kind {
-        DW_UT_compile | DW_UT_partial => {}
-        DW_UT_type => drop(r.take(8 + offset_size)?),
-        _ => return Err(Damaged),
-    }
-    if address_size != 8 {
-        return Err(Damaged);
-    }
+    let Head { version, offset_size, table, abbreviations_at, entries: start } = Head::read(bytes, is_types)?;
+    let mut unit = Unit { bytes: bytes.to_vec(), offset_size, version, abbreviations_at, ..Unit::default() };
     let mut abbreviations = Abbreviations::read(sections.abbrev, table)?;
     let mut walk = Walk {
         sections,
@@ -108,9 +84,9 @@ pub fn update(
         ranges_base: None,
         locations_base: None,
     };
-    walk.bases(r.at, &abbreviations)?;
+    walk.bases(start, &abbreviations)?;
     let mut cut = Vec::new();
-    walk.entries(r.at, &abbreviations, |code, kind, attributes| {
+    walk.entries(start, &abbreviations, |code, kind, attributes| {
         if !kind.is_split && walk.is_cut(attributes)? {
             cut.push(code);
         }
@@ -119,16 +95,56 @@ pub fn update(
     for code in cut {
         abbreviations.by_code.entry(code).and_modify(|a| a.is_split = true);
     }
-    let first = Reader::new(bytes, r.at).uleb()?;
+    let first = Reader::new(bytes, start).uleb()?;
     if abbreviations.by_code.get(&first).is_some_and(|a| a.is_split) {
         walk.new_base = 0;
     }
-    walk.entries(r.at, &abbreviations, |_, kind, attributes| walk.lead(kind, attributes, &mut unit))?;
+    walk.entries(start, &abbreviations, |_, kind, attributes| walk.lead(kind, attributes, &mut unit))?;
     walk.tables(&mut unit)?;
     if abbreviations.any_split() {
         unit.abbreviations = Some(abbreviations.write(version));
     }
     Ok(unit)
+}
+
+/// A unit's head.
+struct Head {
+    version: u16,
+    offset_size: usize,
+    /// Where its abbreviations are, and where it says so.
+    table: usize,
+    abbreviations_at: usize,
+    /// Where its entries start.
+    entries: usize,
+}
+
+impl Head {
+    fn read(bytes: &[u8], is_types: bool) -> Result<Self> {
+        let mut r = Reader::new(bytes, 0);
+        let (_, offset_size) = r.unit_end()?;
+        let version = r.u16()?;
+        if !(2..=5).contains(&version) || offset_size != 4 {
+            return Err(Damaged);
+        }
+        let mut kind = if is_types { DW_UT_type } else { DW_UT_compile };
+        let mut address_size = 0;
+        if version >= 5 {
+            kind = DwUt(r.u8()?);
+            address_size = r.u8()?;
+        }
+        let abbreviations_at = r.at;
+        let table = r.number(offset_size)? as usize;
+        if version < 5 {
+            address_size = r.u8()?;
+        }
+        match kind {
+            DW_UT_compile | DW_UT_partial => {}
+            DW_UT_type => drop(r.take(8 + offset_size)?),
+            _ => return Err(Damaged),
+        }
+        let head = Self { version, offset_size, table, abbreviations_at, entries: r.at };
+        if address_size == 8 { Ok(head) } else { Err(Damaged) }
+    }
 }
 
 impl Walk<'_> {
