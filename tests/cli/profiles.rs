@@ -191,6 +191,38 @@ fn bolts_merge_fdata_agrees() {
     assert_eq!(fs::read(sandbox.path("ours")).unwrap(), fs::read(sandbox.path("by-bolt-again")).unwrap());
 }
 
+/// A profile is graded before it is used, by the program that it is of if that is at hand.
+#[test]
+fn grades() {
+    let sandbox = sandbox_with_program();
+    recorded(&sandbox);
+    let show = |arguments: &[&str]| {
+        let shown = sandbox.afterlink(&[&["profile", "show"], arguments].concat());
+        assert_eq!(shown.exit, 0, "{}", shown.stderr());
+        shown.stdout()
+    };
+    let good = show(&["recorded.fdata", "--binary", "in"]);
+    assert!(good.contains("\ngrade: good\n") && !good.contains("better"), "{good}");
+    for aspect in ["kind", "density", "staleness", "flow", "coverage"] {
+        assert!(good.contains(&format!("  {aspect} ")), "{good}");
+    }
+    // Of another compiler's build.
+    sandbox.put("other", &fs::read(built("hot_loop", "clang -O2")).unwrap());
+    let stale = show(&["recorded.fdata", "--binary", "other"]);
+    assert!(
+        !stale.contains("grade: good") && stale.contains("better staleness: profile this very"),
+        "{stale}"
+    );
+    sandbox.put("samples", b"no_lbr cycles\n1 main 10 5\n1 sieve 20 1\n");
+    let thin = show(&["samples", "--binary", "in"]);
+    assert!(thin.contains("\ngrade: ") && thin.contains("better density: record for longer"), "{thin}");
+    assert!(thin.contains("better kind: count with") && !thin.contains("  flow "), "{thin}");
+    let json: serde_json::Value =
+        serde_json::from_str(&show(&["recorded.fdata", "--binary", "in", "--json"])).unwrap();
+    assert_eq!((&json["grade"]["grade"], &json["kind"]), (&"good".into(), &"branches".into()));
+    assert_eq!(json["grade"]["aspects"][2]["name"], "staleness");
+}
+
 /// The hottest function is where the report says, with no more taken branches than all functions have.
 #[test]
 fn the_report_tells_what_became_of_the_hottest() {

@@ -3,6 +3,7 @@
 pub mod bisect;
 mod check;
 mod export;
+mod grade;
 mod hot_functions;
 mod instrument;
 mod memory;
@@ -15,6 +16,7 @@ mod survey;
 pub use afterlink_instrument::Counting;
 pub use check::{Check, check_pair, verify};
 pub use export::{ExportOptions, Exported, Steps, export};
+pub use grade::{Aspect, Grade, Mark, grade};
 pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument, instrument_to};
 pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize, optimize_to};
 pub use outline::{BlockOutline, FragmentOutline, FunctionOutline, Outline};

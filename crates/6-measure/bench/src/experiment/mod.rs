@@ -212,22 +212,27 @@ fn check(setup: &Setup, source: &dyn LayoutSource) -> Result<()> {
     if plan.together {
         check_together(setup)?;
     }
-    let first = &plan.metrics[0];
+    check_judge(setup)
+}
+
+/// Whether the metric that judges can be had here.
+fn check_judge(setup: &Setup) -> Result<()> {
+    let first = &setup.plan.metrics[0];
     if first.sources().any(MetricSource::is_of_server) && !setup.workload.has_server() {
-        return fault(
-            &format!("there is no server whose `{}` could be judged", first.name),
-            "start it with --set-up, or name the one that runs with --server-pid",
-        );
+        return Err(Error::new(format!("there is no server whose `{}` could be judged", first.name))
+            .next("start it with --set-up, or name the one that runs with --server-pid"));
     }
-    if let MetricSource::Counter(name) | MetricSource::ServerCounter(name) = &first.source
-        && !counters::available(&[name])[0]
-    {
-        return fault(
-            &format!("this machine does not count `{name}`"),
-            "judge by another metric, or measure where the CPU's counters are open to you",
-        );
+    let counter = first.sources().find_map(|source| match source {
+        MetricSource::Counter(name) | MetricSource::ServerCounter(name) => Some(name),
+        _ => None,
+    });
+    match counter {
+        Some(name) if !counters::available(&[name])[0] => {
+            Err(Error::new(format!("this machine does not count `{name}`"))
+                .next("judge by another metric, or measure where the CPU's counters are open to you"))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Of two programs that share a CPU only what each one used of it can be told apart.

@@ -3,6 +3,9 @@
 use crate::{commands, files};
 use afterlink_core::counter_file::CounterFile;
 use afterlink_core::{Error, Result};
+use afterlink_image::Image;
+use afterlink_ingest::input_build_id;
+use afterlink_pipeline::Grade;
 use afterlink_profile::{Profile as Counts, Summary, fdata};
 use std::fmt;
 use std::io::Write;
@@ -17,7 +20,7 @@ pub enum Profile {
     Convert(Convert),
     /// Sums profiles; the same as convert.
     Merge(Convert),
-    /// Shows what a profile holds.
+    /// Shows what a profile is worth for a layout, and what it holds.
     Show(Show),
     /// Sets counters to zero, under running programs too.
     Reset(Reset),
@@ -77,6 +80,17 @@ pub struct Reset {
 }
 
 impl Sampled {
+    /// What the profile is worth for the program that it is of. An output of afterlink alone is not laid out again, and so says nothing.
+    fn grade(&self, profile: &Counts) -> Result<Grade> {
+        let Some(path) = self.original.as_ref().or(self.binary.as_ref()) else {
+            return afterlink_pipeline::grade(profile, None);
+        };
+        let bytes = files::map(path)?;
+        let is_output = Image::parse(&bytes).is_ok_and(|image| input_build_id(&image).is_some());
+        let program = (!is_output).then_some(&*bytes);
+        afterlink_pipeline::grade(profile, program).map_err(|e| e.in_file(path.display()))
+    }
+
     fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.binary.iter().chain(&self.original)
     }
@@ -149,9 +163,25 @@ impl Convert {
 
 impl Show {
     fn run(self) -> Result<ExitCode> {
-        let summary = Summary::new(&read_all(&self.inputs, &self.program)?, self.top);
-        commands::print(&summary, self.json)?;
+        let profile = read_all(&self.inputs, &self.program)?;
+        let shown = Shown { summary: Summary::new(&profile, self.top), grade: self.program.grade(&profile)? };
+        commands::print(&shown, self.json)?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What a profile holds, and what it is worth.
+#[derive(serde::Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    summary: Summary,
+    grade: Grade,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.summary)?;
+        write!(f, "{}", self.grade)
     }
 }
 
