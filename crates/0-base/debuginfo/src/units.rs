@@ -337,17 +337,18 @@ impl Walk<'_> {
                     unit.addresses.extend(at.map(|at| (at, place)));
                 }
             }
-            DW_FORM_exprloc | DW_FORM_block1 | DW_FORM_block2 | DW_FORM_block4 | DW_FORM_block => {
-                if attribute.form == DW_FORM_exprloc || self.version < 4 && names_location(attribute.name) {
-                    let mut r = Reader::new(self.bytes, attribute.at);
-                    match attribute.form {
-                        DW_FORM_block1 => drop(r.number(1)?),
-                        DW_FORM_block2 => drop(r.number(2)?),
-                        DW_FORM_block4 => drop(r.number(4)?),
-                        _ => drop(r.uleb()?),
-                    }
-                    self.expression(&mut unit.bytes[r.at..attribute.end]);
+            DW_FORM_exprloc | DW_FORM_block1 | DW_FORM_block2 | DW_FORM_block4 | DW_FORM_block
+                if attribute.form == DW_FORM_exprloc
+                    || self.version < 4 && names_location(attribute.name) =>
+            {
+                let mut r = Reader::new(self.bytes, attribute.at);
+                match attribute.form {
+                    DW_FORM_block1 => drop(r.number(1)?),
+                    DW_FORM_block2 => drop(r.number(2)?),
+                    DW_FORM_block4 => drop(r.number(4)?),
+                    _ => drop(r.uleb()?),
                 }
+                self.expression(&mut unit.bytes[r.at..attribute.end]);
             }
             DW_FORM_loclistx => {}
             _ if !is_offset => {}

@@ -38,7 +38,7 @@ pub(crate) fn replacements(
         name == ".gdb_index"
             || name.starts_with(".zdebug_")
             || name == ".gnu_debugaltlink"
-            || name.starts_with(".debug_") && flags & u64::from(elf::SHF_COMPRESSED.0) != 0
+            || name.starts_with(".debug_") && flags & elf::SHF_COMPRESSED.0 != 0
     };
     if image.sections.iter().any(|(_, s)| odd(s.name, s.flags)) {
         return None;
