@@ -16,6 +16,7 @@ mod relocation;
 pub mod semantics;
 mod startup;
 mod unwind;
+mod work;
 mod writing;
 pub mod x86_64;
 
@@ -28,6 +29,7 @@ pub use facts::{Facts, Run, TableJump, Whole};
 pub use relocation::{Named, Relocation};
 pub use startup::StartupCode;
 pub use unwind::UnwindNumbers;
+pub use work::Work;
 pub use writing::Exit;
 
 /// An instruction set.

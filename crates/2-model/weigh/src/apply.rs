@@ -1,5 +1,6 @@
 //! Puts a profile's records on the program's blocks and edges.
 
+use crate::conservation;
 use crate::names;
 use crate::repair;
 use crate::samples::{self, Sampled};
@@ -261,6 +262,7 @@ fn function_weights(
         inside_unknown: counted.is_empty() && has_choice(function),
     };
     repair::complete(function, &mut weights);
+    conservation::restore(function, &mut weights);
     weights
 }
 

@@ -50,7 +50,7 @@ fn order(job: &OrderJob, id: FuncId) -> Vec<BlockId> {
 }
 
 /// The function's flow as the layout algorithms see it.
-pub(crate) fn flow_graph(function: &Function, weights: &FunctionWeights) -> FlowGraph {
+pub fn flow_graph(function: &Function, weights: &FunctionWeights) -> FlowGraph {
     FlowGraph {
         sizes: function
             .blocks

@@ -27,7 +27,7 @@ use afterlink_program::{FuncId, Placement, Program};
 use afterlink_weigh::Weights;
 use std::collections::BTreeSet;
 
-pub use block_order::BlockOrder;
+pub use block_order::{BlockOrder, flow_graph};
 pub use function_order::FunctionOrder;
 pub use pass::{Pass, Switches};
 pub use scope::Scope;
@@ -60,6 +60,16 @@ pub struct LayoutOptions {
     /// Hold the program and its order against [`check`] after every pass. Always so in builds with debug assertions.
     pub check_passes: bool,
 }
+
+impl LayoutOptions {
+    /// For counts that were estimated from samples of addresses: what they say of the last hundredths is a guess.
+    pub fn of_samples(self) -> Self {
+        Self { hot_share: self.hot_share.min(SAMPLED_HOT_SHARE), ..self }
+    }
+}
+
+/// What the hot part covers where it is not known what ran seldom (`docs/decisions/0008-samples.md`).
+const SAMPLED_HOT_SHARE: f64 = 0.98;
 
 impl Default for LayoutOptions {
     fn default() -> Self {

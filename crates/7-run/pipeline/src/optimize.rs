@@ -9,7 +9,7 @@ use afterlink_emit::{EmitOptions, Emitted, Planned};
 use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
 use afterlink_passes::{PassRun, Scope, dyno_stats};
-use afterlink_profile::Profile;
+use afterlink_profile::{Kind, Profile};
 use afterlink_program::{FuncId, Placement, Program, SectionId};
 use afterlink_verify::UnprovenFunction;
 use afterlink_weigh::{Fit, Weights};
@@ -136,11 +136,12 @@ impl<'a> LaidOut<'a> {
         progress.step("applying the profile");
         let (mut weights, fit) = weigh(&image, &program, profile, options)?;
         progress.step("laying out");
+        let mut options = options.clone();
+        options.layout = suited(options.layout, profile);
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
         let hottest = hot_functions::hottest(&program, &weights, &moved);
         let (placement, passes) = afterlink_passes::run(&mut program, &mut weights, moved, &options.layout);
-        let options = options.clone();
         Ok(Self { input, image, program, weights, fit, before, hottest, placement, passes, options })
     }
 
@@ -232,6 +233,14 @@ impl<'a> LaidOut<'a> {
             proven_functions: None,
             seconds: 0.0,
         }
+    }
+}
+
+/// The layout's options with what suits this kind of profile.
+pub(crate) fn suited(layout: LayoutOptions, profile: Option<&Profile>) -> LayoutOptions {
+    match profile.map(Profile::kind) {
+        Some(Kind::Samples) => layout.of_samples(),
+        _ => layout,
     }
 }
 

@@ -6,8 +6,10 @@ mod decode;
 mod effects;
 mod encode;
 pub(crate) mod judgement;
+mod leaning;
 mod semantics;
 mod startup;
+mod work;
 
 pub use calls::{CALL, CALL_THROUGH_MEMORY, instruction_starts, is_plain_call, leaf_body, slot_of_stub};
 pub use counter::write_counter;
@@ -19,9 +21,11 @@ pub use encode::{
     write_short_branch,
 };
 pub use iced_x86;
+pub(crate) use leaning::leaning;
 pub use semantics::SemanticsReader;
 pub(crate) use semantics::{CONVENTION, filler, is_padded_jump};
 pub(crate) use startup::assemble_startup;
+pub(crate) use work::work;
 
 /// A byte that stops the program when it is executed.
 pub const TRAP: u8 = 0xcc;

@@ -115,3 +115,43 @@ fn cut_off_and_invalid_bytes_are_none() {
         assert!(decode(bytes).is_none(), "{bytes:x?}");
     }
 }
+
+#[test]
+fn work_is_told_from_the_instruction() {
+    use crate::{Arch, Work};
+    let cases: [(&[u8], Work); 14] = [
+        (&[0x01, 0xd8], Work::Plain),               // add ebx,eax
+        (&[0x89, 0xd8], Work::Move),                // mov eax,ebx
+        (&[0x48, 0x8d, 0x47, 0x08], Work::Address), // lea rax,[rdi+8]
+        (&[0x8b, 0x07], Work::Load),                // mov eax,[rdi]
+        (&[0x89, 0x07], Work::Store),               // mov [rdi],eax
+        (&[0x03, 0x07], Work::Operate),             // add eax,[rdi]
+        (&[0x01, 0x07], Work::Update),              // add [rdi],eax
+        (&[0x39, 0x07], Work::Compare),             // cmp [rdi],eax
+        (&[0xf7, 0xf1], Work::Divide),              // div ecx
+        (&[0xf3, 0xa4], Work::Slow),                // rep movsb
+        (&[0xf0, 0xff, 0x00], Work::Slow),          // lock inc [rax]
+        (&[0x74, 0x00], Work::Branch),              // je
+        (&[0xe8, 0, 0, 0, 0], Work::Call),          // call
+        (&[0xc3], Work::Return),                    // ret
+    ];
+    for (bytes, work) in cases {
+        assert_eq!(Arch::X86_64.work(bytes), Some((bytes.len() as u8, work)), "{bytes:x?}");
+    }
+    assert_eq!(Arch::X86_64.work(&[0x06]), None);
+}
+
+#[test]
+fn branches_lean_by_what_they_ask() {
+    use crate::Arch;
+    let leaning = |code: &[u8]| Arch::X86_64.leaning(code);
+    // test al,4; je, or jne: bits are mostly not set.
+    assert!(leaning(&[0xa8, 0x04, 0x74, 0x00]) > 0.0);
+    assert!(leaning(&[0xa8, 0x04, 0x75, 0x00]) < 0.0);
+    // test eax,eax; js: numbers are mostly not negative; mov in between sets no flags.
+    assert!(leaning(&[0x85, 0xc0, 0x89, 0xd8, 0x78, 0x00]) < 0.0);
+    // cmp eax,7; ja
+    assert!(leaning(&[0x83, 0xf8, 0x07, 0x77, 0x00]) < 0.0);
+    assert_eq!(leaning(&[0x39, 0xd8, 0x74, 0x00]), 0.0);
+    assert_eq!(leaning(&[]), 0.0);
+}

@@ -1,0 +1,124 @@
+//! Counts of branches that do not fit together: of samples of branch stacks, of counters that lost some, of another build.
+//!
+//! Where more comes to blocks than leaves them, or less, by more than a little, the flow of minimum cost stands for the counts, which
+//! contradicts them least. Costs are those that BOLT has for stale profiles.
+
+use crate::inference::{Evidence, Observed, infer};
+use afterlink_analyze::flow::FlowGraph;
+use afterlink_core::index::Id;
+use afterlink_program::{BlockId, Function, FunctionWeights, Stop, Target, Terminator};
+
+/// What may be missing, of all executions: exceptions and signals leave in the middle.
+const TOLERATED: f64 = 0.01;
+/// Cost of an execution more or fewer than was counted, of one of a block, jump or fall-through of which nothing was counted, and of a
+/// call more than was counted.
+const COUNTED: i64 = 150;
+const UNKNOWN_BLOCK: i64 = 50;
+const UNKNOWN_JUMP: i64 = 140;
+const UNKNOWN_FALL_THROUGH: i64 = 100;
+const CALL: i64 = 10;
+/// Cost of leaving where functions do not usually.
+const UNUSUAL_EXIT: i64 = 1000;
+/// More executions than this are not told apart.
+const MOST: u64 = 1 << 50;
+
+/// Makes `weights` a flow unless it nearly is one.
+pub(crate) fn restore(function: &Function, weights: &mut FunctionWeights) {
+    if weights.inside_unknown || fits(function, weights) {
+        return;
+    }
+    let graph = FlowGraph::of(function, |_| false);
+    let blocks: Vec<Evidence> =
+        function.blocks.ids().map(|b| evidence(weights.block(b), UNKNOWN_BLOCK)).collect();
+    let edges: Vec<Vec<Evidence>> = function
+        .blocks
+        .ids()
+        .map(|from| {
+            graph.successors[from.index()]
+                .iter()
+                .map(|&to| edge(function, weights, from, BlockId(to)))
+                .collect()
+        })
+        .collect();
+    let entry = Evidence { count: weights.entries.min(MOST), more: CALL, fewer: COUNTED };
+    let entries: Vec<_> = function.blocks.ids().map(|b| (b.index() == 0).then_some(entry)).collect();
+    let exits: Vec<_> = function.blocks.iter().map(|(_, block)| exit(block.terminator)).collect();
+    let observed = Observed {
+        successors: &graph.successors,
+        blocks: &blocks,
+        edges: &edges,
+        entries: &entries,
+        exits: &exits,
+    };
+    let flow = infer(&observed);
+    weights.entries = flow.entries.first().copied().unwrap_or(0);
+    for edge in &mut weights.edges {
+        let ways = &graph.successors[edge.from.index()];
+        if let Some(way) = ways.iter().position(|&to| to == edge.to.0) {
+            edge.count = flow.edges[edge.from.index()][way];
+        }
+    }
+    weights.blocks = flow.blocks;
+}
+
+/// Whether as much comes to the blocks as leaves them, nearly.
+fn fits(function: &Function, weights: &FunctionWeights) -> bool {
+    let mut come: Vec<u64> = vec![0; function.blocks.len()];
+    let mut left = come.clone();
+    if let Some(entry) = come.first_mut() {
+        *entry = weights.entries;
+    }
+    for edge in &weights.edges {
+        let (from, to) = (&mut left[edge.from.index()], &mut come[edge.to.index()]);
+        (*from, *to) = (from.saturating_add(edge.count), to.saturating_add(edge.count));
+    }
+    let (mut missing, mut all) = (0.0, 0.0);
+    for (id, block) in function.blocks.iter() {
+        let (come, left) = (come[id.index()], left[id.index()]);
+        all += come.max(left) as f64;
+        missing +=
+            if exit(block.terminator).is_some() { left.saturating_sub(come) } else { left.abs_diff(come) }
+                as f64;
+    }
+    missing <= TOLERATED * all
+}
+
+fn evidence(count: u64, unknown: i64) -> Evidence {
+    match count {
+        0 => Evidence { count: 0, more: unknown, fewer: 0 },
+        _ => Evidence { count: count.min(MOST), more: COUNTED, fewer: COUNTED },
+    }
+}
+
+fn edge(function: &Function, weights: &FunctionWeights, from: BlockId, to: BlockId) -> Evidence {
+    let at = weights.edges.binary_search_by_key(&(from, to), |edge| (edge.from, edge.to));
+    let falls = match function.blocks[from].terminator {
+        Terminator::FallThrough(next)
+        | Terminator::Branch { next, .. }
+        | Terminator::ShortBranch { next, .. } => next == to,
+        _ => false,
+    };
+    evidence(
+        at.map_or(0, |i| weights.edges[i].count),
+        if falls { UNKNOWN_FALL_THROUGH } else { UNKNOWN_JUMP },
+    )
+}
+
+/// Whether control may leave the function behind a block, and what it costs to think so.
+fn exit(terminator: Terminator) -> Option<Evidence> {
+    let leaves = |target: Target| !matches!(target, Target::Block(_));
+    let more = match terminator {
+        Terminator::Stop(Stop::Return | Stop::TailCall) => 0,
+        Terminator::Jump(target) if leaves(target) => 0,
+        Terminator::Branch { taken, .. } | Terminator::ShortBranch { taken, .. } if leaves(taken) => {
+            UNKNOWN_JUMP
+        }
+        Terminator::Indirect { .. } => UNKNOWN_JUMP,
+        Terminator::Stop(Stop::Trap | Stop::Unknown) | Terminator::LastCall(_) => UNUSUAL_EXIT,
+        _ => return None,
+    };
+    Some(Evidence { more, ..Evidence::default() })
+}
+
+#[cfg(test)]
+mod tests;
