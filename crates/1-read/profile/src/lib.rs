@@ -9,6 +9,8 @@ pub mod fdata;
 mod merge;
 mod name_table;
 pub mod names;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 mod profile;
 mod summary;
 

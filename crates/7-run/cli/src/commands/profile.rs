@@ -45,7 +45,8 @@ pub struct Convert {
     /// pprof, BOLT's pre-aggregated text, its YAML, or fdata.
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
-    /// Where the fdata goes; - is standard output, and what is said of it goes to standard error then.
+    /// Where the fdata goes; - is standard output, and what is said of it goes to standard error then. A name that ends in .parquet
+    /// gets Parquet, where afterlink was built with the feature parquet.
     #[arg(long, short)]
     output: PathBuf,
     #[command(flatten)]
@@ -154,11 +155,29 @@ impl Convert {
     }
 
     fn converted(&self) -> Result<(Counts, Vec<u8>)> {
+        let is_parquet = self.output.extension().is_some_and(|e| e == "parquet");
+        if is_parquet && !cfg!(feature = "parquet") {
+            return Err(Error::new("this build of afterlink does not write Parquet")
+                .in_file(self.output.display())
+                .next("build it with --features parquet, or give another name for fdata"));
+        }
         let profile = read_all(&self.inputs, &self.program)?;
-        let mut text = Vec::new();
-        fdata::write(&profile, &mut text).map_err(|e| e.in_file(self.output.display()))?;
-        Ok((profile, text))
+        let mut bytes = Vec::new();
+        let written =
+            if is_parquet { as_parquet(&profile, &mut bytes) } else { fdata::write(&profile, &mut bytes) };
+        written.map_err(|e| e.in_file(self.output.display()))?;
+        Ok((profile, bytes))
     }
+}
+
+#[cfg(feature = "parquet")]
+fn as_parquet(profile: &Counts, out: &mut Vec<u8>) -> Result<()> {
+    afterlink_profile::parquet::write(profile, out)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn as_parquet(_: &Counts, _: &mut Vec<u8>) -> Result<()> {
+    Ok(())
 }
 
 impl Show {
