@@ -41,18 +41,16 @@ pub(crate) type Sampled = FxHashMap<FuncId, Vec<(InputAddr, u64)>>;
 /// Weights of all functions.
 pub(crate) fn weigh(program: &Program, sampled: &Sampled) -> Weights {
     let ids: Vec<FuncId> = program.functions.ids().collect();
-    let of = |id: &FuncId| sampled.get(id).map_or(&[][..], Vec::as_slice);
-    let timed: Vec<Vec<Timed>> =
-        ids.par_iter().map(|id| pace::timed(program, &program.functions[*id], of(id))).collect();
-    let pace = Pace::learn(timed.iter().flatten());
-    let own: Vec<Known> = timed.iter().map(|blocks| Known::of(blocks, &pace)).collect();
-    drop(timed);
+    let (pace, mut own) = seen(program, sampled);
     let calls = Calls::find(program);
     let fit = |id: FuncId, known: &Known| fit(program, &program.functions[id], known);
     let mut fits: Vec<Option<Fitted>> =
         ids.par_iter().map(|&id| sampled.contains_key(&id).then(|| fit(id, &own[id.index()]))).collect();
     for _ in 0..ROUNDS {
         let said = calls.exchange(&own, &fits);
+        own.par_iter_mut().zip(&ids).filter(|(own, id)| own.is_empty() && said.is_called(**id)).for_each(
+            |(own, &id)| *own = Known::of(&pace::timed(program, &program.functions[id], &[]), &pace),
+        );
         fits = ids
             .par_iter()
             .map(|&id| {
@@ -67,6 +65,20 @@ pub(crate) fn weigh(program: &Program, sampled: &Sampled) -> Weights {
         .map(|(&id, fit)| fit.as_ref().map(|fit| weights(&program.functions[id], fit)).unwrap_or_default())
         .collect();
     Weights { functions: functions.into() }
+}
+
+/// How long instructions take, and what is known of each function that has samples; of the others nothing.
+fn seen(program: &Program, sampled: &Sampled) -> (Pace, Vec<Known>) {
+    let mut samples: Vec<(&FuncId, &Vec<(InputAddr, u64)>)> = sampled.iter().collect();
+    samples.sort_unstable_by_key(|row| row.0);
+    let timed: Vec<Vec<Timed>> =
+        samples.par_iter().map(|(id, of)| pace::timed(program, &program.functions[**id], of)).collect();
+    let pace = Pace::learn(timed.iter().flatten());
+    let mut own = vec![Known::default(); program.functions.len()];
+    for ((id, _), blocks) in samples.iter().zip(&timed) {
+        own[id.index()] = Known::of(blocks, &pace);
+    }
+    (pace, own)
 }
 
 fn fit(program: &Program, function: &Function, known: &Known) -> Fitted {

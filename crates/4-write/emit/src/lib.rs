@@ -6,6 +6,7 @@
 
 mod addresses;
 mod data;
+mod debug_info;
 mod encode;
 mod exported;
 mod map;
@@ -37,6 +38,8 @@ pub struct EmitOptions {
     pub trap_old_code: bool,
     /// Lines for the note in the output, `key=value`.
     pub note: String,
+    /// Lead debug information to where the code is. The checker does not know such an output yet.
+    pub update_debug_info: bool,
     /// What an instrumented program needs.
     pub runtime: Option<Runtime>,
 }
@@ -56,6 +59,8 @@ pub struct Emitted {
     pub section_bytes: IdVec<SectionId, u64>,
     /// Where each fragment of the placement stands, and its bytes.
     pub places: Vec<(OutputAddr, u64)>,
+    /// Whether debug information, if there is any, tells of the code as it is now.
+    pub debug_info_follows: bool,
 }
 
 impl Planned<'_> {
@@ -121,6 +126,11 @@ pub fn plan<'i>(
     let mut plan = OutputPlan::new(image);
     patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
     plan.replacements = probes::replacements(image, &addresses);
+    let follows = options.update_debug_info && options.runtime.is_none();
+    let led =
+        follows.then(|| debug_info::replacements(image, program, placement, &addresses, &shapes)).flatten();
+    let debug_info_follows = led.is_some();
+    plan.replacements.extend(led.unwrap_or_default());
     plan.entry = addresses.target(image.entry);
     plan.dynamic = dynamic_values(image, &addresses);
     if let Some(runtime) = &options.runtime {
@@ -149,7 +159,7 @@ pub fn plan<'i>(
     ];
     let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
     let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
-    Ok(Planned { plan, emitted: Emitted { moved_functions, section_bytes, places } })
+    Ok(Planned { plan, emitted: Emitted { moved_functions, section_bytes, places, debug_info_follows } })
 }
 
 /// Four-byte displacements must reach from one end of the program to the other, and to what little lies beside it.

@@ -104,7 +104,8 @@ fn add_counters(
     let added =
         afterlink_instrument::instrument(&image, &mut program, &options.counter_file, options.counting)?;
     progress.step("writing");
-    let emit = EmitOptions { trap_old_code: false, note: options.note.clone(), runtime: Some(added.runtime) };
+    let emit =
+        EmitOptions { note: options.note.clone(), runtime: Some(added.runtime), ..EmitOptions::default() };
     let planned = afterlink_emit::plan(&image, &program, &added.placement, &emit)?;
     let refused = refusals(&program, &Weights::default());
     // The model is dropped before the file is put together, which needs memory of its own.

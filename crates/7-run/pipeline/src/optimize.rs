@@ -27,6 +27,8 @@ pub struct OptimizeOptions {
     pub any_profile: bool,
     /// Fill the old places of moved code with traps.
     pub trap_old_code: bool,
+    /// Lead debug information to where the code is. The checker does not know such an output yet.
+    pub update_debug_info: bool,
     /// Whether to prove the output before it is returned.
     pub check: Check,
     /// The options as the user wrote them, for the note in the output.
@@ -229,6 +231,7 @@ impl<'a> LaidOut<'a> {
             input_bytes: self.image.bytes.len() as u64,
             output_bytes: 0,
             debug_bytes: debug_bytes(&self.image),
+            debug_info_follows: emitted.debug_info_follows,
             unproven_functions: Vec::new(),
             proven_functions: None,
             seconds: 0.0,
@@ -245,7 +248,12 @@ pub(crate) fn suited(layout: LayoutOptions, profile: Option<&Profile>) -> Layout
 }
 
 fn emit_options(options: &OptimizeOptions, note: String) -> EmitOptions {
-    EmitOptions { trap_old_code: options.trap_old_code, note, runtime: None }
+    EmitOptions {
+        trap_old_code: options.trap_old_code,
+        update_debug_info: options.update_debug_info,
+        note,
+        runtime: None,
+    }
 }
 
 /// Reads a program that is to be rewritten. Functions whose names match `skip`, and those that could not be proven

@@ -34,8 +34,10 @@ pub struct Report {
     /// Bytes of the files.
     pub input_bytes: u64,
     pub output_bytes: u64,
-    /// Bytes of debug information, whose code addresses are those of the input.
+    /// Bytes of debug information in the input.
     pub debug_bytes: u64,
+    /// Whether the output's debug information tells of the code as it is now; otherwise it has the input's addresses.
+    pub debug_info_follows: bool,
     /// Functions that the checker proved; absent if it was skipped.
     pub proven_functions: Option<usize>,
     /// Wall time of the job, the check included.
@@ -108,9 +110,12 @@ pub(crate) fn debug_bytes(image: &Image) -> u64 {
 }
 
 /// What to expect of a debugger.
-pub(crate) fn write_debug(f: &mut fmt::Formatter<'_>, bytes: u64) -> fmt::Result {
+pub(crate) fn write_debug(f: &mut fmt::Formatter<'_>, bytes: u64, follows: bool) -> fmt::Result {
     if bytes == 0 {
         return Ok(());
+    }
+    if follows {
+        return writeln!(f, "debug info   follows the code; it was {bytes} bytes");
     }
     writeln!(
         f,
@@ -184,7 +189,7 @@ impl fmt::Display for Report {
         write_passes(f, &self.passes)?;
         writeln!(f, "code         {} bytes hot, {} bytes cold", self.hot_bytes, self.cold_bytes)?;
         writeln!(f, "file         {} bytes, was {}", self.output_bytes, self.input_bytes)?;
-        write_debug(f, self.debug_bytes)?;
+        write_debug(f, self.debug_bytes, self.debug_info_follows)?;
         if let Some(proven) = self.proven_functions {
             writeln!(f, "checked      {proven} of {proven} functions proven")?;
         }

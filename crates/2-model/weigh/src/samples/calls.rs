@@ -30,6 +30,11 @@ impl Known {
         Self { samples, time: blocks.iter().map(|block| pace.of(block)).collect(), called: None }
     }
 
+    /// Whether nothing was looked at yet.
+    pub fn is_empty(&self) -> bool {
+        self.time.is_empty()
+    }
+
     fn all_samples(&self) -> f64 {
         self.samples.iter().sum()
     }
@@ -122,12 +127,17 @@ pub(super) struct Said<'c> {
 }
 
 impl Said<'_> {
+    /// Whether callers that ran call it.
+    pub fn is_called(&self, id: FuncId) -> bool {
+        self.called[id.index()] > NEVER
+    }
+
     /// What a function knows of itself and from others; `None` if it never ran. The time that a callee takes is time of the block that
     /// calls it, and of a callee's samples it has as large a share as of its calls.
     pub fn to(&self, id: FuncId, own: &[Known], fits: &[Option<Fitted>]) -> Option<Known> {
         let f = id.index();
         let mut known = own[f].clone();
-        if known.all_samples() == 0.0 && self.called[f] <= NEVER {
+        if known.is_empty() || known.all_samples() == 0.0 && !self.is_called(id) {
             return None;
         }
         let calls = fits[f].iter().flat_map(|fit| self.calls.from[f].iter().map(move |call| (fit, call)));
@@ -143,7 +153,7 @@ impl Said<'_> {
             known.time[call.block] += each * call.share;
         }
         let sure = if self.calls.otherwise[f] { UNSURE } else { SURE };
-        known.called = (self.called[f] > NEVER).then_some((self.called[f], sure));
+        known.called = self.is_called(id).then_some((self.called[f], sure));
         Some(known)
     }
 }

@@ -54,6 +54,9 @@ pub struct OutputArgs {
     /// Fill the old places of moved code with traps (to find jumps that nobody knew of).
     #[arg(long)]
     trap_old_code: bool,
+    /// Lead debug information to where the code is: unfinished, and not proven yet.
+    #[arg(long, hide = true, requires = "no_verify")]
+    update_debug_info: bool,
     /// Do not prove the output.
     #[arg(long)]
     no_verify: bool,
@@ -170,7 +173,12 @@ impl OutputArgs {
     /// `options` with these.
     pub fn added_to(&self, options: OptimizeOptions) -> OptimizeOptions {
         let check = if self.no_verify { Check::Skip } else { Check::Prove };
-        OptimizeOptions { trap_old_code: self.trap_old_code, check, ..options }
+        OptimizeOptions {
+            trap_old_code: self.trap_old_code,
+            update_debug_info: self.update_debug_info,
+            check,
+            ..options
+        }
     }
 }
 

@@ -1,0 +1,147 @@
+//! Abbreviations and the sizes of attributes.
+
+#![expect(non_upper_case_globals, reason = "DWARF's own names")]
+
+use crate::bytes::{Damaged, Reader, Result, write_sleb, write_uleb};
+use gimli::constants::*;
+use rustc_hash::FxHashMap;
+
+/// What pads an attribute that became shorter: of the range for vendors, where no tool looks.
+const PADDING: u64 = DW_AT_hi_user.0 as u64;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    pub name: DwAt,
+    pub form: DwForm,
+    implicit: i64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Abbreviation {
+    pub tag: DwTag,
+    has_children: u8,
+    pub specs: Vec<Spec>,
+    /// Its entries have lists of ranges in place of one range.
+    pub is_split: bool,
+}
+
+impl Abbreviation {
+    pub fn has(&self, name: DwAt) -> bool {
+        self.specs.iter().any(|spec| spec.name == name)
+    }
+}
+
+/// The abbreviations of a unit, by code, and the codes in their order.
+pub struct Abbreviations {
+    pub by_code: FxHashMap<u64, Abbreviation>,
+    order: Vec<u64>,
+}
+
+impl Abbreviations {
+    pub fn read(section: &[u8], at: usize) -> Result<Self> {
+        let (mut r, mut all) =
+            (Reader::new(section, at), Self { by_code: FxHashMap::default(), order: Vec::new() });
+        loop {
+            let code = r.uleb()?;
+            if code == 0 {
+                return Ok(all);
+            }
+            let (tag, has_children) = (DwTag(u16::try_from(r.uleb()?).map_err(|_| Damaged)?), r.u8()?);
+            let mut specs = Vec::new();
+            loop {
+                let (name, form) = (r.uleb()?, r.uleb()?);
+                let number = |n: u64| u16::try_from(n).map_err(|_| Damaged);
+                let (name, form) = (DwAt(number(name)?), DwForm(number(form)?));
+                let implicit = if form == DW_FORM_implicit_const { r.sleb()? } else { 0 };
+                if (name.0, form.0) == (0, 0) {
+                    break;
+                }
+                specs.push(Spec { name, form, implicit });
+            }
+            all.order.push(code);
+            all.by_code.insert(code, Abbreviation { tag, has_children, specs, is_split: false });
+        }
+    }
+
+    pub fn any_split(&self) -> bool {
+        self.by_code.values().any(|a| a.is_split)
+    }
+
+    /// The same table, with lists of ranges where entries have them now.
+    pub fn write(&self, version: u16) -> Vec<u8> {
+        let mut out = Vec::new();
+        for code in &self.order {
+            let abbreviation = &self.by_code[code];
+            write_uleb(&mut out, *code);
+            write_uleb(&mut out, abbreviation.tag.0.into());
+            out.push(abbreviation.has_children);
+            for spec in &abbreviation.specs {
+                write_spec(&mut out, abbreviation, spec, version);
+            }
+            out.extend_from_slice(&[0, 0]);
+        }
+        out.push(0);
+        out
+    }
+}
+
+fn write_spec(out: &mut Vec<u8>, abbreviation: &Abbreviation, spec: &Spec, version: u16) {
+    let mut pair = |name: u64, form: DwForm| {
+        write_uleb(out, name);
+        write_uleb(out, form.0.into());
+    };
+    match spec.name {
+        DW_AT_low_pc if abbreviation.is_split && !is_unit(abbreviation.tag) => {
+            let has_entry = abbreviation.has(DW_AT_entry_pc);
+            pair(if has_entry { PADDING - 1 } else { DW_AT_entry_pc.0.into() }, spec.form);
+        }
+        DW_AT_high_pc if abbreviation.is_split => {
+            pair(DW_AT_ranges.0.into(), if version < 4 { DW_FORM_data4 } else { DW_FORM_sec_offset });
+            if spec.form != DW_FORM_data4 {
+                pair(PADDING, DW_FORM_data4);
+            }
+        }
+        _ => {
+            pair(spec.name.0.into(), spec.form);
+            if spec.form == DW_FORM_implicit_const {
+                write_sleb(out, spec.implicit);
+            }
+        }
+    }
+}
+
+pub fn is_unit(tag: DwTag) -> bool {
+    matches!(tag, DW_TAG_compile_unit | DW_TAG_partial_unit | DW_TAG_skeleton_unit | DW_TAG_type_unit)
+}
+
+/// Steps over an attribute.
+pub fn skip(r: &mut Reader, form: DwForm, offset_size: usize, version: u16) -> Result<()> {
+    let size = match form {
+        DW_FORM_flag_present | DW_FORM_implicit_const => 0,
+        DW_FORM_data1 | DW_FORM_ref1 | DW_FORM_flag | DW_FORM_strx1 | DW_FORM_addrx1 => 1,
+        DW_FORM_data2 | DW_FORM_ref2 | DW_FORM_strx2 | DW_FORM_addrx2 => 2,
+        DW_FORM_strx3 | DW_FORM_addrx3 => 3,
+        DW_FORM_data4 | DW_FORM_ref4 | DW_FORM_strx4 | DW_FORM_addrx4 | DW_FORM_ref_sup4 => 4,
+        DW_FORM_addr | DW_FORM_data8 | DW_FORM_ref8 | DW_FORM_ref_sig8 | DW_FORM_ref_sup8 => 8,
+        DW_FORM_data16 => 16,
+        DW_FORM_ref_addr if version == 2 => 8,
+        DW_FORM_strp | DW_FORM_sec_offset | DW_FORM_ref_addr | DW_FORM_strp_sup | DW_FORM_line_strp
+        | DW_FORM_GNU_ref_alt | DW_FORM_GNU_strp_alt => offset_size,
+        DW_FORM_block1 => r.u8()?.into(),
+        DW_FORM_block2 => r.u16()?.into(),
+        DW_FORM_block4 => r.number(4)? as usize,
+        DW_FORM_block | DW_FORM_exprloc => r.uleb()? as usize,
+        DW_FORM_sdata
+        | DW_FORM_udata
+        | DW_FORM_ref_udata
+        | DW_FORM_strx
+        | DW_FORM_addrx
+        | DW_FORM_loclistx
+        | DW_FORM_rnglistx
+        | DW_FORM_GNU_addr_index
+        | DW_FORM_GNU_str_index => return r.uleb().map(|_| ()),
+        DW_FORM_string => return r.text(),
+        _ => return Err(Damaged),
+    };
+    r.take(size).map(|_| ())
+}

@@ -1,0 +1,62 @@
+use super::*;
+use crate::moves::Piece;
+
+/// A line table of version 4 without files: its program stands behind 13 standard opcodes.
+fn table(program: &[u8]) -> Vec<u8> {
+    let head = [1u8, 1, 1, (-5i8) as u8, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0];
+    let mut bytes = vec![0; 4];
+    bytes.extend_from_slice(&[4, 0]);
+    bytes.extend_from_slice(&(head.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&head);
+    bytes.extend_from_slice(program);
+    let size = bytes.len() as u64 - 4;
+    put(&mut bytes, 0, 4, size);
+    bytes
+}
+
+/// Starts a sequence at 0x1000 with line 1, goes on at 0x1008 with line 3, and ends at 0x1020.
+fn program() -> Vec<u8> {
+    let mut program = vec![0, 9, 2];
+    program.extend_from_slice(&0x1000u64.to_le_bytes());
+    program.extend_from_slice(&[1, 5, 7, 2, 8, 3, 2, 10, 1, 2, 0x18, 0, 1, 1]);
+    program
+}
+
+fn rows(bytes: &[u8]) -> Vec<(Vec<Row>, u64)> {
+    let header = Header::read(bytes, 4).unwrap();
+    let (mut r, mut all) = (Reader::new(bytes, header.program), Vec::new());
+    let mut rows = Vec::new();
+    while let Some(end) = sequence(&mut r, &header, &mut rows).unwrap() {
+        all.push((std::mem::take(&mut rows), end));
+    }
+    all
+}
+
+#[test]
+fn a_table_of_code_that_stays_is_the_same() {
+    let bytes = table(&program());
+    let lines = update(&bytes, &Moves::new(Vec::new(), vec![(0x1000, 0x2000)])).unwrap();
+    assert_eq!(lines.bytes, bytes);
+}
+
+#[test]
+fn rows_are_cut_with_their_blocks() {
+    let piece = |input, output| Piece { input, input_size: 0x10, output, output_size: 0x10, is_exact: true };
+    let moves = Moves::new(vec![piece(0x1000, 0x9100), piece(0x1010, 0x9000)], vec![(0x1000, 0x2000)]);
+    let lines = update(&table(&program()), &moves).unwrap();
+    let found = rows(&lines.bytes);
+    let told = |row: &Row| (row.address, row.line, row.column, row.is_stmt, row.prologue_end);
+    let told: Vec<_> =
+        found.iter().map(|(rows, end)| (rows.iter().map(told).collect::<Vec<_>>(), *end)).collect();
+    // The second block starts with the row that it is in, as no statement of its own.
+    let second = vec![(0x9000, 3, 7, false, false)];
+    let first = vec![(0x9100, 1, 0, true, false), (0x9108, 3, 7, true, true)];
+    assert_eq!(told, [(second, 0x9010), (first, 0x9110)]);
+}
+
+#[test]
+fn what_is_cut_off_is_damaged() {
+    let bytes = table(&program());
+    let moves = Moves::new(Vec::new(), Vec::new());
+    assert!((1..bytes.len()).all(|cut| update(&bytes[..cut], &moves).is_err()));
+}

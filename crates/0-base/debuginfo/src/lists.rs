@@ -1,0 +1,209 @@
+//! Lists of ranges and of locations, read in all their forms and written in the plainest.
+
+use crate::bytes::{Damaged, Reader, Result, write_uleb};
+use crate::moves::{Moves, join};
+
+/// An entry of a list: the run, and what stands with it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub start: u64,
+    pub end: u64,
+    /// Of a location.
+    pub expression: Vec<u8>,
+    /// gcc's numbers of rows at the same address.
+    pub views: (u64, u64),
+    /// A location wherever no other entry says one.
+    pub is_default: bool,
+}
+
+/// How lists of a unit are read.
+#[derive(Clone, Copy)]
+pub struct Form<'a> {
+    pub version: u16,
+    pub is_location: bool,
+    /// What offsets are counted from.
+    pub base: u64,
+    /// The unit's addresses.
+    pub addresses: &'a [u8],
+}
+
+impl Form<'_> {
+    fn indexed(&self, index: u64) -> Result<u64> {
+        let at = usize::try_from(index).ok().and_then(|i| i.checked_mul(8)).ok_or(Damaged)?;
+        Reader::new(self.addresses, at).number(8)
+    }
+
+    pub fn read(&self, section: &[u8], at: u64) -> Result<Vec<Entry>> {
+        let mut r = Reader::new(section, usize::try_from(at).map_err(|_| Damaged)?);
+        let (mut entries, mut base, mut views) = (Vec::new(), self.base, (0, 0));
+        loop {
+            let run = if self.version >= 5 {
+                self.kind(&mut r, &mut base, &mut views)?
+            } else {
+                pair(&mut r, &mut base)?
+            };
+            let (start, end, is_default) = match run {
+                Run::End => return Ok(entries),
+                Run::Nothing => continue,
+                Run::Default => (0, 0, true),
+                Run::Of(start, end) => (start, end, false),
+            };
+            let size = match (self.is_location, self.version >= 5) {
+                (false, _) => 0,
+                (true, true) => r.uleb()? as usize,
+                (true, false) => r.u16()?.into(),
+            };
+            let expression = r.take(size)?.to_vec();
+            entries.push(Entry { start, end, expression, views: std::mem::take(&mut views), is_default });
+        }
+    }
+
+    fn kind(&self, r: &mut Reader, base: &mut u64, views: &mut (u64, u64)) -> Result<Run> {
+        // Behind the default location the numbers of both kinds of lists differ by one.
+        let kind = match (r.u8()?, self.is_location) {
+            (kind @ 5.., false) => kind + 1,
+            (kind, _) => kind,
+        };
+        Ok(match kind {
+            0 => Run::End,
+            1 => {
+                *base = self.indexed(r.uleb()?)?;
+                Run::Nothing
+            }
+            2 => Run::Of(self.indexed(r.uleb()?)?, self.indexed(r.uleb()?)?),
+            3 => {
+                let start = self.indexed(r.uleb()?)?;
+                Run::Of(start, start.wrapping_add(r.uleb()?))
+            }
+            4 => Run::Of(base.wrapping_add(r.uleb()?), base.wrapping_add(r.uleb()?)),
+            5 => Run::Default,
+            6 => {
+                *base = r.number(8)?;
+                Run::Nothing
+            }
+            7 => Run::Of(r.number(8)?, r.number(8)?),
+            8 => {
+                let start = r.number(8)?;
+                Run::Of(start, start.wrapping_add(r.uleb()?))
+            }
+            9 if self.is_location => {
+                *views = (r.uleb()?, r.uleb()?);
+                Run::Nothing
+            }
+            _ => return Err(Damaged),
+        })
+    }
+
+    /// Writes entries; `base` is the unit's new one.
+    pub fn write(&self, entries: &[Entry], base: u64, out: &mut Vec<u8>) {
+        let place = |out: &mut Vec<u8>, n: u64| out.extend_from_slice(&n.to_le_bytes());
+        if self.version < 5 {
+            let mut base = base;
+            if entries.iter().any(|e| e.start < base) {
+                place(out, u64::MAX);
+                place(out, 0);
+                base = 0;
+            }
+            for entry in entries {
+                place(out, entry.start.wrapping_sub(base));
+                place(out, entry.end.wrapping_sub(base));
+                if self.is_location {
+                    out.extend_from_slice(&(entry.expression.len() as u16).to_le_bytes());
+                    out.extend_from_slice(&entry.expression);
+                }
+            }
+            out.extend_from_slice(&[0; 16]);
+            return;
+        }
+        let shift = u8::from(self.is_location);
+        let mut base = None;
+        for (i, entry) in entries.iter().enumerate() {
+            let is_near = |base: u64| entry.start.checked_sub(base).is_some_and(|d| d < 1 << 21);
+            if entry.is_default {
+                out.push(5);
+            } else if base.is_some_and(is_near) {
+                let base = base.unwrap_or(0);
+                out.push(4);
+                write_uleb(out, entry.start.wrapping_sub(base));
+                write_uleb(out, entry.end.wrapping_sub(base));
+            } else if entries.get(i + 1).is_some_and(|next| next.start.wrapping_sub(entry.start) < 1 << 21) {
+                base = Some(entry.start);
+                out.push(5 + shift);
+                place(out, entry.start);
+                out.extend_from_slice(&[4, 0]);
+                write_uleb(out, entry.end.wrapping_sub(entry.start));
+            } else {
+                out.push(7 + shift);
+                place(out, entry.start);
+                write_uleb(out, entry.end.wrapping_sub(entry.start));
+            }
+            if self.is_location {
+                write_uleb(out, entry.expression.len() as u64);
+                out.extend_from_slice(&entry.expression);
+            }
+        }
+        out.push(0);
+    }
+}
+
+enum Run {
+    End,
+    Nothing,
+    Default,
+    Of(u64, u64),
+}
+
+/// An entry of the forms before DWARF 5.
+fn pair(r: &mut Reader, base: &mut u64) -> Result<Run> {
+    let (start, end) = (r.number(8)?, r.number(8)?);
+    Ok(match (start, end) {
+        (0, 0) => Run::End,
+        (u64::MAX, end) => {
+            *base = end;
+            Run::Nothing
+        }
+        _ => Run::Of(base.wrapping_add(start), base.wrapping_add(end)),
+    })
+}
+
+/// Ranges where they are now; where the first one started comes first.
+pub fn moved_ranges(entries: &[Entry], moves: &Moves) -> Vec<(u64, u64)> {
+    let runs = entries.iter().filter(|e| e.start < e.end);
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for entry in runs {
+        match moves.is_code(entry.start) {
+            true => ranges.extend(moves.ranges(entry.start, entry.end)),
+            false => ranges.push((entry.start, entry.end)),
+        }
+    }
+    join(&mut ranges, entries.first().map(|e| moves.point(e.start)));
+    ranges
+}
+
+/// Locations where they are now, in the input's order.
+pub fn moved_locations(entries: Vec<Entry>, moves: &Moves) -> Vec<Entry> {
+    let mut moved = Vec::new();
+    for entry in entries {
+        if entry.is_default || !moves.is_code(entry.start) || entry.start > entry.end {
+            moved.push(entry);
+            continue;
+        }
+        let parts = moves.parts(entry.start, entry.end);
+        let last = parts.len().saturating_sub(1);
+        for (i, part) in parts.iter().enumerate() {
+            // Where a run is cut, no row of the line table stands in between.
+            let views = (
+                if i == 0 && part.input == entry.start { entry.views.0 } else { 0 },
+                if i == last { entry.views.1 } else { 0 },
+            );
+            moved.push(Entry {
+                start: part.start,
+                end: part.end,
+                views,
+                expression: entry.expression.clone(),
+                is_default: false,
+            });
+        }
+    }
+    moved
+}

@@ -1,0 +1,147 @@
+//! Where code went, as debug information asks: for runs, for single places, and for places behind a call.
+
+/// A run of the input's code and where it stands in the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub input: u64,
+    pub input_size: u64,
+    pub output: u64,
+    /// A jump that was added behind the run belongs to it.
+    pub output_size: u64,
+    /// The bytes correspond one to one. Of other pieces, replaced code and ends of blocks, only the start does.
+    pub is_exact: bool,
+}
+
+impl Piece {
+    fn input_end(&self) -> u64 {
+        self.input + self.input_size
+    }
+
+    fn output_end(&self) -> u64 {
+        self.output + self.output_size
+    }
+
+    fn point(&self, address: u64) -> u64 {
+        match address - self.input {
+            0 => self.output,
+            distance if self.is_exact => self.output + distance,
+            _ => self.output_end(),
+        }
+    }
+
+    fn end(&self, address: u64) -> u64 {
+        if address == self.input_end() { self.output_end() } else { self.point(address) }
+    }
+}
+
+/// A part of a run, where it is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub input: u64,
+    pub start: u64,
+    pub end: u64,
+}
+
+/// All pieces, and where the input's code is.
+pub struct Moves {
+    pieces: Vec<Piece>,
+    code: Vec<(u64, u64)>,
+}
+
+impl Moves {
+    /// `pieces` do not overlap in the input; `code` are the ranges of sections with code.
+    pub fn new(mut pieces: Vec<Piece>, mut code: Vec<(u64, u64)>) -> Self {
+        pieces.retain(|p| p.input_size > 0);
+        pieces.sort_unstable_by_key(|p| p.input);
+        code.sort_unstable();
+        Self { pieces, code }
+    }
+
+    /// Whether code stood there. Linkers mark what they removed with addresses (0, 1, −1, −2) where none is.
+    pub fn is_code(&self, address: u64) -> bool {
+        let next = self.code.partition_point(|c| c.0 <= address);
+        next > 0 && address <= self.code[next - 1].1
+    }
+
+    fn piece_at(&self, address: u64) -> Option<&Piece> {
+        let next = self.pieces.partition_point(|p| p.input <= address);
+        self.pieces[..next].last().filter(|p| address < p.input_end())
+    }
+
+    /// Where the instruction at `address` is.
+    pub fn point(&self, address: u64) -> u64 {
+        self.piece_at(address).map_or(address, |p| p.point(address))
+    }
+
+    /// Where the place behind the instruction is that ends at `address`: where a call comes back.
+    pub fn behind(&self, address: u64) -> u64 {
+        let Some(piece) = address.checked_sub(1).and_then(|last| self.piece_at(last)) else { return address };
+        match piece.is_exact {
+            true => piece.output + (address - piece.input),
+            false => piece.end(address),
+        }
+    }
+
+    /// Whether any byte of a run moved.
+    pub fn touches(&self, start: u64, end: u64) -> bool {
+        let next = self.pieces.partition_point(|p| p.input_end() <= start);
+        self.pieces.get(next).is_some_and(|p| p.input < end)
+    }
+
+    /// The parts of a run in the input's order, neighbours joined. An empty run has one empty part.
+    pub fn parts(&self, start: u64, end: u64) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        if start >= end {
+            let place = self.point(start);
+            return vec![Part { input: start, start: place, end: place }];
+        }
+        let mut add = |part: Part| match parts.last_mut() {
+            Some(last) if last.end == part.start => last.end = part.end,
+            _ if part.start == part.end => {}
+            _ => parts.push(part),
+        };
+        let (mut at, mut next) = (start, self.pieces.partition_point(|p| p.input_end() <= start));
+        while at < end {
+            match self.pieces.get(next).filter(|p| p.input < end) {
+                Some(piece) if piece.input <= at => {
+                    let stop = piece.input_end().min(end);
+                    add(Part { input: at, start: piece.point(at), end: piece.end(stop) });
+                    (at, next) = (stop, next + 1);
+                }
+                other => {
+                    let stop = other.map_or(end, |p| p.input);
+                    add(Part { input: at, start: at, end: stop });
+                    at = stop;
+                }
+            }
+        }
+        parts
+    }
+
+    /// The runs of the output that stand for one of the input: the one that it starts in first, the others ascending.
+    pub fn ranges(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
+        let mut ranges: Vec<(u64, u64)> = self.parts(start, end).iter().map(|p| (p.start, p.end)).collect();
+        join(&mut ranges, Some(self.point(start)));
+        ranges
+    }
+}
+
+/// Sorts and joins ranges; the one that holds `first` comes first.
+pub fn join(ranges: &mut Vec<(u64, u64)>, first: Option<u64>) {
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, last| {
+        let meets = next.0 <= last.1;
+        if meets {
+            last.1 = last.1.max(next.1);
+        }
+        meets
+    });
+    if let Some(entry) = first
+        && let Some(at) = ranges.iter().position(|r| r.0 <= entry && entry < r.1)
+    {
+        ranges[..=at].rotate_right(1);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+use super::*;
+
+/// A function of two blocks, the second in front of the first; its first ends with a jump that became longer, and padding.
+fn moves() -> Moves {
+    let exact = |input, input_size, output, output_size| Piece {
+        input,
+        input_size,
+        output,
+        output_size,
+        is_exact: true,
+    };
+    let first = exact(0x1000, 0x10, 0x9040, 0x10);
+    let jump = Piece { input: 0x1010, input_size: 4, output: 0x9050, output_size: 5, is_exact: false };
+    // A jump was added behind it.
+    let second = exact(0x1014, 0x0c, 0x9000, 0x11);
+    Moves::new(vec![second, jump, first], vec![(0x1000, 0x2000)])
+}
+
+#[test]
+fn places_follow_their_instructions() {
+    let moves = moves();
+    assert_eq!(moves.point(0x1000), 0x9040);
+    assert_eq!(moves.point(0x1010), 0x9050);
+    assert_eq!(moves.point(0x1014), 0x9000);
+    assert_eq!(moves.point(0x1020), 0x1020);
+    // Padding behind the jump is gone.
+    assert_eq!(moves.point(0x1012), 0x9055);
+}
+
+#[test]
+fn a_call_comes_back_in_its_own_block() {
+    assert_eq!(moves().behind(0x1010), 0x9050);
+    assert_eq!(moves().behind(0x1014), 0x9055);
+    // The jump behind the block is not where the call comes back, but it is the first thing there.
+    assert_eq!(moves().behind(0x1020), 0x900c);
+}
+
+#[test]
+fn a_run_is_cut_and_starts_where_it_started() {
+    assert_eq!(moves().ranges(0x1000, 0x1020), [(0x9040, 0x9055), (0x9000, 0x9011)]);
+    assert_eq!(moves().ranges(0x1008, 0x1010), [(0x9048, 0x9050)]);
+    assert_eq!(moves().ranges(0x1018, 0x1030), [(0x9004, 0x9011), (0x1020, 0x1030)]);
+    assert_eq!(moves().ranges(0x1014, 0x1014), [(0x9000, 0x9000)]);
+}
+
+#[test]
+fn what_a_linker_removed_is_no_code() {
+    for mark in [0, 1, u64::MAX - 1, u64::MAX] {
+        assert!(!moves().is_code(mark));
+        assert_eq!(moves().point(mark), mark);
+    }
+}

@@ -1,0 +1,528 @@
+//! `.debug_info`: each entry keeps its place and its size, so no reference to an entry changes. Addresses are written over.
+//! Where a run was cut, its two attributes (`low_pc`, `high_pc`) take the place of an entry address and a list of ranges.
+
+#![expect(non_upper_case_globals, reason = "DWARF's own names")]
+
+use crate::Sections;
+use crate::bytes::{Damaged, Reader, Result, put};
+use crate::forms::{Abbreviation, Abbreviations, is_unit, skip};
+use crate::lists::{Entry, Form, moved_locations, moved_ranges};
+use crate::moves::Moves;
+use gimli::constants::*;
+use rustc_hash::FxHashMap;
+
+/// A unit that was led, to be put together with the others.
+#[derive(Default)]
+pub struct Unit {
+    pub bytes: Vec<u8>,
+    /// A new table of abbreviations.
+    pub abbreviations: Option<Vec<u8>>,
+    pub abbreviations_at: usize,
+    pub offset_size: usize,
+    pub version: u16,
+    pub ranges: Lists,
+    pub locations: Lists,
+    /// Entries of `.debug_addr` that name what stands behind a call, with their new values.
+    pub addresses: Vec<(usize, u64)>,
+}
+
+/// New lists of a unit.
+#[derive(Default)]
+pub struct Lists {
+    pub bytes: Vec<u8>,
+    /// Attributes of the unit that hold an offset in `bytes`.
+    pub fields: Vec<(usize, u64)>,
+    /// The attribute that says where the table of offsets starts.
+    pub base: Option<usize>,
+    /// The table, as offsets in `bytes`.
+    pub table: Vec<u64>,
+    known: FxHashMap<u64, u64>,
+}
+
+struct Attribute {
+    name: DwAt,
+    form: DwForm,
+    at: usize,
+    end: usize,
+}
+
+struct Walk<'a> {
+    sections: &'a Sections<'a>,
+    moves: &'a Moves,
+    lines: &'a FxHashMap<u64, u64>,
+    bytes: &'a [u8],
+    version: u16,
+    offset_size: usize,
+    old_base: u64,
+    new_base: u64,
+    address_base: usize,
+    ranges_base: Option<u64>,
+    locations_base: Option<u64>,
+}
+
+/// Leads the unit in `bytes`, its head included.
+pub fn update(
+    sections: &Sections,
+    moves: &Moves,
+    lines: &FxHashMap<u64, u64>,
+    bytes: &[u8],
+    is_types: bool,
+) -> Result<Unit> {
+    let Head { version, offset_size, table, abbreviations_at, entries: start } = Head::read(bytes, is_types)?;
+    let mut unit = Unit { bytes: bytes.to_vec(), offset_size, version, abbreviations_at, ..Unit::default() };
+    let mut abbreviations = Abbreviations::read(sections.abbrev, table)?;
+    let mut walk = Walk {
+        sections,
+        moves,
+        lines,
+        bytes,
+        version,
+        offset_size,
+        old_base: 0,
+        new_base: 0,
+        address_base: 8,
+        ranges_base: None,
+        locations_base: None,
+    };
+    walk.bases(start, &abbreviations)?;
+    let mut cut = Vec::new();
+    walk.entries(start, &abbreviations, |code, kind, attributes| {
+        if !kind.is_split && walk.is_cut(attributes)? {
+            cut.push(code);
+        }
+        Ok(())
+    })?;
+    for code in cut {
+        abbreviations.by_code.entry(code).and_modify(|a| a.is_split = true);
+    }
+    let first = Reader::new(bytes, start).uleb()?;
+    if abbreviations.by_code.get(&first).is_some_and(|a| a.is_split) {
+        walk.new_base = 0;
+    }
+    walk.entries(start, &abbreviations, |_, kind, attributes| walk.lead(kind, attributes, &mut unit))?;
+    walk.tables(&mut unit)?;
+    if abbreviations.any_split() {
+        unit.abbreviations = Some(abbreviations.write(version));
+    }
+    Ok(unit)
+}
+
+/// A unit's head.
+struct Head {
+    version: u16,
+    offset_size: usize,
+    /// Where its abbreviations are, and where it says so.
+    table: usize,
+    abbreviations_at: usize,
+    /// Where its entries start.
+    entries: usize,
+}
+
+impl Head {
+    fn read(bytes: &[u8], is_types: bool) -> Result<Self> {
+        let mut r = Reader::new(bytes, 0);
+        let (_, offset_size) = r.unit_end()?;
+        let version = r.u16()?;
+        if !(2..=5).contains(&version) || offset_size != 4 {
+            return Err(Damaged);
+        }
+        let mut kind = if is_types { DW_UT_type } else { DW_UT_compile };
+        let mut address_size = 0;
+        if version >= 5 {
+            kind = DwUt(r.u8()?);
+            address_size = r.u8()?;
+        }
+        let abbreviations_at = r.at;
+        let table = r.number(offset_size)? as usize;
+        if version < 5 {
+            address_size = r.u8()?;
+        }
+        match kind {
+            DW_UT_compile | DW_UT_partial => {}
+            DW_UT_type => drop(r.take(8 + offset_size)?),
+            _ => return Err(Damaged),
+        }
+        let head = Self { version, offset_size, table, abbreviations_at, entries: r.at };
+        if address_size == 8 { Ok(head) } else { Err(Damaged) }
+    }
+}
+
+impl Walk<'_> {
+    fn entries(
+        &self,
+        start: usize,
+        abbreviations: &Abbreviations,
+        mut visit: impl FnMut(u64, &Abbreviation, &[Attribute]) -> Result<()>,
+    ) -> Result<()> {
+        let mut r = Reader::new(self.bytes, start);
+        let mut attributes = Vec::new();
+        while r.at < self.bytes.len() {
+            let code = r.uleb()?;
+            if code == 0 {
+                continue;
+            }
+            let kind = abbreviations.by_code.get(&code).ok_or(Damaged)?;
+            attributes.clear();
+            for spec in &kind.specs {
+                let mut form = spec.form;
+                while form == DW_FORM_indirect {
+                    form = DwForm(u16::try_from(r.uleb()?).map_err(|_| Damaged)?);
+                }
+                let at = r.at;
+                skip(&mut r, form, self.offset_size, self.version)?;
+                attributes.push(Attribute { name: spec.name, form, at, end: r.at });
+            }
+            visit(code, kind, &attributes)?;
+        }
+        Ok(())
+    }
+
+    /// What lists and indices of the unit are counted from.
+    fn bases(&mut self, start: usize, abbreviations: &Abbreviations) -> Result<()> {
+        let mut found = Vec::new();
+        let mut is_first = true;
+        self.entries(start, abbreviations, |_, _, attributes| {
+            if std::mem::take(&mut is_first) {
+                found.extend(attributes.iter().map(|a| (a.name, a.form, a.at, a.end)));
+            }
+            Ok(())
+        })?;
+        let number = |at: usize| Reader::new(self.bytes, at).number(self.offset_size);
+        let (mut address_base, mut ranges_base, mut locations_base) = (self.address_base, None, None);
+        for &(name, _, at, _) in &found {
+            match name {
+                DW_AT_addr_base => address_base = number(at)? as usize,
+                DW_AT_rnglists_base => ranges_base = Some(number(at)?),
+                DW_AT_loclists_base => locations_base = Some(number(at)?),
+                // What stands in another file would not follow.
+                DW_AT_dwo_name | DW_AT_GNU_dwo_name | DW_AT_GNU_ranges_base | DW_AT_GNU_addr_base => {
+                    return Err(Damaged);
+                }
+                _ => {}
+            }
+        }
+        (self.address_base, self.ranges_base, self.locations_base) =
+            (address_base, ranges_base, locations_base);
+        if let Some(&(name, form, at, end)) = found.iter().find(|a| a.0 == DW_AT_low_pc) {
+            self.old_base = self.address(&Attribute { name, form, at, end })?;
+            self.new_base = self.moves.point(self.old_base);
+        }
+        Ok(())
+    }
+
+    /// Where `.debug_addr` has an attribute's address.
+    fn indexed(&self, attribute: &Attribute) -> Result<Option<usize>> {
+        let mut r = Reader::new(self.bytes, attribute.at);
+        let index = match attribute.form {
+            DW_FORM_addrx => r.uleb()?,
+            DW_FORM_addrx1 | DW_FORM_addrx2 | DW_FORM_addrx3 | DW_FORM_addrx4 => {
+                r.number(attribute.end - attribute.at)?
+            }
+            _ => return Ok(None),
+        };
+        let at = usize::try_from(index).ok().and_then(|i| i.checked_mul(8)?.checked_add(self.address_base));
+        at.map(Some).ok_or(Damaged)
+    }
+
+    fn address(&self, attribute: &Attribute) -> Result<u64> {
+        match self.indexed(attribute)? {
+            Some(at) => Reader::new(self.sections.addr, at).number(8),
+            None if attribute.form == DW_FORM_addr => Reader::new(self.bytes, attribute.at).number(8),
+            None => Err(Damaged),
+        }
+    }
+
+    /// The run that an entry names by its two ends.
+    fn run<'t>(
+        &self,
+        attributes: &'t [Attribute],
+    ) -> Result<Option<(u64, u64, &'t Attribute, &'t Attribute)>> {
+        let of = |name| attributes.iter().find(|a| a.name == name);
+        let (Some(low), Some(high)) = (of(DW_AT_low_pc), of(DW_AT_high_pc)) else { return Ok(None) };
+        let start = self.address(low)?;
+        let mut r = Reader::new(self.bytes, high.at);
+        let end = match high.form {
+            DW_FORM_addr => r.number(8)?,
+            DW_FORM_data1 | DW_FORM_data2 | DW_FORM_data4 | DW_FORM_data8 => {
+                start.wrapping_add(r.number(high.end - high.at)?)
+            }
+            _ => return Err(Damaged),
+        };
+        Ok(Some((start, end, low, high)))
+    }
+
+    fn runs(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
+        match start <= end && self.moves.is_code(start) {
+            true => self.moves.ranges(start, end),
+            false => vec![(start, end)],
+        }
+    }
+
+    /// Whether the run of an entry is no single one any more.
+    fn is_cut(&self, attributes: &[Attribute]) -> Result<bool> {
+        let Some((start, end, _, high)) = self.run(attributes)? else { return Ok(false) };
+        let runs = self.runs(start, end);
+        let plain =
+            runs.len() == 1 && runs[0].0 == self.moves.point(start) || (start, end) == (runs[0].0, runs[0].1);
+        let size = high.end - high.at;
+        let fits =
+            high.form == DW_FORM_addr || size == 8 || runs[0].1.wrapping_sub(runs[0].0) < 1 << (8 * size);
+        if (!plain || !fits) && size < 4 {
+            return Err(Damaged);
+        }
+        Ok(!plain || !fits)
+    }
+
+    fn lead(&self, kind: &Abbreviation, attributes: &[Attribute], unit: &mut Unit) -> Result<()> {
+        let run = self.run(attributes)?;
+        if let Some((start, end, low, high)) = run {
+            let runs = self.runs(start, end);
+            let runs = if start == end { Vec::new() } else { runs };
+            if kind.is_split {
+                let is_base = is_unit(kind.tag);
+                if low.form == DW_FORM_addr {
+                    put(&mut unit.bytes, low.at, 8, if is_base { 0 } else { self.moves.point(start) });
+                }
+                let size = high.end - high.at;
+                put(&mut unit.bytes, high.at, size, 0);
+                let at = self.add_ranges(&runs, unit);
+                unit.ranges.fields.push((high.at, at));
+            } else if let Some(&(start, end)) = runs.first() {
+                let size = high.end - high.at;
+                if low.form == DW_FORM_addr {
+                    put(&mut unit.bytes, low.at, 8, start);
+                }
+                put(
+                    &mut unit.bytes,
+                    high.at,
+                    size,
+                    if high.form == DW_FORM_addr { end } else { end.wrapping_sub(start) },
+                );
+            } else if low.form == DW_FORM_addr {
+                put(&mut unit.bytes, low.at, 8, self.moves.point(start));
+                if high.form == DW_FORM_addr {
+                    put(&mut unit.bytes, high.at, 8, self.moves.point(start));
+                }
+            }
+        }
+        let views = attributes.iter().find(|a| a.name == DW_AT_GNU_locviews);
+        for attribute in attributes {
+            let is_run = matches!(attribute.name, DW_AT_low_pc | DW_AT_high_pc) && run.is_some();
+            if !is_run {
+                self.attribute(kind, attribute, views, unit)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn attribute(
+        &self,
+        kind: &Abbreviation,
+        attribute: &Attribute,
+        views: Option<&Attribute>,
+        unit: &mut Unit,
+    ) -> Result<()> {
+        let offset = || Reader::new(self.bytes, attribute.at).number(attribute.end - attribute.at);
+        let is_offset = attribute.form == DW_FORM_sec_offset
+            || self.version < 4 && matches!(attribute.form, DW_FORM_data4 | DW_FORM_data8);
+        match attribute.form {
+            DW_FORM_addr => {
+                let address = self.address(attribute)?;
+                put(&mut unit.bytes, attribute.at, 8, self.place(kind, attribute.name, address));
+            }
+            DW_FORM_addrx | DW_FORM_addrx1 | DW_FORM_addrx2 | DW_FORM_addrx3 | DW_FORM_addrx4 => {
+                let (address, at) = (self.address(attribute)?, self.indexed(attribute)?);
+                let place = self.place(kind, attribute.name, address);
+                if place != self.moves.point(address) {
+                    unit.addresses.extend(at.map(|at| (at, place)));
+                }
+            }
+            DW_FORM_exprloc | DW_FORM_block1 | DW_FORM_block2 | DW_FORM_block4 | DW_FORM_block
+                if attribute.form == DW_FORM_exprloc
+                    || self.version < 4 && names_location(attribute.name) =>
+            {
+                let mut r = Reader::new(self.bytes, attribute.at);
+                match attribute.form {
+                    DW_FORM_block1 => drop(r.number(1)?),
+                    DW_FORM_block2 => drop(r.number(2)?),
+                    DW_FORM_block4 => drop(r.number(4)?),
+                    _ => drop(r.uleb()?),
+                }
+                self.expression(&mut unit.bytes[r.at..attribute.end]);
+            }
+            DW_FORM_loclistx => {}
+            _ if !is_offset => {}
+            _ if attribute.name == DW_AT_stmt_list => {
+                let place = *self.lines.get(&offset()?).ok_or(Damaged)?;
+                put(&mut unit.bytes, attribute.at, attribute.end - attribute.at, place);
+            }
+            _ if attribute.name == DW_AT_ranges => {
+                let at = self.ranges_at(offset()?, unit)?;
+                unit.ranges.fields.push((attribute.at, at));
+            }
+            _ if attribute.name == DW_AT_rnglists_base => unit.ranges.base = Some(attribute.at),
+            _ if attribute.name == DW_AT_loclists_base => unit.locations.base = Some(attribute.at),
+            _ if self.version < 4 && !names_location(attribute.name) => {}
+            DW_FORM_sec_offset | DW_FORM_data4 | DW_FORM_data8 if !names_table(attribute.name) => {
+                let views = views.filter(|_| attribute.name == DW_AT_location);
+                self.location(attribute, offset()?, views, unit)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn place(&self, kind: &Abbreviation, name: DwAt, address: u64) -> u64 {
+        let comes_back =
+            name == DW_AT_call_return_pc || kind.tag == DW_TAG_GNU_call_site && name == DW_AT_low_pc;
+        if comes_back { self.moves.behind(address) } else { self.moves.point(address) }
+    }
+
+    fn form(&self, is_location: bool) -> Form<'_> {
+        let addresses = self.sections.addr.get(self.address_base..).unwrap_or(&[]);
+        Form { version: self.version, is_location, base: self.old_base, addresses }
+    }
+
+    fn add_ranges(&self, runs: &[(u64, u64)], unit: &mut Unit) -> u64 {
+        let at = unit.ranges.bytes.len() as u64;
+        let entry = |&(start, end): &(u64, u64)| Entry {
+            start,
+            end,
+            expression: Vec::new(),
+            views: (0, 0),
+            is_default: false,
+        };
+        let entries: Vec<Entry> = runs.iter().map(entry).collect();
+        self.form(false).write(&entries, self.new_base, &mut unit.ranges.bytes);
+        at
+    }
+
+    /// The new place of the list that stood at `offset`.
+    fn ranges_at(&self, offset: u64, unit: &mut Unit) -> Result<u64> {
+        if let Some(known) = unit.ranges.known.get(&offset) {
+            return Ok(*known);
+        }
+        let section = if self.version >= 5 { self.sections.rnglists } else { self.sections.ranges };
+        let runs = moved_ranges(&self.form(false).read(section, offset)?, self.moves);
+        let at = self.add_ranges(&runs, unit);
+        unit.ranges.known.insert(offset, at);
+        Ok(at)
+    }
+
+    fn location(
+        &self,
+        attribute: &Attribute,
+        offset: u64,
+        views: Option<&Attribute>,
+        unit: &mut Unit,
+    ) -> Result<()> {
+        let form = self.form(true);
+        let section = if self.version >= 5 { self.sections.loclists } else { self.sections.loc };
+        let mut entries = form.read(section, offset)?;
+        let Some(views) = views else {
+            let at = self.add_location(offset, entries, unit);
+            unit.locations.fields.push((attribute.at, at));
+            return Ok(());
+        };
+        let at = Reader::new(self.bytes, views.at).number(views.end - views.at)?;
+        let mut r = Reader::new(section, usize::try_from(at).map_err(|_| Damaged)?);
+        for entry in &mut entries {
+            entry.views = (r.uleb()?, r.uleb()?);
+        }
+        let entries = moved_locations(entries, self.moves);
+        unit.locations.fields.push((views.at, unit.locations.bytes.len() as u64));
+        for entry in &entries {
+            crate::bytes::write_uleb(&mut unit.locations.bytes, entry.views.0);
+            crate::bytes::write_uleb(&mut unit.locations.bytes, entry.views.1);
+        }
+        unit.locations.fields.push((attribute.at, unit.locations.bytes.len() as u64));
+        self.write_locations(entries, unit);
+        Ok(())
+    }
+
+    fn add_location(&self, offset: u64, entries: Vec<Entry>, unit: &mut Unit) -> u64 {
+        if let Some(known) = unit.locations.known.get(&offset) {
+            return *known;
+        }
+        let at = unit.locations.bytes.len() as u64;
+        self.write_locations(moved_locations(entries, self.moves), unit);
+        unit.locations.known.insert(offset, at);
+        at
+    }
+
+    fn write_locations(&self, mut entries: Vec<Entry>, unit: &mut Unit) {
+        entries.iter_mut().for_each(|entry| self.expression(&mut entry.expression));
+        self.form(true).write(&entries, self.new_base, &mut unit.locations.bytes);
+    }
+
+    /// Leads addresses of code in an expression.
+    fn expression(&self, bytes: &mut [u8]) {
+        let encoding =
+            gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: self.version };
+        let mut at = 0;
+        while at < bytes.len() {
+            let mut rest = gimli::EndianSlice::new(&bytes[at..], gimli::LittleEndian);
+            let before = rest.len();
+            let Ok(operation) = gimli::Operation::parse(&mut rest, encoding) else { return };
+            let size = before - rest.len();
+            if let gimli::Operation::Address { address } = operation {
+                put(bytes, at + 1, 8, self.moves.point(address));
+            }
+            at += size;
+        }
+    }
+
+    /// Lists that are named by their number.
+    fn tables(&self, unit: &mut Unit) -> Result<()> {
+        for offset in self.table(self.ranges_base, self.sections.rnglists)? {
+            let at = self.ranges_at(offset, unit)?;
+            unit.ranges.table.push(at);
+        }
+        for offset in self.table(self.locations_base, self.sections.loclists)? {
+            let entries = self.form(true).read(self.sections.loclists, offset)?;
+            let at = self.add_location(offset, entries, unit);
+            unit.locations.table.push(at);
+        }
+        Ok(())
+    }
+
+    fn table(&self, base: Option<u64>, section: &[u8]) -> Result<Vec<u64>> {
+        let Some(base) = base else { return Ok(Vec::new()) };
+        let start = usize::try_from(base).map_err(|_| Damaged)?;
+        let count = Reader::new(section, start.checked_sub(4).ok_or(Damaged)?).number(4)?;
+        let mut r = Reader::new(section, start);
+        (0..count).map(|_| Ok(base.wrapping_add(r.number(4)?))).collect()
+    }
+}
+
+/// Whether an attribute may hold a location.
+fn names_location(name: DwAt) -> bool {
+    matches!(
+        name,
+        DW_AT_location
+            | DW_AT_string_length
+            | DW_AT_return_addr
+            | DW_AT_frame_base
+            | DW_AT_segment
+            | DW_AT_static_link
+            | DW_AT_use_location
+            | DW_AT_vtable_elem_location
+            | DW_AT_data_location
+            | DW_AT_GNU_call_site_value
+            | DW_AT_GNU_call_site_target
+    )
+}
+
+/// Whether an attribute's offset leads to something else than a list of locations.
+fn names_table(name: DwAt) -> bool {
+    matches!(
+        name,
+        DW_AT_macros
+            | DW_AT_macro_info
+            | DW_AT_GNU_macros
+            | DW_AT_str_offsets_base
+            | DW_AT_addr_base
+            | DW_AT_GNU_locviews
+            | DW_AT_start_scope
+    )
+}
