@@ -1,7 +1,7 @@
 use super::fixture::{Truth, simulated};
 use super::*;
 use crate::metric::{Direction, MetricSource};
-use crate::record::{Failure, MachineDelta};
+use crate::record::{Failure, MachineDelta, StopReason};
 
 fn shuffled(truth: Truth) -> ExperimentRecord {
     simulated(truth, LayoutMode::Shuffle)
@@ -176,6 +176,20 @@ fn what_was_counted_in_part_is_told() {
     record.blocks[2].runs[0].counted_share = Some(0.6);
     let warnings = analyse(&record).warnings;
     assert!(warnings[0].contains("counted for 60 % of a run only"), "{warnings:?}");
+}
+
+#[test]
+fn an_estimate_that_was_only_just_clear_is_told_to_be_one() {
+    let said = |effect: f64, stop: StopReason| {
+        let mut record = shuffled(Truth { effect, layout_sd: 0.02, blocks: 60, ..Truth::default() });
+        record.stop = stop;
+        let verdict = analyse(&record).verdict;
+        assert_eq!(verdict.outcome, Outcome::Slower, "{verdict:?}");
+        verdict.details.iter().any(|detail| detail.contains("a little too large on average"))
+    };
+    assert!(said(0.018, StopReason::Verdict), "early, and near to nothing");
+    assert!(!said(0.018, StopReason::MaxLayouts), "it was not ended early");
+    assert!(!said(0.2, StopReason::Verdict), "far from nothing");
 }
 
 /// A load generator that runs for two seconds does so with any server.

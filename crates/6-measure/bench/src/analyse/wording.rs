@@ -4,7 +4,7 @@ use super::trust::reasons_for_distrust;
 use super::{Analysis, Verdict};
 use crate::metric::MetricSpec;
 use crate::numbers::{duration, percent, signed_percent};
-use crate::record::{ExperimentRecord, LayoutMode, Plan};
+use crate::record::{ExperimentRecord, LayoutMode, Plan, StopReason};
 use crate::stats::shape::unseen_share;
 use crate::stats::verdict::Outcome;
 
@@ -71,6 +71,7 @@ pub fn verdict(record: &ExperimentRecord, analysis: &Analysis) -> Verdict {
     };
     if outcome == Outcome::Faster || outcome == Outcome::Slower {
         details.extend(shipped_contradiction(analysis));
+        details.extend(ended_early(analysis, record));
     }
     Verdict { outcome, headline, details }
 }
@@ -122,6 +123,16 @@ fn shipped_contradiction(analysis: &Analysis) -> Option<String> {
     let opposite = naive.p < 0.05 && naive.percent.signum() != analysis.change.percent.signum();
     opposite.then(|| {
         "the shipped files differ the other way: a layout accident hides the effect of the code".into()
+    })
+}
+
+/// Who stops as soon as a difference is clear stops more often where chance has made it larger. That matters where it is only just clear.
+fn ended_early(analysis: &Analysis, record: &ExperimentRecord) -> Option<String> {
+    let change = &analysis.change;
+    let nearest = if change.percent < 0.0 { -change.high } else { change.low };
+    let is_just_clear = 2.0 * nearest < change.percent.abs();
+    (record.stop == StopReason::Verdict && is_just_clear).then(|| {
+        "it ended as soon as that was clear: such estimates are a little too large on average; the interval holds".into()
     })
 }
 
