@@ -180,7 +180,7 @@ fn several_benchmarks_are_corrected_and_all_of_it_is_json() {
     let score = |name: &str, plus: u32| {
         format!(
             "{{\"name\": \"{name}\", \"metrics\": [\"pattern:score ([0-9.]+)\"], \"workload\": \"s=100; [ $AFTERLINK_SIDE \
-             = A ] || s=$((100 + {plus})); echo score $s.$(($$ % 10))\"}}"
+             = A ] || s=$((100 + {plus})); echo score $s.5\"}}"
         )
     };
     let text =
@@ -211,7 +211,7 @@ fn several_benchmarks_are_corrected_and_all_of_it_is_json() {
     assert_eq!(outcome.exit, 1, "one of them is slower: {}", outcome.stderr());
     let written = |name: &str| fs::read_to_string(sandbox.path(name)).unwrap();
     assert!(written("junit.xml").contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"0\""));
-    // By 3 %, and what the noise adds.
+    // No chance is in it: where nothing else runs, numbers of processes are none.
     assert!(written("table.md").contains("| ✗ | more | B is worse by 3"), "{}", written("table.md"));
     assert_eq!(written("table.csv").lines().count(), 4);
     assert_eq!(outcome.stderr(), "");
