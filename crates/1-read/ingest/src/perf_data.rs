@@ -90,11 +90,17 @@ struct Surveyed<'a, 'p> {
     is_cut: bool,
 }
 
-fn look<'a, 'p>(file: Viewed, program: &'a Program<'p>) -> Result<Surveyed<'a, 'p>> {
+/// The first look, and whether the file is cut off.
+fn survey(file: Viewed) -> Result<(Survey, bool)> {
     let header = Header::read(file.bytes())?;
     let range = header.records.clone();
     let mut survey = Survey::new(header);
     let is_cut = records::for_each(file, range, &mut |record| survey.add(record))?;
+    Ok((survey, is_cut))
+}
+
+fn look<'a, 'p>(file: Viewed, program: &'a Program<'p>) -> Result<Surveyed<'a, 'p>> {
+    let (mut survey, is_cut) = survey(file)?;
     let candidates = candidates(&survey);
     let events = choose(&candidates);
     if events.is_empty() {
@@ -142,11 +148,7 @@ fn process_of(sample: &Sample) -> Result<u32> {
 /// # Errors
 /// It is damaged.
 pub fn files(file: Viewed) -> Result<Vec<RecordedFile>> {
-    let header = Header::read(file.bytes())?;
-    let range = header.records.clone();
-    let mut survey = Survey::new(header);
-    records::for_each(file, range, &mut |record| survey.add(record))?;
-    Ok(files_of(&survey))
+    Ok(files_of(&survey(file)?.0))
 }
 
 /// The recorded files with the build-ids that stand in the table.

@@ -1,7 +1,7 @@
 //! Counts of branches that do not fit together: of samples of branch stacks, of counters that lost some, of another build.
 //!
 //! Where more comes to blocks than leaves them, or less, by more than a little, the flow of minimum cost stands for the counts, which
-//! contradicts them least. Costs are those that BOLT has for stale profiles.
+//! contradicts them least. The costs were measured: `docs/decisions/0008-samples.md` has them beside BOLT's.
 
 use crate::inference::{Evidence, Observed, infer};
 use afterlink_analyze::flow::FlowGraph;

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use afterlink_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::analyse::{Analysis, SideSummary};
+use crate::analyse::Analysis;
 use crate::benchmarks::Benchmark;
 use crate::metric::MetricSpec;
 use crate::record::{ExperimentRecord, Program, Then, Workload};
@@ -61,15 +61,15 @@ impl Baseline {
     pub fn of(records: &[(&ExperimentRecord, &Analysis)], profile: Option<String>) -> Option<Self> {
         let (first, _) = records.first()?;
         let program = if first.plan.calibration { &first.a } else { &first.b };
-        let side = |analysis: &Analysis| -> SideSummary {
-            if first.plan.calibration { analysis.a.clone() } else { analysis.b.clone() }
+        let side = |analysis: &Analysis| {
+            if first.plan.calibration { analysis.a.typical } else { analysis.b.typical }
         };
         let benchmarks = records.iter().map(|(record, analysis)| Kept {
             name: record.name.clone(),
             workload: record.workload.clone(),
             metrics: record.plan.metrics.clone(),
             metric_choice: record.plan.metric_choice.clone(),
-            typical: side(analysis).typical,
+            typical: side(analysis),
         });
         let benchmarks = benchmarks.collect();
         let machine = first.machine.description.clone();

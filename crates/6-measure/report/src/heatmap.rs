@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 pub use heat::Heat;
 
-use crate::html::STYLE;
+use crate::html;
 use crate::html::svg::escape;
 use crate::numbers::{group_thousands, share};
 
@@ -70,13 +70,7 @@ pub fn heatmap_page(panels: &[Panel], functions: &[HotFunction]) -> String {
         }
     }
     body.push_str(&table(functions));
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{} · afterlink heatmap</title>\n<style>\n{STYLE}</style></head>\n\
-         <body><main>\n{body}</main>\n</body></html>\n",
-        escape(title)
-    )
+    html::page(&format!("{title} · afterlink heatmap"), &body, "")
 }
 
 /// How much room the samples need: the fewest cache lines and pages that hold so many of them.

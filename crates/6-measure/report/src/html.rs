@@ -15,7 +15,7 @@ use crate::json::{DATA_OPEN, to_compact_json};
 use crate::numbers::{duration, percent, percentile, quantity, share, shell_line, signed_percent};
 use crate::terminal::{baseline_line, naive_claim, stop_text};
 
-pub(crate) const STYLE: &str = include_str!("html/style.css");
+const STYLE: &str = include_str!("html/style.css");
 
 /// The page of one or several benchmarks of the same two programs.
 pub fn html_page(records: &[ExperimentRecord], suite: &SuiteAnalysis) -> String {
@@ -29,14 +29,21 @@ pub fn html_page(records: &[ExperimentRecord], suite: &SuiteAnalysis) -> String 
     }
     // In JSON "<" stands only inside strings, where it may be written like this; HTML then sees no tag.
     let data = to_compact_json(records, suite).replace('<', "\\u003c");
+    body.push_str(
+        "<p class=\"soft small\">All runs are inside this file: \
+         <code>afterlink compare --replay THIS_FILE</code> analyses them again.</p>\n",
+    );
+    page(&format!("{title} · afterlink compare"), &body, &format!("{DATA_OPEN}{data}</script>\n"))
+}
+
+/// A page that needs no network: its title, what is shown, and what stands behind that unseen.
+pub(crate) fn page(title: &str, shown: &str, unseen: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{} · afterlink compare</title>\n<style>\n{STYLE}</style></head>\n\
-         <body><main>\n{body}<p class=\"soft small\">All runs are inside this file: \
-         <code>afterlink compare --replay THIS_FILE</code> analyses them again.</p>\n</main>\n\
-         {DATA_OPEN}{data}</script>\n</body></html>\n",
-        escape(&title)
+         <title>{}</title>\n<style>\n{STYLE}</style></head>\n\
+         <body><main>\n{shown}</main>\n{unseen}</body></html>\n",
+        escape(title)
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::html::STYLE;
+use crate::html;
 use crate::html::svg::{Drawing, Scale, escape};
 use crate::numbers::{group_thousands, share, signed_percent};
 
@@ -68,13 +68,7 @@ pub fn layout_page(page: &LayoutPage) -> String {
     }
     body.push_str(&left_alone(page));
     let _ = writeln!(body, "<h2>In words</h2>\n<pre>{}</pre>", escape(&page.text));
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{} · afterlink optimize</title>\n<style>\n{STYLE}</style></head>\n\
-         <body><main>\n{body}</main>\n</body></html>\n",
-        escape(&page.program)
-    )
+    html::page(&format!("{} · afterlink optimize", page.program), &body, "")
 }
 
 fn change((before, after): (u64, u64)) -> String {

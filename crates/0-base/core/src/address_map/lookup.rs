@@ -95,38 +95,31 @@ impl Lookup {
 
     /// Everywhere that the input's code around `address` stands in the output, by start of the piece, with its reason.
     pub fn places(&self, address: InputAddr) -> Vec<(OutputAddr, Reason)> {
-        let piece = |i: &u32| &self.by_output[*i as usize];
-        let holds = |p: &Piece| {
-            p.block.input.is_some_and(|start| {
-                start <= address && address.since(start) < u64::from(p.block.input_size.max(1))
-            })
-        };
-        let next = self.by_input.partition_point(|i| piece(i).block.input.is_some_and(|a| a <= address));
-        let before = self.by_input[..next].iter().rev();
-        // Pieces of the input do not overlap, so those that hold the address start at the same place.
-        let start = before.clone().find(|i| holds(piece(i))).map(|i| piece(i).block.input);
-        let here = before.take_while(|i| Some(piece(i).block.input) >= start);
         let mut places: Vec<(OutputAddr, Reason)> =
-            here.filter(|i| holds(piece(i))).map(|i| (piece(i).start, piece(i).block.reason)).collect();
+            self.holding(address).map(|piece| (piece.start, piece.block.reason)).collect();
         places.sort_unstable();
         places
     }
 
+    /// The pieces that stand for the input's code around `address`.
+    fn holding(&self, address: InputAddr) -> impl Iterator<Item = &Piece> {
+        let holds = move |p: &Piece| {
+            p.block.input.is_some_and(|start| {
+                start <= address && address.since(start) < u64::from(p.block.input_size.max(1))
+            })
+        };
+        let piece = |i: &u32| &self.by_output[*i as usize];
+        let next = self.by_input.partition_point(|i| piece(i).block.input.is_some_and(|a| a <= address));
+        let before = self.by_input[..next].iter().rev().map(piece);
+        // Pieces of the input do not overlap, so those that hold the address start at the same place.
+        let start = before.clone().find(|p| holds(p)).map(|p| p.block.input);
+        before.take_while(move |p| Some(p.block.input) >= start).filter(move |p| holds(p))
+    }
+
     /// Where the input's code at `address` was copied to: the first place, if there are several; none if it stayed, or was written anew.
     pub fn copy_of(&self, address: InputAddr) -> Option<OutputAddr> {
-        let is_copy = |piece: &&Piece| piece.block.reason == Reason::Copied;
-        let found = self.by_input.partition_point(|i| {
-            self.by_output[*i as usize].block.input.is_some_and(|start| start <= address)
-        });
-        let before = self.by_input[..found].iter().rev().map(|i| &self.by_output[*i as usize]);
-        let here = before.take_while(|piece| {
-            piece
-                .block
-                .input
-                .is_some_and(|start| address.since(start) < u64::from(piece.block.input_size.max(1)))
-        });
-        let place = |piece: &Piece| Some(piece.start + address.since(piece.block.input?));
-        here.filter(is_copy).filter_map(place).min()
+        let copies = self.holding(address).filter(|piece| piece.block.reason == Reason::Copied);
+        copies.filter_map(|piece| Some(piece.start + address.since(piece.block.input?))).min()
     }
 
     /// Whether any function was folded into another.

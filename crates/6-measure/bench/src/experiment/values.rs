@@ -1,5 +1,6 @@
 //! The number that a run has for a metric, or why it has none.
 
+use std::mem::discriminant;
 use std::path::Path;
 
 use afterlink_core::Result;
@@ -19,73 +20,72 @@ pub struct Measured {
     pub server: Option<Use>,
 }
 
-/// The value of one of `metrics`; a positive number, as ratios need one. `folder` is where the run may have left something.
-/// Without a value, why: in words that follow the program's name.
+/// A value or why there is none: in words that follow the program's name.
+pub type Value = std::result::Result<f64, String>;
+
+/// The value of each of `metrics`; a positive number, as ratios need one. `folder` is where the run may have left something.
 ///
 /// # Errors
 /// A pattern that is no regular expression.
-pub fn value_of(
-    metric: &MetricSpec,
+pub fn values_of(
+    metrics: &[MetricSpec],
     done: &Finished,
     measured: &Measured,
-    metrics: &[MetricSpec],
     folder: &Path,
-) -> Result<std::result::Result<f64, String>> {
-    let run = Run { done, measured, metrics, folder };
-    let whole = run.value(&metric.source)?;
-    let Some(per) = &metric.per else { return Ok(whole) };
-    let part = run.value(per)?;
-    Ok(whole.and_then(|whole| Ok(whole / part?)))
+) -> Result<Vec<Value>> {
+    let stdout = String::from_utf8_lossy(&done.stdout);
+    let run = Run { done, stdout: &stdout, measured, metrics, folder };
+    metrics.iter().map(|metric| run.value_of(metric)).collect()
 }
 
 struct Run<'a> {
     done: &'a Finished,
+    stdout: &'a str,
     measured: &'a Measured,
     metrics: &'a [MetricSpec],
     folder: &'a Path,
 }
 
 impl Run<'_> {
-    fn value(&self, source: &MetricSource) -> Result<std::result::Result<f64, String>> {
+    fn value_of(&self, metric: &MetricSpec) -> Result<Value> {
+        let whole = self.value(&metric.source)?;
+        let Some(per) = &metric.per else { return Ok(whole) };
+        let part = self.value(per)?;
+        Ok(whole.and_then(|whole| Ok(whole / part?)))
+    }
+
+    fn value(&self, source: &MetricSource) -> Result<Value> {
         let cost = &self.done.cost;
+        let server = self.measured.server.as_ref();
         let found = match source {
             MetricSource::Wall => Some(cost.wall_seconds),
             MetricSource::Cpu => Some(cost.cpu_seconds()),
             MetricSource::MaxRss => Some(cost.max_rss_kib as f64),
-            MetricSource::Counter(_) => self.counted(source),
-            MetricSource::ServerCpu => self.measured.server.as_ref().and_then(|used| used.cpu_seconds),
-            MetricSource::ServerCounter(_) => self.server_counted(source),
-            MetricSource::Transactions => transactions(&self.stdout()),
+            MetricSource::Counter(_) => {
+                self.counted(source, self.measured.counts.as_deref()).map(|count| count.value)
+            }
+            MetricSource::ServerCpu => server.and_then(|used| used.cpu_seconds),
+            MetricSource::ServerCounter(_) => self.counted(source, server.map(|used| &used.counters[..])),
+            MetricSource::Transactions => transactions(self.stdout),
             MetricSource::Latency { percentile: wanted, operation } => {
                 let wanted = Wanted { percentile: *wanted, operation: operation.as_deref() };
-                return Ok(percentile(wanted, self.folder, &self.stdout())
+                return Ok(percentile(wanted, self.folder, self.stdout)
                     .map_err(|why| format!("has no latency: {why}")));
             }
             MetricSource::Pattern(_) | MetricSource::Json(_) => {
-                printed_value(source, &self.stdout(), &String::from_utf8_lossy(&self.done.stderr))?
+                printed_value(source, self.stdout, &String::from_utf8_lossy(&self.done.stderr))?
             }
         };
         Ok(found.filter(|value| *value > 0.0).ok_or_else(|| self.missing(source)))
     }
 
-    fn stdout(&self) -> String {
-        String::from_utf8_lossy(&self.done.stdout).into_owned()
-    }
-
-    fn counted(&self, wanted: &MetricSource) -> Option<f64> {
-        let counters = |source: &&MetricSource| matches!(source, MetricSource::Counter(_));
-        let index = self.sources().filter(counters).position(|source| source == wanted)?;
-        self.measured.counts.as_ref()?.get(index)?.map(|count| count.value)
-    }
-
-    fn server_counted(&self, wanted: &MetricSource) -> Option<f64> {
-        let counters = |source: &&MetricSource| matches!(source, MetricSource::ServerCounter(_));
-        let index = self.sources().filter(counters).position(|source| source == wanted)?;
-        self.measured.server.as_ref()?.counters.get(index).copied()?
-    }
-
-    fn sources(&self) -> impl Iterator<Item = &MetricSource> {
-        self.metrics.iter().flat_map(MetricSpec::sources)
+    /// What this counter counted: counters of one kind are read in the order in which the metrics name them.
+    fn counted<T: Copy>(&self, wanted: &MetricSource, counts: Option<&[Option<T>]>) -> Option<T> {
+        let sources = self.metrics.iter().flat_map(MetricSpec::sources);
+        let index = sources
+            .filter(|source| discriminant(*source) == discriminant(wanted))
+            .position(|s| s == wanted)?;
+        counts?.get(index).copied()?
     }
 
     fn missing(&self, source: &MetricSource) -> String {
@@ -130,7 +130,7 @@ mod tests {
     fn get(metric: &str, stdout: &str, measured: &Measured) -> std::result::Result<f64, String> {
         let metric = MetricSpec::parse(metric).unwrap();
         let metrics = [MetricSpec::counter("cycles"), metric];
-        value_of(&metrics[1], &finished(stdout), measured, &metrics, Path::new("/no/such/folder")).unwrap()
+        values_of(&metrics, &finished(stdout), measured, Path::new("/no/such/folder")).unwrap().remove(1)
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::counters::Counters;
 use super::library::Library;
 use super::process::{Ending, Finished, Launch, run, run_both};
 use super::server::{MARK_VARIABLE, ServerProcesses, Use};
-use super::values::{Measured, value_of};
+use super::values::{Measured, values_of};
 use crate::metric::{MetricSource, MetricSpec};
 use crate::record::{Failure, RunRecord, Side, Workload};
 
@@ -208,20 +208,8 @@ impl Stage<'_> {
         started: f64,
         measured: Measured,
     ) -> Result<Performance> {
-        let folder = self.folder(actor.side);
-        let mut values = Vec::with_capacity(self.metrics.len());
-        let mut reason = None;
-        for metric in self.metrics {
-            match value_of(metric, &done, &measured, self.metrics, &folder)? {
-                Ok(value) => values.push(Some(value)),
-                Err(why) => {
-                    if values.is_empty() {
-                        reason = Some(why);
-                    }
-                    values.push(None);
-                }
-            }
-        }
+        let values = values_of(self.metrics, &done, &measured, &self.folder(actor.side))?;
+        let reason = values.first().and_then(|judged| judged.clone().err());
         let counted = measured.counts.is_some();
         let shares = measured.counts.iter().flatten().flatten().map(|count| count.share);
         let record = RunRecord {
@@ -233,7 +221,7 @@ impl Stage<'_> {
             padding,
             output: fingerprint(&done.stdout),
             failure: self.fault_of(&done, actor, reason, counted),
-            values,
+            values: values.into_iter().map(Result::ok).collect(),
         };
         let interrupted = done.ending == Ending::Interrupted;
         Ok(Performance { record, stdout: done.stdout, interrupted, server: measured.server })
