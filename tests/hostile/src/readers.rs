@@ -4,6 +4,7 @@
 use afterlink_core::counter_description::Description;
 use afterlink_core::counter_file::{CounterFile, HEADER_SIZE, Header, fingerprint};
 use afterlink_core::{AddressMap, InputAddr, OutputAddr};
+use afterlink_debuginfo::{Moves, Piece, Sections, Updated};
 use afterlink_image::Image;
 use afterlink_ingest::{Program, Reading};
 use afterlink_isa::Arch;
@@ -17,11 +18,12 @@ use afterlink_unwind::{
 pub type Reader = (&'static str, fn(&[u8]));
 
 /// All readers; each has a fuzz target of the same name and a folder of seeds.
-pub const ALL: [Reader; 12] = [
+pub const ALL: [Reader; 13] = [
     ("image", image),
     ("eh_frame", eh_frame),
     ("eh_frame_hdr", eh_frame_hdr),
     ("lsda", lsda),
+    ("debug_info", debug_info),
     ("fdata", read_fdata),
     ("counter_file", counter_file),
     ("recording", recording),
@@ -68,6 +70,51 @@ pub fn lsda(bytes: &[u8]) {
     for (place, found) in &again.table.lists {
         assert_eq!(Some(found), area.table.lists.get(place));
     }
+}
+
+/// Leads debug information, whose bytes are those of [`debug_sections`].
+pub fn debug_info(bytes: &[u8]) {
+    let Some(sections) = debug_sections(bytes) else { return };
+    let Some(updated) = led(&sections) else { return };
+    // References between entries are not looked at, so no entry may move.
+    assert_eq!((updated.info.len(), updated.types.len()), (sections.info.len(), sections.types.len()));
+    assert_eq!(updated.addr.len(), sections.addr.len());
+}
+
+/// Leads debug information to code whose every 16 bytes moved, the last to the front.
+pub fn led(sections: &Sections) -> Option<Updated> {
+    let (code, end) = (0x1000, 0x5000);
+    let pieces = (code..end).step_by(16).map(|input| Piece {
+        input,
+        input_size: 16,
+        output: 0x10_0000 + (end - input),
+        output_size: 16,
+        is_exact: input % 64 != 0,
+    });
+    let moves = Moves::new(pieces.collect(), vec![(code, end)]);
+    afterlink_debuginfo::update(sections, &moves).ok()
+}
+
+/// Each section's size in four bytes and the section, in the order of [`Sections`].
+pub fn debug_sections(mut bytes: &[u8]) -> Option<Sections<'_>> {
+    let mut next = || {
+        let (size, rest) = bytes.split_first_chunk::<4>()?;
+        let (section, rest) = rest.split_at_checked(u32::from_le_bytes(*size) as usize)?;
+        bytes = rest;
+        Some(section)
+    };
+    Some(Sections {
+        info: next()?,
+        types: next()?,
+        abbrev: next()?,
+        line: next()?,
+        addr: next()?,
+        aranges: next()?,
+        ranges: next()?,
+        rnglists: next()?,
+        loc: next()?,
+        loclists: next()?,
+    })
 }
 
 /// Reads a whole ELF file and everything in it.

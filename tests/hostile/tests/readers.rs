@@ -91,6 +91,11 @@ fn seeds_can_be_read() {
         let place = LsdaPlace { section, address, area: address, function: (InputAddr(0x1000), 0x1000) };
         Lsda::read(place, |_| false).is_ok_and(|a| a.call_sites.len() > 1 && a.table.types.len() > 1)
     });
+    let has_code = |s: &afterlink_debuginfo::Sections| s.info.len() > 100 && s.line.len() > 50;
+    for seed in seeds("debug_info") {
+        assert!(readers::debug_sections(&seed).is_some_and(|s| has_code(&s) && readers::led(&s).is_some()));
+    }
+    some("debug_info", &|s| readers::debug_sections(s).is_some_and(|s| !s.types.is_empty()));
     some("fdata", &|s| afterlink_profile::fdata::read(s).is_ok_and(|p| p.branches().len() > 1));
     some("counter_file", &|s| CounterFile::parse(s).is_ok_and(|c| c.counters().len() > 1));
     assert!(

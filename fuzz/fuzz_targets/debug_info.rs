@@ -1,0 +1,3 @@
+#![no_main]
+
+afterlink_fuzz::reader!(afterlink_hostile::readers::debug_info);
