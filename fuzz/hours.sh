@@ -7,7 +7,7 @@
 # What fails is left in fuzz/artifacts/TARGET, and the target is passed over until the next start.
 set -euo pipefail
 cd "$(dirname "$0")"
-targets=(whole image eh_frame fdata counter_file recording pprof bolt_yaml address_map eh_frame_hdr lsda notes program_text)
+targets=(whole image eh_frame fdata counter_file recording pprof bolt_yaml address_map eh_frame_hdr lsda debug_info notes program_text)
 state=hours.tsv
 [ -s $state ] || printf 'target\tcpu seconds\texecutions\tcorpus\tfeatures\tcommit\n' >$state
 
