@@ -83,7 +83,7 @@ pub fn debug_info(bytes: &[u8]) {
 
 /// Leads debug information to code whose every 16 bytes moved, the last to the front.
 pub fn led(sections: &Sections) -> Option<Updated> {
-    let (code, end) = (0x1000, 0x5000);
+    let (code, end) = (0x1000, 0x1200);
     let pieces = (code..end).step_by(16).map(|input| Piece {
         input,
         input_size: 16,

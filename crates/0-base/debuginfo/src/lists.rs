@@ -61,7 +61,7 @@ impl Form<'_> {
     fn kind(&self, r: &mut Reader, base: &mut u64, views: &mut (u64, u64)) -> Result<Run> {
         // Behind the default location the numbers of both kinds of lists differ by one.
         let kind = match (r.u8()?, self.is_location) {
-            (kind @ 5.., false) => kind + 1,
+            (kind @ 5.., false) => kind.checked_add(1).ok_or(Damaged)?,
             (kind, _) => kind,
         };
         Ok(match kind {
@@ -206,4 +206,17 @@ pub fn moved_locations(entries: Vec<Entry>, moves: &Moves) -> Vec<Entry> {
         }
     }
     moved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_that_no_list_has() {
+        for (is_location, kind) in [(false, u8::MAX), (false, 8), (true, 10), (true, u8::MAX)] {
+            let form = Form { version: 5, is_location, base: 0, addresses: &[] };
+            assert_eq!(form.read(&[kind, 0, 0], 0).err(), Some(Damaged), "{kind} {is_location}");
+        }
+    }
 }

@@ -262,11 +262,11 @@ impl Walk<'_> {
     fn is_cut(&self, attributes: &[Attribute]) -> Result<bool> {
         let Some((start, end, _, high)) = self.run(attributes)? else { return Ok(false) };
         let runs = self.runs(start, end);
-        let plain =
-            runs.len() == 1 && runs[0].0 == self.moves.point(start) || (start, end) == (runs[0].0, runs[0].1);
+        // Nothing is left of a run inside of code that was replaced.
+        let Some(&first) = runs.first() else { return Ok(false) };
+        let plain = runs.len() == 1 && first.0 == self.moves.point(start) || (start, end) == first;
         let size = high.end - high.at;
-        let fits =
-            high.form == DW_FORM_addr || size == 8 || runs[0].1.wrapping_sub(runs[0].0) < 1 << (8 * size);
+        let fits = high.form == DW_FORM_addr || size == 8 || first.1.wrapping_sub(first.0) < 1 << (8 * size);
         if (!plain || !fits) && size < 4 {
             return Err(Damaged);
         }
@@ -298,11 +298,13 @@ impl Walk<'_> {
                     size,
                     if high.form == DW_FORM_addr { end } else { end.wrapping_sub(start) },
                 );
-            } else if low.form == DW_FORM_addr {
-                put(&mut unit.bytes, low.at, 8, self.moves.point(start));
-                if high.form == DW_FORM_addr {
-                    put(&mut unit.bytes, high.at, 8, self.moves.point(start));
+            } else {
+                let place = self.moves.point(start);
+                if low.form == DW_FORM_addr {
+                    put(&mut unit.bytes, low.at, 8, place);
                 }
+                let size = high.end - high.at;
+                put(&mut unit.bytes, high.at, size, if high.form == DW_FORM_addr { place } else { 0 });
             }
         }
         let views = attributes.iter().find(|a| a.name == DW_AT_GNU_locviews);
@@ -526,3 +528,6 @@ fn names_table(name: DwAt) -> bool {
             | DW_AT_start_scope
     )
 }
+
+#[cfg(test)]
+mod tests;
