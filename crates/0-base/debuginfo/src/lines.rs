@@ -187,11 +187,19 @@ fn sequence(r: &mut Reader, header: &Header, rows: &mut Vec<Row>) -> Result<Opti
 }
 
 fn place(rows: &[Row], end: u64, moves: &Moves, placed: &mut Vec<Placed>) {
-    let ends = rows.iter().skip(1).map(|row| row.address).chain([end]);
-    for (row, end) in rows.iter().zip(ends) {
-        for (i, part) in moves.parts(row.address, end).into_iter().enumerate() {
-            let mut row = *row;
-            if i > 0 || part.input != row.address {
+    // Rows at one address stand and fall with the code there, of which a sequence's end has none.
+    for group in rows.chunk_by(|a, b| a.address == b.address).filter(|group| group[0].address < end) {
+        let address = group[0].address;
+        let next = rows.partition_point(|row| row.address <= address);
+        let parts = moves.parts(address, rows.get(next).map_or(end, |row| row.address));
+        let Some(&first) = parts.first() else { continue };
+        let (last, empty) = group.split_last().unwrap_or((&group[0], &[]));
+        if first.input == address {
+            placed.extend(empty.iter().map(|&row| Placed { start: first.start, end: first.start, row }));
+        }
+        for part in parts {
+            let mut row = *last;
+            if part.input != address {
                 (row.is_stmt, row.prologue_end, row.epilogue_begin, row.basic_block) =
                     (false, false, false, false);
             }

@@ -2,8 +2,9 @@
 
 use crate::addresses::Addresses;
 use crate::shape::Shape;
-use afterlink_core::OutputAddr;
+use afterlink_core::{InputAddr, OutputAddr};
 use afterlink_debuginfo::{Moves, Piece, Sections};
+use afterlink_elf::LooseSection;
 use afterlink_image::{Image, SectionId, elf};
 use afterlink_program::{Block, Chunk, Function, Placement, Program};
 
@@ -21,17 +22,26 @@ const LED: [&str; 10] = [
     ".debug_loclists",
 ];
 
-/// The new bytes of each section that changes; `None` if the program has debug information that cannot be led.
-pub(crate) fn replacements(
+/// What becomes of debug information.
+#[derive(Default)]
+pub(crate) struct Led {
+    /// The new bytes of sections that change.
+    pub replacements: Vec<(SectionId, Vec<u8>)>,
+    /// Sections of which the program had none: until now no unit had a list of ranges.
+    pub added: Vec<LooseSection>,
+}
+
+/// Leads debug information; `None` if the program has some that cannot be led.
+pub(crate) fn lead(
     image: &Image,
     program: &Program,
     placement: &Placement,
     addresses: &Addresses,
     shapes: &[Shape],
-) -> Option<Vec<(SectionId, Vec<u8>)>> {
+) -> Option<Led> {
     let debug = || image.sections.iter().filter(|(_, s)| s.name.starts_with(".debug_") && !s.is_loaded());
     if !debug().any(|(_, s)| s.name == ".debug_info") {
-        return Some(Vec::new());
+        return Some(Led::default());
     }
     let odd = |name: &str, flags: u64| {
         // An index of addresses would have to be written anew, too.
@@ -70,16 +80,15 @@ pub(crate) fn replacements(
         updated.loc,
         updated.loclists,
     ];
-    let mut replacements = Vec::new();
+    let mut led = Led::default();
     for (name, bytes) in LED.into_iter().zip(new) {
         match image.section_named(name) {
-            Some(id) => replacements.push((id, bytes)),
-            // Invariant: a section is only added to a file if something must stand there.
+            Some(id) => led.replacements.push((id, bytes)),
             None if bytes.is_empty() => {}
-            None => return None,
+            None => led.added.push(LooseSection { name: name.into(), kind: elf::SHT_PROGBITS.0, bytes }),
         }
     }
-    Some(replacements)
+    Some(led)
 }
 
 fn moves(
@@ -100,8 +109,32 @@ fn moves(
             }
         }
     }
+    add_padding(image, &mut pieces);
     let code = image.sections.iter().filter(|(_, s)| s.is_code());
     Moves::new(pieces, code.map(|(_, s)| (s.address.get(), s.end().get())).collect())
+}
+
+/// Adds the padding behind moved code: runs that reach over it are not cut there, and do not name where it was.
+fn add_padding(image: &Image, pieces: &mut Vec<Piece>) {
+    pieces.sort_unstable_by_key(|piece| piece.input);
+    let mut padding = Vec::new();
+    for (i, piece) in pieces.iter().enumerate() {
+        let start = piece.input + piece.input_size;
+        let next = pieces.get(i + 1).map_or(u64::MAX, |next| next.input);
+        let Some(id) = image.section_at(InputAddr(start)).filter(|_| start < next) else { continue };
+        let (section, bytes) = (&image.sections[id], image.section_bytes(id));
+        let end = next.min(section.end().get());
+        let bytes = bytes.get((start - section.address.get()) as usize..).unwrap_or(&[]);
+        let bytes = &bytes[..bytes.len().min((end - start) as usize)];
+        let mut size = 0;
+        while let Some(step) = image.arch.padding(&bytes[size..]) {
+            size += usize::from(step);
+        }
+        let place = piece.output + piece.output_size;
+        let input_size = size.min(bytes.len()) as u64;
+        padding.push(Piece { input: start, input_size, output: place, output_size: 0, is_exact: false });
+    }
+    pieces.append(&mut padding);
 }
 
 /// Adds the pieces of a block.

@@ -10,6 +10,7 @@
 mod address_map;
 mod addresses;
 mod check;
+mod debug_info;
 mod file;
 mod input;
 mod kept_bytes;
@@ -147,6 +148,7 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
             findings.extend(folded::check(check, &layout));
             findings.extend(uses::check(check));
             findings.extend(sorted_tables::check(check, &layout));
+            findings.extend(debug_info::check(check));
             findings
         },
     );

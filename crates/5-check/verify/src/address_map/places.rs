@@ -439,7 +439,7 @@ impl Shape {
 }
 
 /// The first instruction, or undecoded byte, in a range that is no padding.
-fn first_code(code: &Code, start: u64, end: u64) -> Option<u64> {
+pub(crate) fn first_code(code: &Code, start: u64, end: u64) -> Option<u64> {
     if start >= end {
         return None;
     }

@@ -24,7 +24,7 @@ pub(crate) const LANGUAGE_DATA: &str = ".gcc_except_table.afterlink";
 
 /// Sections that an output may have in addition, each once: name, type, flags and alignment. What is not loaded stands in
 /// this order.
-const ADDED: [(&str, elf::SectionType, u64, u64); 10] = [
+const ADDED: [(&str, elf::SectionType, u64, u64); 12] = [
     (".text.hot", elf::SHT_PROGBITS, CODE, 64),
     (".text.cold", elf::SHT_PROGBITS, CODE, 64),
     (".text.afterlink", elf::SHT_PROGBITS, CODE, 16),
@@ -35,6 +35,9 @@ const ADDED: [(&str, elf::SectionType, u64, u64); 10] = [
     (".afterlink.description", elf::SHT_PROGBITS, LOADED, 16),
     (NOTE_SECTION, elf::SHT_NOTE, 0, 4),
     (".afterlink.map", elf::SHT_PROGBITS, 0, 1),
+    // If no unit had a list until its code was cut.
+    (".debug_ranges", elf::SHT_PROGBITS, 0, 1),
+    (".debug_rnglists", elf::SHT_PROGBITS, 0, 1),
 ];
 
 fn finding(what: String) -> Finding {
@@ -157,6 +160,9 @@ fn fault(
         let is_symbols = input.symbols.section == Some(old_id);
         let same = new.address == old.address && (is_symbols || old.info == new.info);
         return (!same).then(|| "stands elsewhere, or its header's information changed".to_owned());
+    }
+    if crate::debug_info::is_judged(old) {
+        return None;
     }
     let growth = crate::file::dynamic_tables::growth(input, output, old_id);
     if new.size != old.size + growth {

@@ -55,6 +55,8 @@ pub enum FindingKind {
     Section,
     /// The file header is wrong.
     Header,
+    /// Debug information says of code what the input's does not say of the corresponding code.
+    DebugInfo,
     /// A tracing probe's note does not follow its instruction, or says something else.
     Probe,
     /// A function moved into which a tracer may write.

@@ -55,7 +55,7 @@ pub struct OutputArgs {
     #[arg(long)]
     trap_old_code: bool,
     /// Lead debug information to where the code is: unfinished, and not proven yet.
-    #[arg(long, hide = true, requires = "no_verify")]
+    #[arg(long, hide = true)]
     update_debug_info: bool,
     /// Do not prove the output.
     #[arg(long)]

@@ -1,0 +1,241 @@
+//! What corresponds to places and runs of code, as debug information names them.
+//!
+//! A run of the input stands for instructions. The output's runs must hold each instruction's counterpart, and no counterpart
+//! of another instruction. Jumps that were added, padding, and the places that moved code left are neither's: nobody
+//! asks what debug information says of them.
+
+use crate::address_map::places::{Block, Place, Reason, first_code};
+use crate::check::Check;
+
+/// Moved code by its places in both files.
+pub(crate) struct Counterparts<'c, 'a> {
+    pub check: &'c Check<'c, 'a>,
+    /// Blocks that stand for code, ascending in the input. Folded functions have none: what is said of them is said of
+    /// where they were.
+    blocks: Vec<Block>,
+    /// Output ranges of the same, ascending.
+    outputs: Vec<(u64, u64)>,
+    /// Folded functions, ascending.
+    folded: Vec<(u64, u64)>,
+}
+
+pub(crate) type Run = (u64, u64);
+
+impl<'c, 'a> Counterparts<'c, 'a> {
+    pub fn of(check: &'c Check<'c, 'a>) -> Self {
+        let places = &check.places;
+        let (mut blocks, mut folded) = (Vec::with_capacity(places.blocks.len()), Vec::new());
+        for function in &places.functions {
+            let own = &places.blocks[function.blocks.clone()];
+            let own = own.iter().filter(|b| !b.is_added() && b.input_size > 0);
+            match function.folded_into {
+                None => blocks.extend(own.copied()),
+                Some(_) => folded.extend(own.map(|b| (b.input, b.input_end()))),
+            }
+        }
+        blocks.sort_unstable_by_key(|b| b.input);
+        folded.sort_unstable();
+        let mut outputs: Vec<Run> = blocks.iter().map(|b| (b.output, b.output_end())).collect();
+        outputs.sort_unstable();
+        Self { check, blocks, outputs, folded }
+    }
+
+    /// Whether an address lies in a section of code, or at its end. Linkers mark what they removed by addresses that do not.
+    pub fn is_code(&self, address: u64) -> bool {
+        let sections = self.check.input.sections.iter().filter(|(_, s)| s.is_code());
+        sections.into_iter().any(|(_, s)| (s.address.get()..=s.end().get()).contains(&address))
+    }
+
+    fn is_folded(&self, address: u64) -> bool {
+        let after = self.folded.partition_point(|f| f.0 <= address);
+        after > 0 && address < self.folded[after - 1].1
+    }
+
+    pub fn block_at(&self, address: u64) -> Option<&Block> {
+        let after = self.blocks.partition_point(|b| b.input <= address);
+        after.checked_sub(1).map(|i| &self.blocks[i]).filter(|b| address < b.input_end())
+    }
+
+    /// Moved blocks that have a part in a run, ascending.
+    pub fn blocks_in(&self, (start, end): Run) -> &[Block] {
+        let first = self.blocks.partition_point(|b| b.input_end() <= start);
+        let count = self.blocks[first..].partition_point(|b| b.input < end);
+        &self.blocks[first..first + count]
+    }
+
+    /// Where the instruction at an address is.
+    pub fn point(&self, address: u64) -> u64 {
+        if self.is_folded(address) {
+            return address;
+        }
+        match self.check.place(address) {
+            Place::Same => address,
+            Place::Moved(place) => place,
+            Place::Nowhere => self.block_at(address).map_or(address, |b| self.inside(b, address)),
+        }
+    }
+
+    /// Where a call comes back that ends at an address.
+    pub fn behind(&self, address: u64) -> u64 {
+        let call = address.checked_sub(1).and_then(|last| self.check.code.around(last));
+        let Some((start, inst)) = call.filter(|(s, i)| s + u64::from(i.len) == address) else {
+            return self.point(address);
+        };
+        match self.block_at(start) {
+            Some(block) if block.reason != Reason::Copied || inst.ends_block() => block.output_end(),
+            Some(_) => self.point(start) + u64::from(inst.len),
+            None => address,
+        }
+    }
+
+    /// Where a place inside of a block is, its padding and places inside of instructions, too.
+    fn inside(&self, block: &Block, address: u64) -> u64 {
+        if let Place::Moved(place) = self.check.place(address) {
+            return place.clamp(block.output, block.output_end());
+        }
+        match self.check.code.around(address).filter(|(start, _)| *start < address) {
+            Some((start, _)) => match self.check.place(start) {
+                Place::Moved(place) => (place + (address - start)).clamp(block.output, block.output_end()),
+                _ => block.output_end(),
+            },
+            None => block.output_end(),
+        }
+    }
+
+    /// The part of a block that stands for a run's part of it. Of a branch that the run cuts nothing is asked: another one stands
+    /// there now, and no place inside of it is ever looked up.
+    pub fn part(&self, block: &Block, (start, end): Run) -> Run {
+        let from = match self.cut_branch(start) {
+            _ if start <= block.input => block.output,
+            Some(branch) => branch.1,
+            None => self.inside(block, start),
+        };
+        let to = match self.cut_branch(end) {
+            _ if end >= block.input_end() => block.output_end(),
+            Some(branch) => branch.0,
+            None => self.inside(block, end),
+        };
+        (from, to)
+    }
+
+    /// Where the branch is that an address lies inside of, if it moved.
+    fn cut_branch(&self, address: u64) -> Option<Run> {
+        let (start, inst) = self.check.code.around(address).filter(|(_, inst)| inst.ends_block())?;
+        let block = self.block_at(start)?;
+        (start < address && address < start + u64::from(inst.len))
+            .then(|| (self.point(start), block.output_end()))
+    }
+
+    /// Where the output's runs must be, and may be, that stand for runs of the input.
+    fn image(&self, runs: &[Run]) -> (Vec<Run>, Vec<Run>) {
+        let (mut must, mut may) = (Vec::new(), Vec::new());
+        for &(start, end) in runs.iter().filter(|r| r.0 < r.1) {
+            if !self.is_code(start) {
+                must.push((start, end));
+                continue;
+            }
+            let mut at = start;
+            let mut stays = |from: u64, to: u64| {
+                if from < to {
+                    may.push((from, to));
+                    let folded = self.folded.partition_point(|f| f.1 <= from);
+                    let is_folded = self.folded.get(folded).is_some_and(|f| f.0 < to);
+                    // Padding between functions, and behind them, is nobody's.
+                    if !is_folded && first_code(&self.check.code, from, to).is_some() {
+                        must.push((from, to));
+                    }
+                }
+            };
+            let blocks = self.blocks_in((start, end));
+            for block in blocks {
+                stays(at, block.input);
+                at = block.input_end();
+            }
+            stays(at, end);
+            // Where it was nothing is said of it any more, or nothing that matters.
+            may.extend(blocks.iter().map(|b| (b.input.max(start), b.input_end().min(end))));
+            must.extend(blocks.iter().map(|b| self.part(b, (start, end))).filter(|r| r.0 < r.1));
+            may.extend([start, end].into_iter().filter_map(|at| self.cut_branch(at)));
+        }
+        (joined(must), joined(may))
+    }
+
+    /// Holds the output's runs against those of the input.
+    ///
+    /// # Errors
+    /// What is wrong, and an address of the output.
+    pub fn judge_runs(&self, input: &[Run], output: &[Run]) -> Result<(), (String, u64)> {
+        let (must, may) = self.image(input);
+        let found = joined(output.iter().copied().filter(|r| r.0 < r.1).collect());
+        for lack in without(&must, &found) {
+            return Err(("leaves out code that corresponds".to_owned(), lack.0));
+        }
+        for extra in without(&without(&found, &must), &may) {
+            if let Some(at) = self.held(extra) {
+                return Err(("holds code that does not correspond".to_owned(), at));
+            }
+        }
+        Ok(())
+    }
+
+    /// An address of a run of the output that belongs to some instruction of the input, or to nothing known.
+    fn held(&self, (start, end): Run) -> Option<u64> {
+        let next = self.outputs.partition_point(|o| o.1 <= start);
+        if let Some(block) = self.outputs.get(next).filter(|o| o.0 < end) {
+            return Some(block.0.max(start));
+        }
+        let is_new = self.check.places.fragment_at(start).is_some_and(|fragment| end <= fragment.1);
+        (!is_new).then_some(start)
+    }
+
+    /// Whether an address of the output belongs to no instruction of the input.
+    pub fn is_free(&self, output: u64) -> bool {
+        let after = self.outputs.partition_point(|o| o.0 <= output);
+        let is_held = after > 0 && output < self.outputs[after - 1].1;
+        let stays = || {
+            self.check.places.is_moved(output) || self.check.code.at(output).is_none_or(|i| i.is_padding())
+        };
+        !is_held && stays()
+    }
+}
+
+/// Sorted, neighbours joined.
+fn joined(mut runs: Vec<Run>) -> Vec<Run> {
+    runs.sort_unstable();
+    runs.dedup_by(|next, last| {
+        let meets = next.0 <= last.1;
+        if meets {
+            last.1 = last.1.max(next.1);
+        }
+        meets
+    });
+    runs
+}
+
+/// What of the one set of runs is not in the other; both are [`joined`].
+fn without(runs: &[Run], others: &[Run]) -> Vec<Run> {
+    let (mut left, mut next) = (Vec::new(), 0);
+    for &(start, end) in runs {
+        let mut at = start;
+        while next < others.len() && others[next].1 <= at {
+            next += 1;
+        }
+        let mut other = next;
+        while at < end {
+            match others.get(other).filter(|o| o.0 < end) {
+                Some(o) => {
+                    if at < o.0 {
+                        left.push((at, o.0));
+                    }
+                    at = at.max(o.1);
+                    other += 1;
+                }
+                None => {
+                    left.push((at, end));
+                    at = end;
+                }
+            }
+        }
+    }
+    left
+}

@@ -1,0 +1,269 @@
+//! Entries of `.debug_info` and `.debug_types`, walked in step: each stands where it stood, with the same attributes, and
+//! what it says of code it says of the corresponding code. A run may have become a list of runs.
+
+use super::counterparts::{Counterparts, Run};
+use super::lists::Location;
+use super::unit::{Attribute, Entry, Unit};
+use gimli::{AttributeValue, DwAt, constants as dw};
+use rustc_hash::FxHashMap;
+
+/// Names in the range for vendors under which an attribute is skipped that became shorter or was said twice.
+const PADDING: [DwAt; 2] = [DwAt(0x3fff), DwAt(0x3ffe)];
+
+/// What is wrong, and where: an address of the input, and one of the output.
+pub(crate) struct Fault {
+    pub what: String,
+    pub input: Option<u64>,
+    pub output: Option<u64>,
+}
+
+impl Fault {
+    pub fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), input: None, output: None }
+    }
+}
+
+impl From<gimli::Error> for Fault {
+    fn from(error: gimli::Error) -> Self {
+        Self::new(format!("cannot be read: {error}"))
+    }
+}
+
+type Judged = Result<(), Fault>;
+
+/// A unit in both files.
+pub(crate) struct Pair<'p, 'a> {
+    pub counterparts: &'p Counterparts<'p, 'a>,
+    /// Where each line table of the input is in the output.
+    pub lines: &'p FxHashMap<usize, usize>,
+    pub input: Unit<'a>,
+    pub output: Unit<'a>,
+}
+
+/// What an entry says of where its code is.
+struct Extent {
+    /// Where it is entered, if it says so by an attribute.
+    entry: Option<u64>,
+    runs: Vec<Run>,
+}
+
+impl Pair<'_, '_> {
+    /// Walks both units.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn judge(&self) -> Judged {
+        let (a, b) = (&self.input, &self.output);
+        let head = |u: &Unit| {
+            (u.header.type_(), u.encoding, u.header.length_including_self(), u.header.header_size())
+        };
+        if head(a) != head(b) {
+            return Err(Fault::new("the unit's head changed"));
+        }
+        let mut old = a.header.entries_raw(&a.abbreviations, None)?;
+        let mut new = b.header.entries_raw(&b.abbreviations, None)?;
+        let (mut was, mut is) = (Entry::null(), Entry::null());
+        while !old.is_empty() {
+            let at = old.next_offset();
+            if new.is_empty() || at != new.next_offset() {
+                return Err(Fault::new(format!("the entry at {:#x} of its unit stands elsewhere", at.0)));
+            }
+            if old.read_entry(&mut was)? != new.read_entry(&mut is)? {
+                return Err(Fault::new(format!(
+                    "the entries end at another place than {:#x} of the unit",
+                    at.0
+                )));
+            }
+            if !was.is_null() {
+                self.judge_entry(&was, &is).map_err(|fault| Fault {
+                    what: format!("{} at {:#x} of its unit: {}", was.tag(), at.0, fault.what),
+                    ..fault
+                })?;
+            }
+        }
+        if new.is_empty() { Ok(()) } else { Err(Fault::new("there are more entries")) }
+    }
+
+    fn judge_entry(&self, was: &Entry, is: &Entry) -> Judged {
+        if (was.tag(), was.has_children()) != (is.tag(), is.has_children()) {
+            return Err(Fault::new(format!("became a {}", is.tag())));
+        }
+        let (old, new) = (extent(&self.input, was)?, extent(&self.output, is)?);
+        match (&old, &new) {
+            (Some(old), Some(new)) => self.judge_extent(was, old, new)?,
+            (None, None) => {}
+            _ => return Err(Fault::new("lost, or got, its code")),
+        }
+        let has_extent = old.is_some();
+        let mut others = is.attrs().iter().filter(|a| !is_of_extent(a, is, has_extent, was));
+        for attribute in was.attrs().iter().filter(|a| !is_of_extent(a, was, has_extent, was)) {
+            let Some(other) = others.next().filter(|o| o.name() == attribute.name()) else {
+                return Err(Fault::new(format!("has no {} in its place", attribute.name())));
+            };
+            self.judge_attribute(was, attribute, is, other)
+                .map_err(|fault| Fault { what: format!("{}: {}", attribute.name(), fault.what), ..fault })?;
+        }
+        others.next().map_or(Ok(()), |more| Err(Fault::new(format!("has a {} more", more.name()))))
+    }
+
+    fn judge_extent(&self, was: &Entry, old: &Extent, new: &Extent) -> Judged {
+        let input = old.runs.iter().find(|r| r.0 < r.1).map(|r| r.0);
+        self.counterparts.judge_runs(&old.runs, &new.runs).map_err(|(what, at)| Fault {
+            what,
+            input,
+            output: Some(at),
+        })?;
+        let is_unit =
+            matches!(was.tag(), dw::DW_TAG_compile_unit | dw::DW_TAG_partial_unit | dw::DW_TAG_skeleton_unit);
+        let Some(start) = old.entry.or(input).filter(|_| !is_unit) else { return Ok(()) };
+        let place = self.place(start);
+        // An entry that names no place starts with the run that holds it.
+        let first = new.runs.first().is_none_or(|run| (run.0..run.1.max(run.0 + 1)).contains(&place));
+        if new.entry.map_or(!first, |found| found != place) {
+            let output = new.entry.or_else(|| new.runs.first().map(|r| r.0));
+            return Err(Fault { what: "is entered elsewhere".to_owned(), input: Some(start), output });
+        }
+        Ok(())
+    }
+
+    fn place(&self, address: u64) -> u64 {
+        if self.counterparts.is_code(address) { self.counterparts.point(address) } else { address }
+    }
+
+    fn judge_attribute(&self, was: &Entry, old: &Attribute, is: &Entry, new: &Attribute) -> Judged {
+        if let Some(at) = self.input.locations_at(old)?.filter(|_| !is_macro(old.name())) {
+            let Some(other) = self.output.locations_at(new)? else {
+                return Err(Fault::new("is no list of locations any more"));
+            };
+            let views = |entry: &Entry| {
+                let views = entry.attr(dw::DW_AT_GNU_locviews).filter(|_| old.name() == dw::DW_AT_location);
+                views.and_then(|v| v.offset_value())
+            };
+            let old = self.input.locations(at, views(was))?;
+            return self.judge_locations(&old, &self.output.locations(other, views(is))?);
+        }
+        match (old.value(), new.value()) {
+            (AttributeValue::Addr(_) | AttributeValue::DebugAddrIndex(_), _) => {
+                let (Some(address), Some(found)) = (self.input.address(old), self.output.address(new)) else {
+                    return Err(Fault::new("names no address"));
+                };
+                let comes_back = old.name() == dw::DW_AT_call_return_pc
+                    || was.tag() == dw::DW_TAG_GNU_call_site && old.name() == dw::DW_AT_low_pc;
+                let place = match self.counterparts.is_code(address) {
+                    true if comes_back => self.counterparts.behind(address),
+                    true => self.counterparts.point(address),
+                    false => address,
+                };
+                let fault = || Fault {
+                    what: "names another place".to_owned(),
+                    input: Some(address),
+                    output: Some(found),
+                };
+                if found == place { Ok(()) } else { Err(fault()) }
+            }
+            (AttributeValue::Exprloc(a), AttributeValue::Exprloc(b)) => {
+                let same = self.counterparts.is_expression(a.0.slice(), b.0.slice(), self.input.encoding);
+                if same { Ok(()) } else { Err(Fault::new("is another expression")) }
+            }
+            // Before DWARF 4 expressions are blocks, and a block of data has no operation that names code.
+            (AttributeValue::Block(a), AttributeValue::Block(b)) if self.input.encoding.version < 4 => {
+                let same =
+                    a == b || self.counterparts.is_expression(a.slice(), b.slice(), self.input.encoding);
+                if same { Ok(()) } else { Err(Fault::new("is another block")) }
+            }
+            (AttributeValue::DebugLineRef(a), AttributeValue::DebugLineRef(b)) => {
+                let same = self.lines.get(&a.0) == Some(&b.0);
+                if same { Ok(()) } else { Err(Fault::new("names another line table")) }
+            }
+            // What these say is seen in what is counted from them.
+            (AttributeValue::DebugRngListsBase(_), AttributeValue::DebugRngListsBase(_))
+            | (AttributeValue::DebugLocListsBase(_), AttributeValue::DebugLocListsBase(_)) => Ok(()),
+            _ if old.name() == dw::DW_AT_GNU_locviews => Ok(()),
+            (a, b) if a == b && old.form() == new.form() => Ok(()),
+            _ => Err(Fault::new("changed")),
+        }
+    }
+
+    /// Each entry of the input is followed by one or more of the output, with its expression, that stand for its run.
+    fn judge_locations(&self, old: &[Location], new: &[Location]) -> Judged {
+        let encoding = self.input.encoding;
+        let mut next = 0;
+        for location in old {
+            let same = |other: &Location| {
+                self.counterparts.is_expression(location.expression, other.expression, encoding)
+                    && [0, location.views.0].contains(&other.views.0)
+                    && [0, location.views.1].contains(&other.views.1)
+            };
+            let Some(run) = location.run else {
+                if !new.get(next).is_some_and(|other| other.run.is_none() && same(other)) {
+                    return Err(Fault::new("has another default location"));
+                }
+                next += 1;
+                continue;
+            };
+            let (mut runs, mut fault) = (Vec::new(), None);
+            let first = next;
+            // As many as there are room for: those of the next entry may have the same expression.
+            while let Some(other) = new.get(next).filter(|other| same(other)) {
+                let Some(part) = other.run else { break };
+                runs.push(part);
+                let fits = self.counterparts.judge_runs(&[run], &runs);
+                let lacks = fits.as_ref().is_err_and(|(what, _)| what.starts_with("leaves out"));
+                if fits.is_err() && !lacks {
+                    runs.pop();
+                    break;
+                }
+                next += 1;
+                fault = fits.err();
+            }
+            if next == first {
+                fault = self.counterparts.judge_runs(&[run], &[]).err();
+            }
+            if let Some((what, at)) = fault {
+                let what = format!("the location of {:#x} to {:#x} {what}", run.0, run.1);
+                return Err(Fault { what, input: Some(run.0), output: Some(at) });
+            }
+        }
+        if next == new.len() { Ok(()) } else { Err(Fault::new("has a location more")) }
+    }
+}
+
+/// Where an entry's code is; none if it says nothing of that.
+fn extent(unit: &Unit, entry: &Entry) -> Result<Option<Extent>, Fault> {
+    let said = entry.attr(dw::DW_AT_entry_pc).and_then(|a| unit.address(a));
+    if let Some(ranges) = entry.attr(dw::DW_AT_ranges) {
+        let Some(at) = unit.runs_at(ranges)? else { return Err(Fault::new("its runs are no list")) };
+        let runs = unit.runs(at)?;
+        return Ok(Some(Extent { entry: said, runs }));
+    }
+    let (Some(low), Some(high)) = (entry.attr(dw::DW_AT_low_pc), entry.attr(dw::DW_AT_high_pc)) else {
+        return Ok(None);
+    };
+    let Some(start) = unit.address(low) else { return Err(Fault::new("starts at no address")) };
+    let end = match unit.address(high) {
+        Some(end) => end,
+        None => match high.udata_value() {
+            Some(size) => start.wrapping_add(size),
+            None => return Err(Fault::new("ends at no address")),
+        },
+    };
+    Ok(Some(Extent { entry: said.or(Some(start)), runs: vec![(start, end)] }))
+}
+
+/// Whether an attribute was judged with its entry's runs.
+fn is_of_extent(attribute: &Attribute, entry: &Entry, has_extent: bool, was: &Entry) -> bool {
+    let is_run = was.has_attr(dw::DW_AT_low_pc) && was.has_attr(dw::DW_AT_high_pc);
+    match attribute.name() {
+        _ if !has_extent => false,
+        dw::DW_AT_ranges | dw::DW_AT_high_pc => true,
+        // A unit's low address is what its lists are counted from.
+        dw::DW_AT_low_pc => is_run,
+        dw::DW_AT_entry_pc => is_run && !was.has_attr(dw::DW_AT_entry_pc),
+        name => is_run && PADDING.contains(&name) && entry.has_attr(dw::DW_AT_ranges),
+    }
+}
+
+/// Whether an offset leads to macros, which know no code.
+fn is_macro(name: DwAt) -> bool {
+    matches!(name, dw::DW_AT_macros | dw::DW_AT_macro_info | dw::DW_AT_GNU_macros)
+}

@@ -1,0 +1,271 @@
+//! Line tables, walked in step. In each piece of code that stays together, a block or what lies between moved code, the output
+//! has the rows of the input at the corresponding places. Where a piece begins in the middle of a row, that row begins
+//! again, as no statement, unless it goes on from what stands in front of the piece now.
+
+use super::counterparts::{Counterparts, Run};
+use super::entries::Fault;
+use super::unit::R;
+use crate::address_map::places::first_code;
+use gimli::{ColumnType, DebugLine, DebugLineOffset, IncompleteLineProgram, LineRow};
+use rustc_hash::FxHashMap;
+
+/// What a row says, but for its address: where in the source, and what it marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Said {
+    file: u64,
+    line: u64,
+    column: u64,
+    isa: u64,
+    discriminator: u64,
+    op_index: u64,
+    is_statement: bool,
+    /// Basic block, prologue's end, epilogue's start.
+    marks: [bool; 3],
+}
+
+impl Said {
+    fn of(row: &LineRow) -> Self {
+        Self {
+            file: row.file_index(),
+            line: row.line().map_or(0, |n| n.get()),
+            column: match row.column() {
+                ColumnType::LeftEdge => 0,
+                ColumnType::Column(n) => n.get(),
+            },
+            isa: row.isa(),
+            discriminator: row.discriminator(),
+            op_index: row.op_index(),
+            is_statement: row.is_stmt(),
+            marks: [row.basic_block(), row.prologue_end(), row.epilogue_begin()],
+        }
+    }
+
+    /// What it says of the code that follows, and not only of its own place.
+    fn goes_on(self) -> Self {
+        Self { is_statement: false, marks: [false; 3], ..self }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    address: u64,
+    /// None at the end of a sequence.
+    said: Option<Said>,
+}
+
+/// Code of the input that stays together, and its rows.
+struct Piece {
+    output: Run,
+    /// The row that goes on at its start, if none begins there.
+    before: Option<Said>,
+    /// Rows at places of the output. One may be left out if nothing is left of its code.
+    rows: Vec<(u64, Said, bool)>,
+}
+
+/// Walks all line tables. Gives where each is in the output, and what is wrong.
+pub(crate) fn judge(
+    counterparts: &Counterparts,
+    input: &[u8],
+    output: &[u8],
+) -> (FxHashMap<usize, usize>, Vec<Fault>) {
+    let (mut places, mut faults) = (FxHashMap::default(), Vec::new());
+    let (mut at, mut other) = (0, 0);
+    while at < input.len() {
+        let (Some(size), Some(other_size)) = (size_at(input, at), size_at(output, other)) else {
+            faults.push(Fault::new(format!("the line table at {at:#x} ends elsewhere")));
+            return (places, faults);
+        };
+        places.insert(at, other);
+        let tables = [&input[at..at + size], &output[other..other + other_size]];
+        if let Err(fault) = judge_table(counterparts, tables) {
+            faults.push(Fault { what: format!("the line table at {at:#x}: {}", fault.what), ..fault });
+        }
+        (at, other) = (at + size, other + other_size);
+    }
+    if other != output.len() {
+        faults.push(Fault::new("there are more line tables"));
+    }
+    (places, faults)
+}
+
+/// Bytes of the table at `at`.
+fn size_at(section: &[u8], at: usize) -> Option<usize> {
+    let word = u32::from_le_bytes(*section.get(at..)?.first_chunk()?);
+    let size = match word {
+        u32::MAX => 12 + usize::try_from(u64::from_le_bytes(*section.get(at + 4..)?.first_chunk()?)).ok()?,
+        size => 4 + size as usize,
+    };
+    (at.checked_add(size)? <= section.len()).then_some(size)
+}
+
+fn judge_table(counterparts: &Counterparts, [input, output]: [&[u8]; 2]) -> Result<(), Fault> {
+    if input == output && !says_code(counterparts, input) {
+        return Ok(());
+    }
+    let (old, new) = (program(input)?, program(output)?);
+    let head = |table: &[u8], p: &IncompleteLineProgram<R>| {
+        let (length, size) = if table.starts_with(&[0xff; 4]) { (12, 8) } else { (4, 4) };
+        let version = 2 + if p.header().version() >= 5 { 2 } else { 0 };
+        table[length..length + version + size + p.header().header_length()].to_vec()
+    };
+    if head(input, &old) != head(output, &new) {
+        return Err(Fault::new("its head changed"));
+    }
+    let new = in_order(rows(new)?);
+    let old = rows(old)?;
+    let mut pieces = Vec::new();
+    for sequence in old.split_inclusive(|row| row.said.is_none()) {
+        add_pieces(counterparts, sequence, &mut pieces);
+    }
+    pieces.sort_by_key(|piece| piece.output);
+    judge_rows(counterparts, &pieces, &new)
+}
+
+/// Whether a table that is the same has rows of code that moved.
+fn says_code(counterparts: &Counterparts, table: &[u8]) -> bool {
+    let rows = program(table).and_then(rows);
+    rows.is_ok_and(|rows| {
+        rows.split_inclusive(|row| row.said.is_none()).any(|sequence| {
+            let run = (sequence[0].address, sequence[sequence.len() - 1].address);
+            !counterparts.blocks_in(run).is_empty()
+        })
+    })
+}
+
+fn program(table: &[u8]) -> Result<IncompleteLineProgram<R<'_>>, Fault> {
+    Ok(DebugLine::new(table, gimli::LittleEndian).program(DebugLineOffset(0), 8, None, None)?)
+}
+
+fn rows(program: IncompleteLineProgram<R>) -> Result<Vec<Row>, Fault> {
+    let (mut found, mut rows) = (Vec::new(), program.rows());
+    while let Some((_, row)) = rows.next_row()? {
+        found.push(Row { address: row.address(), said: (!row.end_sequence()).then(|| Said::of(row)) });
+    }
+    Ok(found)
+}
+
+/// Sequences by their addresses.
+fn in_order(rows: Vec<Row>) -> Vec<Row> {
+    let mut sequences: Vec<&[Row]> = rows.split_inclusive(|row| row.said.is_none()).collect();
+    sequences.sort_by_key(|sequence| sequence[0].address);
+    sequences.concat()
+}
+
+/// Cuts a sequence into pieces.
+fn add_pieces(counterparts: &Counterparts, sequence: &[Row], pieces: &mut Vec<Piece>) {
+    let run = (sequence[0].address, sequence[sequence.len() - 1].address);
+    if !counterparts.is_code(run.0) {
+        pieces.push(piece(sequence, run, run, |address| (address, true)));
+        return;
+    }
+    let mut at = run.0;
+    let stays = |from: u64, to: u64| {
+        let holds_code = first_code(&counterparts.check.code, from, to).is_some();
+        holds_code.then(|| piece(sequence, (from, to), (from, to), |address| (address, true)))
+    };
+    for block in counterparts.blocks_in(run) {
+        pieces.extend(stays(at, block.input));
+        let part = (block.input.max(run.0), block.input_end().min(run.1));
+        let output = counterparts.part(block, part);
+        let place = |address: u64| {
+            let place = counterparts.point(address);
+            (place, place < output.1 && !counterparts.check.code.at(address).is_none_or(|i| i.is_padding()))
+        };
+        pieces.push(piece(sequence, part, output, place));
+        at = block.input_end();
+    }
+    pieces.extend(stays(at, run.1));
+}
+
+fn piece(sequence: &[Row], part: Run, output: Run, place: impl Fn(u64) -> (u64, bool)) -> Piece {
+    let first = sequence.partition_point(|row| row.address < part.0);
+    let count = sequence[first..].partition_point(|row| row.address < part.1);
+    let own = &sequence[first..first + count];
+    let begins = own.first().is_some_and(|row| row.address == part.0);
+    let before = first.checked_sub(1).filter(|_| !begins).and_then(|i| sequence[i].said);
+    let rows = own.iter().filter_map(|row| {
+        let (place, is_needed) = place(row.address);
+        row.said.map(|said| (place, said, is_needed))
+    });
+    Piece { output, before, rows: rows.collect() }
+}
+
+/// Holds the output's rows against the pieces, both by their places in the output.
+fn judge_rows(counterparts: &Counterparts, pieces: &[Piece], rows: &[Row]) -> Result<(), Fault> {
+    let mut next = 0;
+    for piece in pieces.iter().filter(|p| p.output.0 < p.output.1) {
+        while let Some(row) = rows.get(next).filter(|row| row.address < piece.output.0) {
+            let is_free = row.said.is_none() || counterparts.is_free(row.address);
+            if !is_free {
+                return Err(fault("has a row of code that it had none for", row));
+            }
+            next += 1;
+        }
+        let inside = rows[next..].partition_point(|row| row.address < piece.output.1);
+        let own = &rows[next..next + inside];
+        let in_front = next.checked_sub(1).and_then(|i| rows[i].said);
+        judge_piece(piece, own, in_front)?;
+        next += inside;
+    }
+    for row in &rows[next..] {
+        if row.said.is_some() && !counterparts.is_free(row.address) {
+            return Err(fault("has a row of code that it had none for", row));
+        }
+    }
+    Ok(())
+}
+
+fn fault(what: &str, row: &Row) -> Fault {
+    Fault { what: what.to_owned(), input: None, output: Some(row.address) }
+}
+
+fn judge_piece(piece: &Piece, own: &[Row], in_front: Option<Said>) -> Result<(), Fault> {
+    // A sequence that ends here is not one that covers the piece.
+    let ended = own.iter().rposition(|row| row.said.is_none());
+    let (in_front, own) = match ended {
+        Some(last) if own[last].address == piece.output.0 => (None, &own[last + 1..]),
+        Some(last) => return Err(fault("ends inside of code", &own[last])),
+        None => (in_front, own),
+    };
+    let start = piece.output.0;
+    let (mut running, mut expected) = (in_front, piece.rows.iter().peekable());
+    let mut began = false;
+    for row in own {
+        let Some(said) = row.said else { continue };
+        while expected.peek().is_some_and(|e| !e.2 && (e.0, e.1) != (row.address, said)) {
+            expected.next();
+        }
+        if expected.peek().is_some_and(|e| (e.0, e.1) == (row.address, said)) {
+            if !began && row.address != start {
+                goes_on(piece, running)?;
+            }
+            (began, running) = (true, Some(said));
+            expected.next();
+        } else if !began && row.address == start && piece.before.is_some_and(|b| b.goes_on() == said) {
+            running = Some(said);
+        } else {
+            return Err(fault("has a row that the corresponding code has not", row));
+        }
+    }
+    if !began {
+        goes_on(piece, running)?;
+    }
+    match expected.find(|e| e.2) {
+        Some(lack) => {
+            let what = "lacks a row that the corresponding code has".to_owned();
+            Err(Fault { what, input: None, output: Some(lack.0) })
+        }
+        None => Ok(()),
+    }
+}
+
+/// What is said in front of a piece's first row is what was.
+fn goes_on(piece: &Piece, running: Option<Said>) -> Result<(), Fault> {
+    // Of code at whose start rows begin that were needed, these are asked for.
+    let begins = piece.rows.first().is_some_and(|r| r.0 == piece.output.0);
+    if begins || piece.before.map(Said::goes_on) == running.map(Said::goes_on) {
+        return Ok(());
+    }
+    let what = "says of a block's start what it did not say of it".to_owned();
+    Err(Fault { what, input: None, output: Some(piece.output.0) })
+}
