@@ -4,7 +4,7 @@
 use afterlink_core::counter_description::Description;
 use afterlink_core::counter_file::{CounterFile, HEADER_SIZE, Header, fingerprint};
 use afterlink_core::{AddressMap, InputAddr, OutputAddr};
-use afterlink_debuginfo::{Moves, Piece, Sections, Updated};
+use afterlink_debuginfo::{Inside, Moves, Piece, Sections, Updated};
 use afterlink_image::Image;
 use afterlink_ingest::{Program, Reading};
 use afterlink_isa::Arch;
@@ -89,7 +89,7 @@ pub fn led(sections: &Sections) -> Option<Updated> {
         input_size: 16,
         output: 0x10_0000 + (end - input),
         output_size: 16,
-        is_exact: input % 64 != 0,
+        inside: [Inside::Behind, Inside::FromEnd, Inside::Each, Inside::Each][(input / 16 % 4) as usize],
     });
     let moves = Moves::new(pieces.collect(), vec![(code, end)]);
     afterlink_debuginfo::update(sections, &moves).ok()

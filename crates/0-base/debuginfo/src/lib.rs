@@ -11,7 +11,7 @@ mod moves;
 mod units;
 
 pub use bytes::Damaged;
-pub use moves::{Moves, Piece};
+pub use moves::{Inside, Moves, Piece};
 
 use bytes::{Reader, Result, put};
 use rayon::prelude::*;

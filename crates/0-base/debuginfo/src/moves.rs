@@ -8,8 +8,19 @@ pub struct Piece {
     pub output: u64,
     /// A jump that was added behind the run belongs to it.
     pub output_size: u64,
-    /// The bytes correspond one to one. Of other pieces, replaced code and ends of blocks, only the start does.
-    pub is_exact: bool,
+    pub inside: Inside,
+}
+
+/// What places inside of a piece correspond to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inside {
+    /// The bytes correspond one to one.
+    Each,
+    /// Another instruction stands for one. Places inside keep their distance from its end: gcc lets locations end, and
+    /// others start, a byte before a call's end where they do not outlive the call.
+    FromEnd,
+    /// How a block ends is written anew, and the padding there is gone: places inside are behind it.
+    Behind,
 }
 
 impl Piece {
@@ -22,10 +33,13 @@ impl Piece {
     }
 
     fn point(&self, address: u64) -> u64 {
-        match address - self.input {
-            0 => self.output,
-            distance if self.is_exact => self.output + distance,
-            _ => self.output_end(),
+        match (address - self.input, self.inside) {
+            (0, _) => self.output,
+            (distance, Inside::Each) => self.output + distance,
+            (_, Inside::FromEnd) => {
+                self.output_end().saturating_sub(self.input_end() - address).max(self.output)
+            }
+            (_, Inside::Behind) => self.output_end(),
         }
     }
 
@@ -76,9 +90,9 @@ impl Moves {
     /// Where the place behind the instruction is that ends at `address`: where a call comes back.
     pub fn behind(&self, address: u64) -> u64 {
         let Some(piece) = address.checked_sub(1).and_then(|last| self.piece_at(last)) else { return address };
-        match piece.is_exact {
-            true => piece.output + (address - piece.input),
-            false => piece.end(address),
+        match piece.inside {
+            Inside::Each => piece.output + (address - piece.input),
+            _ => piece.end(address),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::addresses::Addresses;
 use crate::shape::Shape;
 use afterlink_core::{InputAddr, OutputAddr};
-use afterlink_debuginfo::{Moves, Piece, Sections};
+use afterlink_debuginfo::{Inside, Moves, Piece, Sections};
 use afterlink_elf::LooseSection;
 use afterlink_image::{Image, SectionId, elf};
 use afterlink_program::{Block, Chunk, Function, Placement, Program};
@@ -132,7 +132,7 @@ fn add_padding(image: &Image, pieces: &mut Vec<Piece>) {
         }
         let place = piece.output + piece.output_size;
         let input_size = size.min(bytes.len()) as u64;
-        padding.push(Piece { input: start, input_size, output: place, output_size: 0, is_exact: false });
+        padding.push(Piece { input: start, input_size, output: place, output_size: 0, inside: Inside::Behind });
     }
     pieces.append(&mut padding);
 }
@@ -144,19 +144,19 @@ fn add_block(function: &Function, block: &Block, place: (OutputAddr, OutputAddr)
     for chunk in function.chunks_of(block) {
         let output_size = u64::from(function.chunk_size(chunk));
         let run = match chunk {
-            Chunk::Input(chunk) => Some((block.input + u64::from(chunk.from), chunk.size, true)),
+            Chunk::Input(chunk) => Some((block.input + u64::from(chunk.from), chunk.size, Inside::Each)),
             Chunk::New(row) => {
                 let code = &function.new_code[row as usize];
-                Some((code.replaces, code.replaced_size, false))
+                Some((code.replaces, code.replaced_size, Inside::FromEnd))
             }
             Chunk::Inlined(row) => {
                 let code = &function.inlined[row as usize];
-                Some((code.call, code.call_size, false))
+                Some((code.call, code.call_size, Inside::FromEnd))
             }
             Chunk::Counter { .. } => None,
         };
-        if let Some((input, size, is_exact)) = run {
-            pieces.push(Piece { input: input.get(), input_size: size.into(), output, output_size, is_exact });
+        if let Some((input, size, inside)) = run {
+            pieces.push(Piece { input: input.get(), input_size: size.into(), output, output_size, inside });
         }
         output += output_size;
     }
@@ -165,7 +165,7 @@ fn add_block(function: &Function, block: &Block, place: (OutputAddr, OutputAddr)
     let input = block.input.get() + u64::from(block.body);
     let input_size = u64::from(block.size - block.body);
     if input_size > 0 {
-        pieces.push(Piece { input, input_size, output, output_size: end - output, is_exact: false });
+        pieces.push(Piece { input, input_size, output, output_size: end - output, inside: Inside::Behind });
     } else if let Some(last) = pieces[first..].last_mut() {
         last.output_size = end - last.output;
     }

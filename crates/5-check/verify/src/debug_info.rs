@@ -135,8 +135,9 @@ fn judge_addresses(counterparts: &Counterparts) -> Result<(), Fault> {
     for (a, b) in old.chunks(8).zip(new.chunks(8)).filter(|(a, b)| a != b) {
         let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b));
         let (was, is) = (number(a), number(b));
-        let follows =
-            counterparts.is_code(was) && [counterparts.point(was), counterparts.behind(was)].contains(&is);
+        let (first, last) = counterparts.behind(was);
+        let is_place = counterparts.point(was) == is || (first..=last).contains(&is);
+        let follows = counterparts.is_code(was) && is_place;
         if !follows {
             let what = "an address in the table names another place".to_owned();
             return Err(Fault { what, input: Some(was), output: Some(is) });

@@ -241,6 +241,8 @@ fn judge(check: &Check, mut findings: Vec<Finding>, options: &Options) -> Verdic
     let functions = &check.functions;
     let blame = Blame::new(check, &findings);
     let unproven = blame.unproven(&findings);
+    let is_debug_info = |finding: &&Finding| finding.kind == FindingKind::DebugInfo;
+    let wrong_debug_info = findings.iter().find(is_debug_info).map(|finding| finding.explanation.clone());
     let faulty = blame.faulty_rows(&findings);
     for finding in &mut findings {
         let Some(address) = finding.input else { continue };
@@ -266,5 +268,6 @@ fn judge(check: &Check, mut findings: Vec<Finding>, options: &Options) -> Verdic
         findings,
         findings_omitted,
         unproven,
+        wrong_debug_info,
     }
 }

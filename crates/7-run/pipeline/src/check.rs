@@ -32,11 +32,33 @@ pub fn verify(input: Viewed, output: Viewed, options: &Options) -> Result<Verdic
     Ok(read.judge(options))
 }
 
+/// What is left as it was because an earlier output could not be proven with it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LeftAlone {
+    pub functions: Vec<UnprovenFunction>,
+    /// What was wrong with the debug information.
+    pub debug_info: Option<String>,
+}
+
+impl LeftAlone {
+    /// Adds what a verdict speaks against; false if it is nothing new.
+    fn add(&mut self, verdict: &Verdict) -> bool {
+        let known = self.functions.len();
+        let is_new = |f: &&UnprovenFunction| self.functions.iter().all(|known| known.address != f.address);
+        let more: Vec<UnprovenFunction> = verdict.unproven.iter().filter(is_new).cloned().collect();
+        self.functions.extend(more);
+        let is_wrong = verdict.wrong_debug_info.is_some() && self.debug_info.is_none();
+        if is_wrong {
+            self.debug_info.clone_from(&verdict.wrong_debug_info);
+        }
+        is_wrong || self.functions.len() > known
+    }
+}
+
 /// What is known of an output that was written.
 pub(crate) struct Written<R> {
     pub report: R,
-    /// Functions that were left alone because an earlier output could not be proven with them.
-    pub unproven: Vec<UnprovenFunction>,
+    pub left: LeftAlone,
     /// Functions that were proven; `None` if the check was skipped.
     pub proven_functions: Option<usize>,
 }
@@ -46,35 +68,32 @@ pub(crate) struct Written<R> {
 const ROUNDS: usize = 5;
 
 /// Has `write` write to `out`, and proves what stands there, unless the check is skipped. Where that fails, the functions
-/// that the findings speak against are left alone, and it is written again: `write` is handed all that were found so far.
+/// that the findings speak against are left alone, or the debug information is, and it is written again: `write` is handed all
+/// that was found so far.
 ///
 /// # Errors
-/// If `write` fails, or the proof fails and names no function that moved: the output must not be used.
+/// If `write` fails, or the proof fails and names nothing that could be left alone: the output must not be used.
 pub(crate) fn write_proven<R>(
     input: Viewed,
     out: &mut dyn Output,
     check: Check,
     progress: &dyn Progress,
-    mut write: impl FnMut(&[UnprovenFunction], &mut dyn Output) -> Result<R>,
+    mut write: impl FnMut(&LeftAlone, &mut dyn Output) -> Result<R>,
 ) -> Result<Written<R>> {
-    let mut unproven: Vec<UnprovenFunction> = Vec::new();
+    let mut left = LeftAlone::default();
     let mut round = 1;
     loop {
-        let report = write(&unproven, out)?;
+        let report = write(&left, out)?;
         input.give_back();
         if check == Check::Skip {
-            return Ok(Written { report, unproven, proven_functions: None });
+            return Ok(Written { report, left, proven_functions: None });
         }
         let verdict = prove(input, out.bytes()?, progress)?;
         if verdict.is_proven() {
             let proven_functions = Some(verdict.functions_proven);
-            return Ok(Written { report, unproven, proven_functions });
+            return Ok(Written { report, left, proven_functions });
         }
-        let known = unproven.len();
-        let is_new = |f: &&UnprovenFunction| unproven.iter().all(|known| known.address != f.address);
-        let more: Vec<UnprovenFunction> = verdict.unproven.iter().filter(is_new).cloned().collect();
-        unproven.extend(more);
-        if unproven.len() == known || round == ROUNDS {
+        if !left.add(&verdict) || round == ROUNDS {
             return Err(not_proven(input, &verdict));
         }
         round += 1;

@@ -1,7 +1,7 @@
 //! Program in, the program with counters out.
 
 use crate::Progress;
-use crate::check::{Check, write_proven};
+use crate::check::{Check, LeftAlone, write_proven};
 use crate::optimize::recover;
 use crate::report::{RefusalCount, refusals, write_refusals, write_unproven};
 use afterlink_core::{Output, Result, Viewed};
@@ -78,12 +78,11 @@ pub fn instrument_to(
     progress: &dyn Progress,
 ) -> Result<InstrumentReport> {
     let started = Instant::now();
-    let write = |unproven: &[UnprovenFunction], out: &mut dyn Output| {
-        add_counters(input, out, unproven, options, progress)
-    };
+    let write =
+        |left: &LeftAlone, out: &mut dyn Output| add_counters(input, out, &left.functions, options, progress);
     let written = write_proven(input, out, options.check, progress, write)?;
     let mut report = written.report;
-    report.unproven_functions = written.unproven;
+    report.unproven_functions = written.left.functions;
     report.proven_functions = written.proven_functions;
     report.seconds = started.elapsed().as_secs_f64();
     Ok(report)

@@ -1,11 +1,11 @@
 //! Program and profile in, the program in its new order out.
 
-use crate::check::{Check, Written, write_proven};
+use crate::check::{Check, LeftAlone, Written, write_proven};
 use crate::hot_functions;
 use crate::report::{BeforeAfter, Report, debug_bytes, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::{Error, Output, Refusal, Result, Viewed};
-use afterlink_emit::{EmitOptions, Emitted, Planned};
+use afterlink_emit::{EmitOptions, Emitted};
 use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
 use afterlink_passes::{PassRun, Scope, dyno_stats};
@@ -27,8 +27,8 @@ pub struct OptimizeOptions {
     pub any_profile: bool,
     /// Fill the old places of moved code with traps.
     pub trap_old_code: bool,
-    /// Lead debug information to where the code is. The checker does not know such an output yet.
-    pub update_debug_info: bool,
+    /// Leave debug information as it was: with the addresses that the code had.
+    pub keep_debug_info: bool,
     /// Whether to prove the output before it is returned.
     pub check: Check,
     /// The options as the user wrote them, for the note in the output.
@@ -44,7 +44,8 @@ pub struct Optimized {
 /// What is known when it is proven.
 fn finish(written: Written<Report>, started: Instant) -> Report {
     let mut report = written.report;
-    report.unproven_functions = written.unproven;
+    report.unproven_functions = written.left.functions;
+    report.unproven_debug_info = written.left.debug_info;
     report.proven_functions = written.proven_functions;
     report.seconds = started.elapsed().as_secs_f64();
     report
@@ -78,8 +79,8 @@ pub fn optimize_to(
 ) -> Result<Report> {
     let started = Instant::now();
     let profile = sum(profiles)?;
-    let written = write_proven(input, out, options.check, progress, |unproven, out| {
-        let laid_out = LaidOut::new(input, profile.as_ref(), unproven, options, progress)?;
+    let written = write_proven(input, out, options.check, progress, |left, out| {
+        let laid_out = LaidOut::new(input, profile.as_ref(), left, options, progress)?;
         laid_out.write_last(out, progress)
     })?;
     Ok(finish(written, started))
@@ -116,8 +117,8 @@ impl<'a> LaidOut<'a> {
         let profile = sum(profiles)?;
         let (mut last, mut bytes) = (None, Vec::new());
         let input = Viewed::from(input);
-        let written = write_proven(input, &mut bytes, options.check, progress, |unproven, out| {
-            let laid_out = LaidOut::new(input, profile.as_ref(), unproven, options, progress)?;
+        let written = write_proven(input, &mut bytes, options.check, progress, |left, out| {
+            let laid_out = LaidOut::new(input, profile.as_ref(), left, options, progress)?;
             last.insert(laid_out).write(out, progress)
         })?;
         let report = finish(written, started);
@@ -127,12 +128,12 @@ impl<'a> LaidOut<'a> {
     fn new(
         input: Viewed<'a>,
         profile: Option<&Profile>,
-        unproven: &[UnprovenFunction],
+        left: &LeftAlone,
         options: &OptimizeOptions,
         progress: &dyn Progress,
     ) -> Result<Self> {
         progress.step("recovering the program");
-        let (image, mut program) = recover(input.bytes(), options.skip_functions.as_ref(), unproven)?;
+        let (image, mut program) = recover(input.bytes(), options.skip_functions.as_ref(), &left.functions)?;
         // Of the relocations and most symbols nothing more is asked, nor of what was found out from them.
         crate::memory::give_back(input);
         progress.step("applying the profile");
@@ -140,6 +141,7 @@ impl<'a> LaidOut<'a> {
         progress.step("laying out");
         let mut options = options.clone();
         options.layout = suited(options.layout, profile);
+        options.keep_debug_info |= left.debug_info.is_some();
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
         let hottest = hot_functions::hottest(&program, &weights, &moved);
@@ -161,7 +163,8 @@ impl<'a> LaidOut<'a> {
     /// Writes the program in this order, not proven yet.
     fn write(&self, out: &mut dyn Output, progress: &dyn Progress) -> Result<Report> {
         progress.step("writing");
-        let planned = self.plan(&self.placement, self.options.note.clone())?;
+        let options = emit_options(&self.options, self.options.note.clone());
+        let planned = afterlink_emit::plan(&self.image, &self.program, &self.placement, &options)?;
         let report = self.report(&planned.emitted);
         planned.write(out)?;
         Ok(Report { output_bytes: out.size(), ..report })
@@ -198,14 +201,11 @@ impl<'a> LaidOut<'a> {
         let sizes = afterlink_emit::fragment_sizes(&self.program, &placement);
         afterlink_passes::jitter::jitter(&mut placement, &sizes, seed);
         let note = format!("{}jitter={seed:#x}\n", self.options.note);
+        // Nobody debugs what only runs to be measured.
+        let options = EmitOptions { update_debug_info: false, ..emit_options(&self.options, note) };
         let mut bytes = Vec::new();
-        self.plan(&placement, note)?.write(&mut bytes)?;
+        afterlink_emit::plan(&self.image, &self.program, &placement, &options)?.write(&mut bytes)?;
         Ok(bytes)
-    }
-
-    fn plan(&self, placement: &Placement, note: String) -> Result<Planned<'_>> {
-        let options = emit_options(&self.options, note);
-        afterlink_emit::plan(&self.image, &self.program, placement, &options)
     }
 
     fn report(&self, emitted: &Emitted) -> Report {
@@ -233,6 +233,7 @@ impl<'a> LaidOut<'a> {
             debug_bytes: debug_bytes(&self.image),
             debug_info_follows: emitted.debug_info_follows,
             unproven_functions: Vec::new(),
+            unproven_debug_info: None,
             proven_functions: None,
             seconds: 0.0,
         }
@@ -250,7 +251,7 @@ pub(crate) fn suited(layout: LayoutOptions, profile: Option<&Profile>) -> Layout
 fn emit_options(options: &OptimizeOptions, note: String) -> EmitOptions {
     EmitOptions {
         trap_old_code: options.trap_old_code,
-        update_debug_info: options.update_debug_info,
+        update_debug_info: !options.keep_debug_info,
         note,
         runtime: None,
     }

@@ -47,16 +47,15 @@ impl<'a> Relayout<'a> {
     ) -> Result<(Vec<u8>, Vec<UnprovenFunction>)> {
         let input = self.image.bytes;
         let mut bytes = Vec::new();
-        let written = write_proven(input.into(), &mut bytes, Check::Prove, &Silent, |unproven, out| {
-            if !unproven.is_empty() {
-                leave_alone(&mut self.program, unproven);
+        let written = write_proven(input.into(), &mut bytes, Check::Prove, &Silent, |left, out| {
+            if !left.functions.is_empty() {
+                leave_alone(&mut self.program, &left.functions);
                 self.shuffle = Shuffle::new(&self.program, &fragment_sizes);
             }
             out.clear()?;
             out.append(&layout(self)?)
         })?;
-        let unproven = written.unproven;
-        Ok((bytes, unproven))
+        Ok((bytes, written.left.functions))
     }
 
     /// The program with its functions in random order. Given the other build as `partner`, both sides' layouts of

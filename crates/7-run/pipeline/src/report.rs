@@ -38,6 +38,8 @@ pub struct Report {
     pub debug_bytes: u64,
     /// Whether the output's debug information tells of the code as it is now; otherwise it has the input's addresses.
     pub debug_info_follows: bool,
+    /// What the checker found wrong with an output whose debug information did; it was kept as it was then.
+    pub unproven_debug_info: Option<String>,
     /// Functions that the checker proved; absent if it was skipped.
     pub proven_functions: Option<usize>,
     /// Wall time of the job, the check included.

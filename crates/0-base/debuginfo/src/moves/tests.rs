@@ -7,10 +7,10 @@ fn moves() -> Moves {
         input_size,
         output,
         output_size,
-        is_exact: true,
+        inside: Inside::Each,
     };
     let first = exact(0x1000, 0x10, 0x9040, 0x10);
-    let jump = Piece { input: 0x1010, input_size: 4, output: 0x9050, output_size: 5, is_exact: false };
+    let jump = Piece { input: 0x1010, input_size: 4, output: 0x9050, output_size: 5, inside: Inside::Behind };
     // A jump was added behind it.
     let second = exact(0x1014, 0x0c, 0x9000, 0x11);
     Moves::new(vec![second, jump, first], vec![(0x1000, 0x2000)])

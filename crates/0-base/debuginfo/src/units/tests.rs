@@ -1,5 +1,5 @@
 use super::*;
-use crate::moves::Piece;
+use crate::moves::{Inside, Piece};
 
 /// A unit of one entry, `low_pc` and `high_pc` (a size), DWARF 4.
 fn unit(low: u64, size: u64) -> Vec<u8> {
@@ -14,8 +14,8 @@ const ABBREVIATIONS: [u8; 10] = [1, 0x11, 0, 0x11, 0x01, 0x12, 0x07, 0, 0, 0];
 
 fn led(low: u64, size: u64) -> (u64, u64) {
     let pieces = vec![
-        Piece { input: 0x1000, input_size: 16, output: 0x2000, output_size: 16, is_exact: true },
-        Piece { input: 0x1010, input_size: 16, output: 0x2010, output_size: 4, is_exact: false },
+        Piece { input: 0x1000, input_size: 16, output: 0x2000, output_size: 16, inside: Inside::Each },
+        Piece { input: 0x1010, input_size: 16, output: 0x2010, output_size: 4, inside: Inside::FromEnd },
     ];
     let moves = Moves::new(pieces, vec![(0x1000, 0x1020)]);
     let sections = Sections { abbrev: &ABBREVIATIONS, ..Sections::default() };
@@ -35,5 +35,6 @@ fn a_run_of_whole_code() {
 /// Nothing in the output corresponds to it, so it is empty there.
 #[test]
 fn a_run_inside_of_code_that_was_replaced() {
-    assert_eq!(led(0x1014, 8), (0x2014, 0));
+    assert_eq!(led(0x1014, 8), (0x2010, 0));
+    assert_eq!(led(0x101c, 4), (0x2010, 4));
 }

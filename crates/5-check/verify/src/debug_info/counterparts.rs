@@ -75,21 +75,28 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         }
     }
 
-    /// Where a call comes back that ends at an address.
-    pub fn behind(&self, address: u64) -> u64 {
+    /// First and last of the places that stand for the one behind a call which ends at an address. There is one for calls that
+    /// come back; a jump to another function comes back nowhere, and may have become none.
+    pub fn behind(&self, address: u64) -> (u64, u64) {
         let call = address.checked_sub(1).and_then(|last| self.check.code.around(last));
         let Some((start, inst)) = call.filter(|(s, i)| s + u64::from(i.len) == address) else {
-            return self.point(address);
+            return (self.point(address), self.point(address));
         };
+        let one = |place| (place, place);
         match self.block_at(start) {
-            Some(block) if block.reason != Reason::Copied || inst.ends_block() => block.output_end(),
-            Some(_) => self.point(start) + u64::from(inst.len),
-            None => address,
+            Some(block) if inst.ends_block() => (self.point(start), block.output_end()),
+            Some(block) if block.reason != Reason::Copied => one(block.output_end()),
+            Some(_) => one(self.point(start) + u64::from(inst.len)),
+            None => one(address),
         }
     }
 
     /// Where a place inside of a block is, its padding and places inside of instructions, too.
     fn inside(&self, block: &Block, address: u64) -> u64 {
+        if block.reason != Reason::Copied && address > block.input {
+            // A byte before the end of a call is that before the end of what stands for it.
+            return block.output_end().saturating_sub(block.input_end() - address).max(block.output);
+        }
         if let Place::Moved(place) = self.check.place(address) {
             return place.clamp(block.output, block.output_end());
         }

@@ -149,17 +149,20 @@ impl Pair<'_, '_> {
                 };
                 let comes_back = old.name() == dw::DW_AT_call_return_pc
                     || was.tag() == dw::DW_TAG_GNU_call_site && old.name() == dw::DW_AT_low_pc;
-                let place = match self.counterparts.is_code(address) {
-                    true if comes_back => self.counterparts.behind(address),
-                    true => self.counterparts.point(address),
-                    false => address,
+                let place = self.place(address);
+                let is_right = match comes_back && self.counterparts.is_code(address) {
+                    true => {
+                        let (first, last) = self.counterparts.behind(address);
+                        (first..=last).contains(&found)
+                    }
+                    false => found == place,
                 };
                 let fault = || Fault {
-                    what: "names another place".to_owned(),
+                    what: format!("names {found:#x}, not {place:#x}"),
                     input: Some(address),
                     output: Some(found),
                 };
-                if found == place { Ok(()) } else { Err(fault()) }
+                if is_right { Ok(()) } else { Err(fault()) }
             }
             (AttributeValue::Exprloc(a), AttributeValue::Exprloc(b)) => {
                 let same = self.counterparts.is_expression(a.0.slice(), b.0.slice(), self.input.encoding);

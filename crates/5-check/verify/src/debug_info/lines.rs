@@ -160,8 +160,9 @@ fn add_pieces(counterparts: &Counterparts, sequence: &[Row], pieces: &mut Vec<Pi
     }
     let mut at = run.0;
     let stays = |from: u64, to: u64| {
-        let holds_code = first_code(&counterparts.check.code, from, to).is_some();
-        holds_code.then(|| piece(sequence, (from, to), (from, to), |address| (address, true)))
+        // Padding in front of it belongs to what was there before.
+        let from = first_code(&counterparts.check.code, from, to)?;
+        Some(piece(sequence, (from, to), (from, to), |address| (address, true)))
     };
     for block in counterparts.blocks_in(run) {
         pieces.extend(stays(at, block.input));

@@ -48,10 +48,10 @@ impl<'x, 'c, 'a> Blame<'x, 'c, 'a> {
         blame
     }
 
-    /// The moved functions that `findings` speak against, by address.
+    /// The moved functions that `findings` speak against, by address. What is said of a function is nothing against it.
     pub fn unproven(&self, findings: &[Finding]) -> Vec<UnprovenFunction> {
         let mut first: BTreeMap<u64, &Finding> = BTreeMap::new();
-        for finding in findings {
+        for finding in findings.iter().filter(|finding| finding.kind != FindingKind::DebugInfo) {
             if let Some(entry) = self.moved_entry(finding) {
                 first.entry(entry).or_insert(finding);
             }

@@ -170,6 +170,8 @@ pub struct Verdict {
     pub findings_omitted: usize,
     /// The moved functions that findings speak against, listed or not, by address.
     pub unproven: Vec<UnprovenFunction>,
+    /// The first finding about debug information, listed or not. Left as it was, that gives none.
+    pub wrong_debug_info: Option<String>,
 }
 
 impl Verdict {

@@ -54,9 +54,9 @@ pub struct OutputArgs {
     /// Fill the old places of moved code with traps (to find jumps that nobody knew of).
     #[arg(long)]
     trap_old_code: bool,
-    /// Lead debug information to where the code is: unfinished, and not proven yet.
-    #[arg(long, hide = true)]
-    update_debug_info: bool,
+    /// Leave debug information as it was, with the addresses that the code had. Otherwise it follows the code.
+    #[arg(long)]
+    keep_debug_info: bool,
     /// Do not prove the output.
     #[arg(long)]
     no_verify: bool,
@@ -175,7 +175,7 @@ impl OutputArgs {
         let check = if self.no_verify { Check::Skip } else { Check::Prove };
         OptimizeOptions {
             trap_old_code: self.trap_old_code,
-            update_debug_info: self.update_debug_info,
+            keep_debug_info: self.keep_debug_info,
             check,
             ..options
         }

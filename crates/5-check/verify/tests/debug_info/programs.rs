@@ -1,0 +1,59 @@
+//! The programs: of gcc and clang, in C and C++, with DWARF 4 and 5, in random orders of all blocks and functions.
+
+use afterlink_pipeline::{
+    BlockOrder, Check, FunctionOrder, LayoutOptions, OptimizeOptions, PASSES, Scope, Silent, Split,
+};
+use std::path::Path;
+use std::process::Command;
+
+/// A program and its rewritten form.
+pub struct Pair {
+    pub name: String,
+    pub input: Vec<u8>,
+    pub output: Vec<u8>,
+}
+
+/// Source, compiler, flags, and whether all passes are on.
+const BUILDS: [(&str, &str, &[&str], bool); 8] = [
+    ("calls.c", "gcc", &["-gdwarf-5"], true),
+    ("calls.c", "clang-22", &["-gdwarf-5", "-fPIE", "-pie"], true),
+    ("machine.c", "gcc", &["-gdwarf-4"], false),
+    ("machine.c", "clang-22", &["-gdwarf-4", "-fPIE", "-pie"], false),
+    ("throws.cc", "g++", &["-gdwarf-5", "-std=c++14"], false),
+    ("throws.cc", "g++", &["-gdwarf-4", "-std=c++14", "-fdebug-types-section"], false),
+    ("throws.cc", "clang++-22", &["-gdwarf-5", "-std=c++14", "-fPIE", "-pie"], false),
+    ("throws.cc", "clang++-22", &["-gdwarf-4", "-std=c++14", "-fPIE", "-pie"], false),
+];
+
+pub fn build() -> Vec<Pair> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let build = |(seed, (source, compiler, flags, passes)): (usize, &(&str, &str, &[&str], bool))| {
+        let program = folder.path().join("program");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mutation/programs").join(source);
+        let mut command = Command::new(compiler);
+        command.args(["-O2", "-w"]).args(*flags).args(["-Wl,--emit-relocs", "-o"]).arg(&program).arg(&source);
+        let done = command.output().unwrap_or_else(|e| panic!("{compiler} does not run: {e}"));
+        assert!(done.status.success(), "{compiler}: {}", String::from_utf8_lossy(&done.stderr));
+        let input = std::fs::read(&program).expect("the compiled program");
+        let name = format!("{}, {compiler} {}", source.display(), flags.join(" "));
+        let output = rewrite(&input, seed as u64 + 1, *passes);
+        Pair { name, input, output }
+    };
+    BUILDS.iter().enumerate().map(build).collect()
+}
+
+fn rewrite(input: &[u8], seed: u64, passes: bool) -> Vec<u8> {
+    let mut layout = LayoutOptions {
+        scope: Scope::All,
+        order_blocks: BlockOrder::Random,
+        order_functions: FunctionOrder::Random,
+        split: Split::Random,
+        seed,
+        ..LayoutOptions::default()
+    };
+    if passes {
+        PASSES.into_iter().for_each(|pass| layout.switches.turn(pass, true));
+    }
+    let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
+    afterlink_pipeline::optimize(input, Vec::new(), &options, &Silent).expect("a rewritten program").bytes
+}
