@@ -15,6 +15,7 @@ pub use moves::{Inside, Moves, Piece};
 
 use bytes::{Reader, Result, put};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use units::{Lists, Unit};
 
 /// The sections, not compressed; those that are not there are empty.
@@ -55,6 +56,7 @@ pub fn update(sections: &Sections, moves: &Moves) -> Result<Updated> {
     let lines = lines::update(sections.line, moves)?;
     let mut updated = Updated { abbrev: sections.abbrev.to_vec(), line: lines.bytes, ..Updated::default() };
     updated.addr = addresses(sections.addr, moves)?;
+    let mut more = MoreAddresses::default();
     updated.aranges = aranges(sections.aranges, moves)?;
     for (section, is_types) in [(sections.info, false), (sections.types, true)] {
         let mut starts = Vec::new();
@@ -69,12 +71,59 @@ pub fn update(sections: &Sections, moves: &Moves) -> Result<Updated> {
         };
         let units: Vec<Unit> = starts.par_iter().map(lead).collect::<Result<_>>()?;
         let mut whole = Vec::with_capacity(section.len());
-        for unit in units {
+        for mut unit in units {
+            more.take(&mut unit, whole.len(), is_types)?;
             put_together(unit, &mut updated, &mut whole)?;
         }
         *(if is_types { &mut updated.types } else { &mut updated.info }) = whole;
     }
+    more.add(&mut updated)?;
     Ok(updated)
+}
+
+/// Entries that are added to `.debug_addr`, and who must know where all others are then.
+#[derive(Default)]
+struct MoreAddresses {
+    /// By where the unit's others start.
+    added: BTreeMap<usize, Vec<u64>>,
+    /// Attributes that say where a unit's entries start: whether in `.debug_types`, where, how wide, and what.
+    bases: Vec<(bool, usize, usize, usize)>,
+}
+
+impl MoreAddresses {
+    fn take(&mut self, unit: &mut Unit, start: usize, is_types: bool) -> Result<()> {
+        let more = std::mem::take(&mut unit.more_addresses);
+        // Invariant: two units that share entries would number what they add alike.
+        if !more.is_empty() && self.added.insert(unit.address_base, more).is_some() {
+            return Err(Damaged);
+        }
+        let base = unit.address_base_at.map(|at| (is_types, start + at, unit.offset_size, unit.address_base));
+        self.bases.extend(base);
+        Ok(())
+    }
+
+    fn add(self, updated: &mut Updated) -> Result<()> {
+        let (old, mut shifts, mut r) = (std::mem::take(&mut updated.addr), Vec::new(), Reader::new(&[], 0));
+        r.bytes = &old;
+        while r.at < old.len() {
+            let (start, out) = (r.at, updated.addr.len());
+            let (end, offset_size) = r.unit_end()?;
+            let base = r.at + 4;
+            updated.addr.extend_from_slice(&old[start..end]);
+            let more = self.added.get(&base).map_or(&[][..], Vec::as_slice);
+            more.iter().for_each(|place| updated.addr.extend_from_slice(&place.to_le_bytes()));
+            let size = (updated.addr.len() - out - (r.at - start)) as u64;
+            put(&mut updated.addr, out + (r.at - start) - offset_size, offset_size, size);
+            shifts.push((base, out + (base - start)));
+            r.at = end;
+        }
+        for (is_types, at, size, base) in self.bases {
+            let Ok(row) = shifts.binary_search_by_key(&base, |shift| shift.0) else { continue };
+            let section = if is_types { &mut updated.types } else { &mut updated.info };
+            put(section, at, size, shifts[row].1 as u64);
+        }
+        Ok(())
+    }
 }
 
 /// Adds a unit, its lists and its abbreviations.

@@ -176,8 +176,8 @@ pub fn moved_ranges(entries: &[Entry], moves: &Moves) -> Vec<(u64, u64)> {
             false => ranges.push((entry.start, entry.end)),
         }
     }
-    let first = entries.iter().find(|e| e.start < e.end);
-    join(&mut ranges, first.map(|e| moves.point(e.start)));
+    let first = ranges.first().map(|r| r.0);
+    join(&mut ranges, first);
     ranges
 }
 

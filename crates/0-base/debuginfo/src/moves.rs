@@ -135,7 +135,8 @@ impl Moves {
     /// The runs of the output that stand for one of the input: the one that it starts in first, the others ascending.
     pub fn ranges(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let mut ranges: Vec<(u64, u64)> = self.parts(start, end).iter().map(|p| (p.start, p.end)).collect();
-        join(&mut ranges, Some(self.point(start)));
+        let first = ranges.first().map(|r| r.0);
+        join(&mut ranges, first);
         ranges
     }
 }

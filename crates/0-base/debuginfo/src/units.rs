@@ -9,7 +9,8 @@ use crate::forms::{Abbreviation, Abbreviations, is_unit, skip};
 use crate::lists::{Entry, Form, moved_locations, moved_ranges};
 use crate::moves::Moves;
 use gimli::constants::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 
 /// A unit that was led, to be put together with the others.
 #[derive(Default)]
@@ -24,6 +25,23 @@ pub struct Unit {
     pub locations: Lists,
     /// Entries of `.debug_addr` that name what stands behind a call, with their new values.
     pub addresses: Vec<(usize, u64)>,
+    /// Where its entries of `.debug_addr` start, and the attribute that says so.
+    pub address_base: usize,
+    pub address_base_at: Option<usize>,
+    /// Addresses to be added behind its others.
+    pub more_addresses: Vec<u64>,
+    /// Attributes that name what stands behind a call by its number.
+    behind_calls: Vec<BehindCall>,
+}
+
+/// An attribute that names a place behind a call.
+struct BehindCall {
+    at: usize,
+    end: usize,
+    form: DwForm,
+    /// Its entry of `.debug_addr`.
+    entry: usize,
+    place: u64,
 }
 
 /// New lists of a unit.
@@ -58,6 +76,8 @@ struct Walk<'a> {
     address_base: usize,
     ranges_base: Option<u64>,
     locations_base: Option<u64>,
+    /// Entries of `.debug_addr` that name instructions.
+    named: RefCell<FxHashSet<usize>>,
 }
 
 /// Leads the unit in `bytes`, its head included.
@@ -83,6 +103,7 @@ pub fn update(
         address_base: 8,
         ranges_base: None,
         locations_base: None,
+        named: RefCell::default(),
     };
     walk.bases(start, &abbreviations)?;
     let mut cut = Vec::new();
@@ -101,6 +122,8 @@ pub fn update(
     }
     walk.entries(start, &abbreviations, |_, kind, attributes| walk.lead(kind, attributes, &mut unit))?;
     walk.tables(&mut unit)?;
+    unit.address_base = walk.address_base;
+    walk.behind_calls(&mut unit);
     if abbreviations.any_split() {
         unit.abbreviations = Some(abbreviations.write(version));
     }
@@ -276,6 +299,7 @@ impl Walk<'_> {
     fn lead(&self, kind: &Abbreviation, attributes: &[Attribute], unit: &mut Unit) -> Result<()> {
         let run = self.run(attributes)?;
         if let Some((start, end, low, high)) = run {
+            self.named.borrow_mut().extend(self.indexed(low)?);
             let runs = self.runs(start, end);
             let runs = if start == end { Vec::new() } else { runs };
             if kind.is_split {
@@ -333,10 +357,13 @@ impl Walk<'_> {
                 put(&mut unit.bytes, attribute.at, 8, self.place(kind, attribute.name, address));
             }
             DW_FORM_addrx | DW_FORM_addrx1 | DW_FORM_addrx2 | DW_FORM_addrx3 | DW_FORM_addrx4 => {
-                let (address, at) = (self.address(attribute)?, self.indexed(attribute)?);
+                let (address, entry) = (self.address(attribute)?, self.indexed(attribute)?.ok_or(Damaged)?);
                 let place = self.place(kind, attribute.name, address);
-                if place != self.moves.point(address) {
-                    unit.addresses.extend(at.map(|at| (at, place)));
+                if place == self.moves.point(address) {
+                    self.named.borrow_mut().insert(entry);
+                } else {
+                    let Attribute { form, at, end, .. } = *attribute;
+                    unit.behind_calls.push(BehindCall { at, end, form, entry, place });
                 }
             }
             DW_FORM_exprloc | DW_FORM_block1 | DW_FORM_block2 | DW_FORM_block4 | DW_FORM_block
@@ -362,6 +389,7 @@ impl Walk<'_> {
                 let at = self.ranges_at(offset()?, unit)?;
                 unit.ranges.fields.push((attribute.at, at));
             }
+            _ if attribute.name == DW_AT_addr_base => unit.address_base_at = Some(attribute.at),
             _ if attribute.name == DW_AT_rnglists_base => unit.ranges.base = Some(attribute.at),
             _ if attribute.name == DW_AT_loclists_base => unit.locations.base = Some(attribute.at),
             _ if self.version < 4 && !names_location(attribute.name) => {}
@@ -372,6 +400,45 @@ impl Walk<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The address behind a call may be that of an instruction, and be named as both by one number. If what stands behind
+    /// the call is another instruction now, the call's needs an entry of its own.
+    fn behind_calls(&self, unit: &mut Unit) {
+        let named = self.named.borrow();
+        let first = self.address_count();
+        for call in std::mem::take(&mut unit.behind_calls) {
+            if !named.contains(&call.entry) {
+                unit.addresses.push((call.entry, call.place));
+                continue;
+            }
+            let known = unit.more_addresses.iter().position(|place| *place == call.place);
+            let number = first + known.unwrap_or(unit.more_addresses.len());
+            let size = call.end - call.at;
+            let is_leb = call.form == DW_FORM_addrx;
+            // What does not fit stays, and is wrong: the checker will say so.
+            if (number as u64) >> (if is_leb { 7 } else { 8 } * size as u32).min(63) != 0 {
+                continue;
+            }
+            if known.is_none() {
+                unit.more_addresses.push(call.place);
+            }
+            let field = &mut unit.bytes[call.at..call.end];
+            for (i, byte) in field.iter_mut().enumerate() {
+                let goes_on = is_leb && i + 1 < size;
+                *byte = match is_leb {
+                    true => (number >> (7 * i)) as u8 & 0x7f | u8::from(goes_on) << 7,
+                    false => (number >> (8 * i)) as u8,
+                };
+            }
+        }
+    }
+
+    /// How many entries of `.debug_addr` the unit has.
+    fn address_count(&self) -> usize {
+        let head = self.address_base.checked_sub(8);
+        let size = head.and_then(|at| Reader::new(self.sections.addr, at).number(4).ok());
+        size.map_or(0, |size| (size as usize).saturating_sub(4) / 8)
     }
 
     fn place(&self, kind: &Abbreviation, name: DwAt, address: u64) -> u64 {
@@ -467,8 +534,14 @@ impl Walk<'_> {
             let before = rest.len();
             let Ok(operation) = gimli::Operation::parse(&mut rest, encoding) else { return };
             let size = before - rest.len();
-            if let gimli::Operation::Address { address } = operation {
-                put(bytes, at + 1, 8, self.moves.point(address));
+            match operation {
+                gimli::Operation::Address { address } => put(bytes, at + 1, 8, self.moves.point(address)),
+                gimli::Operation::AddressIndex { index } | gimli::Operation::ConstantIndex { index } => {
+                    self.named
+                        .borrow_mut()
+                        .insert(index.0.saturating_mul(8).saturating_add(self.address_base));
+                }
+                _ => {}
             }
             at += size;
         }

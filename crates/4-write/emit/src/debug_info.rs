@@ -105,7 +105,7 @@ fn moves(
             if block.0 < function.input_blocks {
                 let start = addresses.fragments[i];
                 let place = (start + u64::from(ends[0]), start + u64::from(ends[1]));
-                add_block(function, &function.blocks[block], place, &mut pieces);
+                add_block(image, function, &function.blocks[block], place, &mut pieces);
             }
         }
     }
@@ -120,25 +120,22 @@ fn add_padding(image: &Image, pieces: &mut Vec<Piece>) {
     let mut padding = Vec::new();
     for (i, piece) in pieces.iter().enumerate() {
         let start = piece.input + piece.input_size;
-        let next = pieces.get(i + 1).map_or(u64::MAX, |next| next.input);
-        let Some(id) = image.section_at(InputAddr(start)).filter(|_| start < next) else { continue };
-        let (section, bytes) = (&image.sections[id], image.section_bytes(id));
-        let end = next.min(section.end().get());
-        let bytes = bytes.get((start - section.address.get()) as usize..).unwrap_or(&[]);
-        let bytes = &bytes[..bytes.len().min((end - start) as usize)];
-        let mut size = 0;
-        while let Some(step) = image.arch.padding(&bytes[size..]) {
-            size += usize::from(step);
-        }
-        let place = piece.output + piece.output_size;
-        let input_size = size.min(bytes.len()) as u64;
-        padding.push(Piece { input: start, input_size, output: place, output_size: 0, inside: Inside::Behind });
+        let room = pieces.get(i + 1).map_or(u64::MAX, |next| next.input.saturating_sub(start));
+        let input_size = padding_size(image, InputAddr(start), room);
+        let output = piece.output + piece.output_size;
+        padding.push(Piece { input: start, input_size, output, output_size: 0, inside: Inside::Behind });
     }
     pieces.append(&mut padding);
 }
 
 /// Adds the pieces of a block.
-fn add_block(function: &Function, block: &Block, place: (OutputAddr, OutputAddr), pieces: &mut Vec<Piece>) {
+fn add_block(
+    image: &Image,
+    function: &Function,
+    block: &Block,
+    place: (OutputAddr, OutputAddr),
+    pieces: &mut Vec<Piece>,
+) {
     let mut output = place.0.get();
     let first = pieces.len();
     for chunk in function.chunks_of(block) {
@@ -160,13 +157,31 @@ fn add_block(function: &Function, block: &Block, place: (OutputAddr, OutputAddr)
         }
         output += output_size;
     }
-    // How the block ends is written anew; padding behind it is gone.
+    // How the block ends is written anew; padding behind it is gone, and what control only ran through has no place either: a
+    // jump that was added there belongs to what stands in front of it.
     let end = place.1.get();
-    let input = block.input.get() + u64::from(block.body);
+    let input = block.input + u64::from(block.body);
     let input_size = u64::from(block.size - block.body);
-    if input_size > 0 {
-        pieces.push(Piece { input, input_size, output, output_size: end - output, inside: Inside::Behind });
-    } else if let Some(last) = pieces[first..].last_mut() {
+    let is_padding = padding_size(image, input, input_size) == input_size;
+    let mut output_size = end - output;
+    if let (true, Some(last)) = (is_padding, pieces[first..].last_mut()) {
         last.output_size = end - last.output;
+        output_size = 0;
     }
+    if input_size > 0 {
+        pieces.push(Piece { input: input.get(), input_size, output, output_size, inside: Inside::Behind });
+    }
+}
+
+/// Bytes of padding from `start` on, of `size` at most.
+fn padding_size(image: &Image, start: InputAddr, size: u64) -> u64 {
+    let Some(id) = image.section_at(start) else { return 0 };
+    let bytes = image.section_bytes(id);
+    let bytes = bytes.get(start.since(image.sections[id].address) as usize..).unwrap_or(&[]);
+    let bytes = &bytes[..bytes.len().min(usize::try_from(size).unwrap_or(usize::MAX))];
+    let mut found = 0;
+    while let Some(step) = image.arch.padding(&bytes[found..]) {
+        found += usize::from(step);
+    }
+    found.min(bytes.len()) as u64
 }

@@ -125,23 +125,41 @@ fn judge_aranges(counterparts: &Counterparts, old: &Dwarf<R>, new: &Dwarf<R>) ->
     }
 }
 
-/// `.debug_addr`: what units name by its number is judged with them; nothing else may change.
+/// `.debug_addr`: what units name by its number is judged with them. No number may mean something else, but a unit may have
+/// more of them: the place behind a call may have been that of an instruction, too, and be another one now.
 fn judge_addresses(counterparts: &Counterparts) -> Result<(), Fault> {
-    let [old, new] = [counterparts.check.input, counterparts.check.output].map(|i| bytes(i, ".debug_addr"));
-    if old.len() != new.len() {
-        return Err(Fault::new("the table of addresses has another size"));
-    }
-    // Heads and addresses are eight bytes each.
-    for (a, b) in old.chunks(8).zip(new.chunks(8)).filter(|(a, b)| a != b) {
-        let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b));
-        let (was, is) = (number(a), number(b));
-        let (first, last) = counterparts.behind(was);
-        let is_place = counterparts.point(was) == is || (first..=last).contains(&is);
-        let follows = counterparts.is_code(was) && is_place;
-        if !follows {
-            let what = "an address in the table names another place".to_owned();
-            return Err(Fault { what, input: Some(was), output: Some(is) });
+    let [mut old, mut new] =
+        [counterparts.check.input, counterparts.check.output].map(|i| bytes(i, ".debug_addr"));
+    while !old.is_empty() {
+        let (Some((head, own, rest)), Some((new_head, others, new_rest))) = (table(old), table(new)) else {
+            return Err(Fault::new("a table of addresses ends elsewhere"));
+        };
+        if head != new_head || own.len() > others.len() {
+            return Err(Fault::new("a table of addresses is another one"));
         }
+        for (a, b) in own.chunks(8).zip(others.chunks(8)).filter(|(a, b)| a != b) {
+            let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b));
+            let (was, is) = (number(a), number(b));
+            let (first, last) = counterparts.behind(was);
+            let is_place = counterparts.point(was) == is || (first..=last).contains(&is);
+            if !counterparts.is_code(was) || !is_place {
+                let what = "an address in the table names another place".to_owned();
+                return Err(Fault { what, input: Some(was), output: Some(is) });
+            }
+        }
+        (old, new) = (rest, new_rest);
     }
-    Ok(())
+    if new.is_empty() { Ok(()) } else { Err(Fault::new("there are more tables of addresses")) }
+}
+
+/// The first table in `.debug_addr`: what its head says but for its size, its addresses, and what is behind it.
+fn table(section: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let word = u32::from_le_bytes(*section.first_chunk()?);
+    let (start, size) = match word {
+        u32::MAX => (12, usize::try_from(u64::from_le_bytes(*section.get(4..)?.first_chunk()?)).ok()?),
+        size => (4, size as usize),
+    };
+    let (own, rest) = section.get(start..)?.split_at_checked(size)?;
+    let (head, addresses) = own.split_at_checked(4)?;
+    Some((head, addresses, rest))
 }

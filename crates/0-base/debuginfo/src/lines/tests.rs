@@ -41,7 +41,8 @@ fn a_table_of_code_that_stays_is_the_same() {
 
 #[test]
 fn rows_are_cut_with_their_blocks() {
-    let piece = |input, output| Piece { input, input_size: 0x10, output, output_size: 0x10, inside: Inside::Each };
+    let piece =
+        |input, output| Piece { input, input_size: 0x10, output, output_size: 0x10, inside: Inside::Each };
     let moves = Moves::new(vec![piece(0x1000, 0x9100), piece(0x1010, 0x9000)], vec![(0x1000, 0x2000)]);
     let lines = update(&table(&program()), &moves).unwrap();
     let found = rows(&lines.bytes);

@@ -4,13 +4,13 @@
 //! of another instruction. Jumps that were added, padding, and the places that moved code left are neither's: nobody
 //! asks what debug information says of them.
 
-use crate::address_map::places::{Block, Place, Reason, first_code};
+use crate::address_map::places::{Block, Place, Reason, Shape, first_code};
 use crate::check::Check;
 
 /// Moved code by its places in both files.
 pub(crate) struct Counterparts<'c, 'a> {
     pub check: &'c Check<'c, 'a>,
-    /// Blocks that stand for code, ascending in the input. Folded functions have none: what is said of them is said of
+    /// Blocks that stand for code, ascending in the input, without jumps that were added behind them. Folded functions have none: what is said of them is said of
     /// where they were.
     blocks: Vec<Block>,
     /// Output ranges of the same, ascending.
@@ -29,7 +29,7 @@ impl<'c, 'a> Counterparts<'c, 'a> {
             let own = &places.blocks[function.blocks.clone()];
             let own = own.iter().filter(|b| !b.is_added() && b.input_size > 0);
             match function.folded_into {
-                None => blocks.extend(own.copied()),
+                None => blocks.extend(own.map(|block| without_jump(check, *block))),
                 Some(_) => folded.extend(own.map(|b| (b.input, b.input_end()))),
             }
         }
@@ -167,6 +167,19 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         (joined(must), joined(may))
     }
 
+    /// Where the first code of a run is of which anything is left.
+    pub fn first_place(&self, run: Run) -> Option<u64> {
+        if !self.is_code(run.0) {
+            return Some(run.0);
+        }
+        let blocks = self.blocks_in(run);
+        let code = &self.check.code;
+        let stays = first_code(code, run.0, blocks.first().map_or(run.1, |b| b.input.min(run.1)));
+        let moved =
+            || blocks.iter().map(|b| self.part(b, run)).find(|part| part.0 < part.1).map(|part| part.0);
+        stays.or_else(moved)
+    }
+
     /// Holds the output's runs against those of the input.
     ///
     /// # Errors
@@ -203,6 +216,20 @@ impl<'c, 'a> Counterparts<'c, 'a> {
             self.check.places.is_moved(output) || self.check.code.at(output).is_none_or(|i| i.is_padding())
         };
         !is_held && stays()
+    }
+}
+
+/// The block without a jump that was added behind its last instruction.
+fn without_jump(check: &Check, block: Block) -> Block {
+    let range = check.code.range(block.input, block.input_end());
+    let shape = Shape::of(&check.code.insts[range.clone()]);
+    let last = (range.start + shape.body).checked_sub(1).filter(|_| shape.body > 0 && !shape.ends);
+    match last.filter(|_| block.reason == Reason::Copied).map(|index| (index, check.places.of_inst(index))) {
+        Some((index, Place::Moved(place))) => {
+            let end = place + u64::from(check.code.insts[index].len);
+            Block { output_size: end.min(block.output_end()).saturating_sub(block.output) as u32, ..block }
+        }
+        _ => block,
     }
 }
 

@@ -115,13 +115,15 @@ impl Pair<'_, '_> {
         })?;
         let is_unit =
             matches!(was.tag(), dw::DW_TAG_compile_unit | dw::DW_TAG_partial_unit | dw::DW_TAG_skeleton_unit);
-        let Some(start) = old.entry.or(input).filter(|_| !is_unit) else { return Ok(()) };
-        let place = self.place(start);
+        let mut runs = old.runs.iter().filter(|run| run.0 < run.1);
+        let first = runs.find_map(|&run| self.counterparts.first_place(run));
+        let entry = old.entry.map(|entry| self.place(entry)).or(first);
+        let (Some(place), false) = (entry, is_unit) else { return Ok(()) };
         // An entry that names no place starts with the run that holds it.
         let first = new.runs.first().is_none_or(|run| (run.0..run.1.max(run.0 + 1)).contains(&place));
         if new.entry.map_or(!first, |found| found != place) {
             let output = new.entry.or_else(|| new.runs.first().map(|r| r.0));
-            return Err(Fault { what: "is entered elsewhere".to_owned(), input: Some(start), output });
+            return Err(Fault { what: format!("is not entered at {place:#x}"), input, output });
         }
         Ok(())
     }
@@ -179,7 +181,8 @@ impl Pair<'_, '_> {
                 if same { Ok(()) } else { Err(Fault::new("names another line table")) }
             }
             // What these say is seen in what is counted from them.
-            (AttributeValue::DebugRngListsBase(_), AttributeValue::DebugRngListsBase(_))
+            (AttributeValue::DebugAddrBase(_), AttributeValue::DebugAddrBase(_))
+            | (AttributeValue::DebugRngListsBase(_), AttributeValue::DebugRngListsBase(_))
             | (AttributeValue::DebugLocListsBase(_), AttributeValue::DebugLocListsBase(_)) => Ok(()),
             _ if old.name() == dw::DW_AT_GNU_locviews => Ok(()),
             (a, b) if a == b && old.form() == new.form() => Ok(()),

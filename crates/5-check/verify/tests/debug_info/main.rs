@@ -59,13 +59,19 @@ fn what_was_broken_is_refused() {
                 let Some(broken) = break_one(&pair.output, section, &mut rng) else { break };
                 let output = Image::parse(&broken).unwrap();
                 // What cannot be read at all is for the reader to refuse.
-                let Some(kind) = said(&output).ok().and_then(|said| difference(&good, &said)) else { continue };
+                let Some(kind) = said(&output).ok().and_then(|said| difference(&good, &said)) else {
+                    continue;
+                };
                 let verdict = verify(&input, &output, &Options::default());
                 let counts = tally.entry(kind).or_default();
                 counts.0 += 1;
                 counts.1 += usize::from(!verdict.is_proven());
                 let about = verdict.findings.iter().all(|f| f.kind == FindingKind::DebugInfo);
-                assert!(about && verdict.unproven.is_empty(), "{}: {kind} in {section}:\n{verdict}", pair.name);
+                assert!(
+                    about && verdict.unproven.is_empty(),
+                    "{}: {kind} in {section}:\n{verdict}",
+                    pair.name
+                );
             }
         }
     }
