@@ -53,7 +53,7 @@ fn read<'a>(image: &Image<'a>) -> Dwarf<R<'a>> {
 /// tells of code that still stands there.
 pub(crate) fn check(check: &Check) -> Vec<Finding> {
     let same = |name: &&str| bytes(check.input, name) == bytes(check.output, name);
-    if JUDGED.iter().all(|name| same(&name)) {
+    if JUDGED.iter().all(same) {
         return Vec::new();
     }
     let counterparts = Counterparts::of(check);

@@ -2,6 +2,7 @@
 //! replaces; each new one is known and lies where it says. Contents that are not loaded are the input's.
 
 use crate::address_map::places::Displaced;
+use crate::debug_info;
 use crate::file::probes;
 use crate::file::segments::same_notes;
 use crate::verdict::finding::{Finding, FindingKind};
@@ -161,11 +162,8 @@ fn fault(
         let same = new.address == old.address && (is_symbols || old.info == new.info);
         return (!same).then(|| "stands elsewhere, or its header's information changed".to_owned());
     }
-    if crate::debug_info::is_judged(old) {
-        return None;
-    }
     let growth = crate::file::dynamic_tables::growth(input, output, old_id);
-    if new.size != old.size + growth {
+    if new.size != old.size + growth && !debug_info::is_judged(old) {
         return Some(format!("has {} bytes, not {}", new.size, old.size + growth));
     }
     if growth > 0 {
@@ -188,7 +186,7 @@ fn fault(
         };
         return (!same).then(|| "its bytes changed".to_owned());
     }
-    let is_judged_apart = probes::are_judged(old);
+    let is_judged_apart = probes::are_judged(old) || debug_info::is_judged(old);
     (!old.is_loaded() && !is_judged_apart && a != b).then(|| "its bytes changed".to_owned())
 }
 

@@ -14,6 +14,9 @@ pub const SECTIONS: [&str; 8] = [
     ".debug_aranges",
 ];
 
+/// Names under which the output skips bytes of an entry.
+const PADDING: [gimli::DwAt; 2] = [gimli::DwAt(0x3fff), gimli::DwAt(0x3ffe)];
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub kind: &'static str,
@@ -78,7 +81,7 @@ fn say_entry<'a>(
 ) -> gimli::Result<()> {
     add(all, "anything else of an entry", format!("{:?} {}", entry.offset(), entry.tag()));
     let is_root = entry.offset() == unit.header.root_offset();
-    for attribute in entry.attrs() {
+    for attribute in entry.attrs().iter().filter(|a| !PADDING.contains(&a.name())) {
         let kind = match attribute.name() {
             dw::DW_AT_ranges | dw::DW_AT_low_pc | dw::DW_AT_high_pc if is_root => "runs of a unit",
             dw::DW_AT_low_pc if entry.tag() == dw::DW_TAG_GNU_call_site => "where a call comes back",
