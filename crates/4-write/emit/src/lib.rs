@@ -127,10 +127,10 @@ pub fn plan<'i>(
     patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
     plan.replacements = probes::replacements(image, &addresses);
     let follows = options.update_debug_info && options.runtime.is_none();
-    let led =
-        follows.then(|| debug_info::replacements(image, program, placement, &addresses, &shapes)).flatten();
+    let led = follows.then(|| debug_info::lead(image, program, placement, &addresses, &shapes)).flatten();
     let debug_info_follows = led.is_some();
-    plan.replacements.extend(led.unwrap_or_default());
+    let led = led.unwrap_or_default();
+    plan.replacements.extend(led.replacements);
     plan.entry = addresses.target(image.entry);
     plan.dynamic = dynamic_values(image, &addresses);
     if let Some(runtime) = &options.runtime {
@@ -157,6 +157,7 @@ pub fn plan<'i>(
         LooseSection { name: NOTE_SECTION.into(), kind: elf::SHT_NOTE.0, bytes: note },
         LooseSection { name: address_map::SECTION.into(), kind: elf::SHT_PROGBITS.0, bytes: map },
     ];
+    plan.loose.extend(led.added);
     let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
     let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
     Ok(Planned { plan, emitted: Emitted { moved_functions, section_bytes, places, debug_info_follows } })
