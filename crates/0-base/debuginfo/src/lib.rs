@@ -48,6 +48,22 @@ pub struct Updated {
     pub loclists: Vec<u8>,
 }
 
+const COUNT: usize = 10;
+
+impl<'a> From<[&'a [u8]; COUNT]> for Sections<'a> {
+    fn from(sections: [&'a [u8]; COUNT]) -> Self {
+        let [info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists] = sections;
+        Self { info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists }
+    }
+}
+
+impl From<Updated> for [Vec<u8>; COUNT] {
+    fn from(sections: Updated) -> Self {
+        let Updated { info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists } = sections;
+        [info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists]
+    }
+}
+
 /// Leads all sections.
 ///
 /// # Errors

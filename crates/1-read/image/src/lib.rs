@@ -4,6 +4,7 @@
 //! [`Image::parse`] accepts any well-formed executable for x86-64 or AArch64; [`Image::require_rewritable`] says, with the
 //! next step, what keeps one from being rewritten (another processor, no relocations kept, stripped, already processed, …).
 
+mod compressed;
 mod consistency;
 mod dynamic;
 mod header;
@@ -15,6 +16,7 @@ mod section;
 mod structure;
 mod symbol;
 
+pub use compressed::{Compression, Contents};
 pub use dynamic::{Dynamic, DynamicEntry, DynamicRelocation};
 pub use header::Segment;
 pub use mapping::Mapped;

@@ -5,8 +5,13 @@ use crate::shape::Shape;
 use afterlink_core::{InputAddr, OutputAddr};
 use afterlink_debuginfo::{Inside, Moves, Piece, Sections};
 use afterlink_elf::LooseSection;
-use afterlink_image::{Image, SectionId, elf};
+use afterlink_image::{Compression, Contents, Image, SectionId, elf};
 use afterlink_program::{Block, Chunk, Function, Placement, Program};
+use rayon::prelude::*;
+use std::io::Write;
+
+/// Of LLVM's linker.
+const ZSTD_LEVEL: i32 = 5;
 
 /// Sections that are led.
 const LED: [&str; 10] = [
@@ -25,13 +30,13 @@ const LED: [&str; 10] = [
 /// What becomes of debug information.
 #[derive(Default)]
 pub(crate) struct Led {
-    /// The new bytes of sections that change.
+    /// The new bytes of each section that changes.
     pub replacements: Vec<(SectionId, Vec<u8>)>,
-    /// Sections of which the program had none: until now no unit had a list of ranges.
+    /// Lists of a program that had none.
     pub added: Vec<LooseSection>,
 }
 
-/// Leads debug information; `None` if the program has some that cannot be led.
+/// `None` if the program has debug information that cannot be led.
 pub(crate) fn lead(
     image: &Image,
     program: &Program,
@@ -39,56 +44,59 @@ pub(crate) fn lead(
     addresses: &Addresses,
     shapes: &[Shape],
 ) -> Option<Led> {
-    let debug = || image.sections.iter().filter(|(_, s)| s.name.starts_with(".debug_") && !s.is_loaded());
-    if !debug().any(|(_, s)| s.name == ".debug_info") {
+    if image.debug_section(".debug_info").is_none() {
         return Some(Led::default());
     }
-    let odd = |name: &str, flags: u64| {
-        // An index of addresses would have to be written anew, too.
-        name == ".gdb_index"
-            || name.starts_with(".zdebug_")
-            || name == ".gnu_debugaltlink"
-            || name.starts_with(".debug_") && flags & elf::SHF_COMPRESSED.0 != 0
-    };
-    if image.sections.iter().any(|(_, s)| odd(s.name, s.flags)) {
+    // An index of addresses would have to be written anew, too.
+    let odd = |name: &str| name == ".gdb_index" || name == ".gnu_debugaltlink";
+    if image.sections.iter().any(|(_, s)| odd(s.name)) {
         return None;
     }
-    let bytes = |name| image.section_named(name).map_or(&[][..], |id| image.section_bytes(id));
-    let sections = Sections {
-        info: bytes(".debug_info"),
-        types: bytes(".debug_types"),
-        abbrev: bytes(".debug_abbrev"),
-        line: bytes(".debug_line"),
-        addr: bytes(".debug_addr"),
-        aranges: bytes(".debug_aranges"),
-        ranges: bytes(".debug_ranges"),
-        rnglists: bytes(".debug_rnglists"),
-        loc: bytes(".debug_loc"),
-        loclists: bytes(".debug_loclists"),
-    };
-    let updated =
-        afterlink_debuginfo::update(&sections, &moves(image, program, placement, addresses, shapes)).ok()?;
-    let new = [
-        updated.info,
-        updated.types,
-        updated.abbrev,
-        updated.line,
-        updated.addr,
-        updated.aranges,
-        updated.ranges,
-        updated.rnglists,
-        updated.loc,
-        updated.loclists,
-    ];
+    let ids = LED.map(|name| image.debug_section(name));
+    let contents: Vec<Option<Contents>> =
+        ids.par_iter().map(|id| id.map(|id| image.contents(id)).transpose().ok()).collect::<Option<_>>()?;
+    let bytes: Vec<&[u8]> = contents.iter().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes)).collect();
+    let sections = Sections::from(<[&[u8]; 10]>::try_from(bytes).ok()?);
+    let moves = moves(image, program, placement, addresses, shapes);
+    let updated = afterlink_debuginfo::update(&sections, &moves).ok()?;
     let mut led = Led::default();
-    for (name, bytes) in LED.into_iter().zip(new) {
-        match image.section_named(name) {
+    let packed: Vec<Vec<u8>> = <[Vec<u8>; 10]>::from(updated)
+        .into_par_iter()
+        .zip(&contents)
+        .map(|(bytes, old)| match old {
+            Some(Contents { compression: Some(how), alignment, .. }) => compress(*how, &bytes, *alignment),
+            _ => bytes,
+        })
+        .collect();
+    for ((name, id), bytes) in LED.into_iter().zip(ids).zip(packed) {
+        match id {
             Some(id) => led.replacements.push((id, bytes)),
             None if bytes.is_empty() => {}
-            None => led.added.push(LooseSection { name: name.into(), kind: elf::SHT_PROGBITS.0, bytes }),
+            None => {
+                led.added.push(LooseSection { name: name.into(), kind: elf::SHT_PROGBITS.0, bytes });
+            }
         }
     }
     Some(led)
+}
+
+/// As the linker would have: with the same library's usual level.
+fn compress(how: Compression, bytes: &[u8], alignment: u64) -> Vec<u8> {
+    let mut out = how.header(bytes.len() as u64, alignment);
+    // Invariant: nothing that is written into memory fails.
+    match how {
+        Compression::Zlib | Compression::OldZlib => {
+            let mut encoder = flate2::write::ZlibEncoder::new(&mut out, flate2::Compression::default());
+            encoder
+                .write_all(bytes)
+                .and_then(|()| encoder.finish().map(|_| ()))
+                .expect("memory can be written");
+        }
+        Compression::Zstd => {
+            zstd::stream::copy_encode(bytes, &mut out, ZSTD_LEVEL).expect("memory can be written");
+        }
+    }
+    out
 }
 
 fn moves(

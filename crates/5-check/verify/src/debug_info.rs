@@ -13,10 +13,10 @@ mod unit;
 
 use crate::check::Check;
 use crate::verdict::finding::{Finding, FindingKind};
-use afterlink_image::{Image, Section, elf};
+use afterlink_image::{Contents, Image, Section};
 use counterparts::Counterparts;
 use entries::{Fault, Pair};
-use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId, UnitHeader};
+use gimli::{DebugAranges, Dwarf, EndianSlice, LittleEndian, SectionId, UnitHeader};
 use rayon::prelude::*;
 use unit::{R, Unit};
 
@@ -36,37 +36,66 @@ const JUDGED: [&str; 10] = [
 
 /// Whether the checks here are all that is asked of a section's size and bytes.
 pub(crate) fn is_judged(section: &Section) -> bool {
-    let is_plain = section.flags & elf::SHF_COMPRESSED.0 == 0;
-    JUDGED.contains(&section.name) && !section.is_loaded() && is_plain
+    let is_name = |name: &&str| **name == *section.name || old_name(name) == section.name;
+    !section.is_loaded() && JUDGED.iter().any(is_name)
 }
 
-fn bytes<'a>(image: &Image<'a>, name: &str) -> &'a [u8] {
-    image.section_named(name).map_or(&[], |id| image.section_bytes(id))
+/// The name of a section that is compressed in the old way.
+fn old_name(name: &str) -> String {
+    name.replacen(".debug_", ".zdebug_", 1)
 }
 
-fn read<'a>(image: &Image<'a>) -> Dwarf<R<'a>> {
-    let section = |id: SectionId| Ok::<_, ()>(EndianSlice::new(bytes(image, id.name()), LittleEndian));
-    Dwarf::load(section).unwrap_or_default()
+/// The bytes of a section as they stand in the file.
+fn raw<'a>(image: &Image<'a>, name: &str) -> &'a [u8] {
+    image.debug_section(name).map_or(&[], |id| image.section_bytes(id))
+}
+
+/// The judged sections of a file, not compressed.
+struct Sections<'a>(Vec<Option<Contents<'a>>>);
+
+impl<'a> Sections<'a> {
+    fn read(image: &Image<'a>) -> Result<Self, Fault> {
+        let contents = |name: &&str| image.debug_section(name).map(|id| image.contents(id)).transpose();
+        let contents = JUDGED.par_iter().map(contents).collect::<Result<_, _>>();
+        contents.map(Self).map_err(|error| Fault::new(error.to_string()))
+    }
+
+    fn bytes(&self, name: &str) -> &[u8] {
+        let at = JUDGED.iter().position(|judged| *judged == name);
+        at.and_then(|at| self.0[at].as_ref()).map_or(&[], |contents| &contents.bytes)
+    }
+
+    fn dwarf(&self) -> Dwarf<R<'_>> {
+        let section = |id: SectionId| Ok::<_, ()>(EndianSlice::new(self.bytes(id.name()), LittleEndian));
+        Dwarf::load(section).unwrap_or_default()
+    }
 }
 
 /// What is wrong with the debug information. That of the input, unchanged, is none of a moved program, but no wrong one: it
 /// tells of code that still stands there.
 pub(crate) fn check(check: &Check) -> Vec<Finding> {
-    let same = |name: &&str| bytes(check.input, name) == bytes(check.output, name);
+    let same = |name: &&str| raw(check.input, name) == raw(check.output, name);
     if JUDGED.iter().all(same) {
         return Vec::new();
     }
+    let faults = match (Sections::read(check.input), Sections::read(check.output)) {
+        (Ok(old), Ok(new)) => judge(check, &old, &new),
+        (Err(fault), _) | (_, Err(fault)) => vec![fault],
+    };
+    faults.into_iter().map(finding).collect()
+}
+
+fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec<Fault> {
     let counterparts = Counterparts::of(check);
-    let (lines, mut faults) =
-        lines::judge(&counterparts, bytes(check.input, ".debug_line"), bytes(check.output, ".debug_line"));
-    let (old, new) = (read(check.input), read(check.output));
-    let lists = |image| (bytes(image, ".debug_loc"), bytes(image, ".debug_loclists"));
-    let (old_lists, new_lists) = (lists(check.input), lists(check.output));
+    let of_both = |name| [old_sections.bytes(name), new_sections.bytes(name)];
+    let (lines, mut faults) = lines::judge(&counterparts, of_both(".debug_line"));
+    let (old, new) = (old_sections.dwarf(), new_sections.dwarf());
+    let ([loc, new_loc], [lists, new_lists]) = (of_both(".debug_loc"), of_both(".debug_loclists"));
     match headers(&old).and_then(|a| Ok((a, headers(&new)?))) {
         Ok((a, b)) if a.len() == b.len() => {
             let judged = a.par_iter().zip(&b).map(|(&a, &b)| {
-                let input = Unit::read(&old, a, old_lists)?;
-                let output = Unit::read(&new, b, new_lists)?;
+                let input = Unit::read(&old, a, (loc, lists))?;
+                let output = Unit::read(&new, b, (new_loc, new_lists))?;
                 Pair { counterparts: &counterparts, lines: &lines, input, output }.judge()
             });
             faults.extend(judged.filter_map(Result::err).collect::<Vec<_>>());
@@ -74,9 +103,9 @@ pub(crate) fn check(check: &Check) -> Vec<Finding> {
         Ok(_) => faults.push(Fault::new("there are more units, or fewer")),
         Err(error) => faults.push(error.into()),
     }
-    faults.extend(judge_aranges(&counterparts, &old, &new).err());
-    faults.extend(judge_addresses(&counterparts).err());
-    faults.into_iter().map(finding).collect()
+    faults.extend(judge_aranges(&counterparts, of_both(".debug_aranges")).err());
+    faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());
+    faults
 }
 
 fn finding(fault: Fault) -> Finding {
@@ -98,8 +127,9 @@ fn headers<'a>(dwarf: &Dwarf<R<'a>>) -> gimli::Result<Vec<UnitHeader<R<'a>>>> {
 }
 
 /// `.debug_aranges`: the code of each unit.
-fn judge_aranges(counterparts: &Counterparts, old: &Dwarf<R>, new: &Dwarf<R>) -> Result<(), Fault> {
-    let (mut old, mut new) = (old.debug_aranges.headers(), new.debug_aranges.headers());
+fn judge_aranges(counterparts: &Counterparts, sections: [&[u8]; 2]) -> Result<(), Fault> {
+    let sections = sections.map(|bytes| DebugAranges::new(bytes, LittleEndian));
+    let [mut old, mut new] = sections.map(|section| section.headers());
     loop {
         let (a, b) = match (old.next()?, new.next()?) {
             (None, None) => return Ok(()),
@@ -127,9 +157,7 @@ fn judge_aranges(counterparts: &Counterparts, old: &Dwarf<R>, new: &Dwarf<R>) ->
 
 /// `.debug_addr`: what units name by its number is judged with them. No number may mean something else, but a unit may have
 /// more of them: the place behind a call may have been that of an instruction, too, and be another one now.
-fn judge_addresses(counterparts: &Counterparts) -> Result<(), Fault> {
-    let [mut old, mut new] =
-        [counterparts.check.input, counterparts.check.output].map(|i| bytes(i, ".debug_addr"));
+fn judge_addresses(counterparts: &Counterparts, [mut old, mut new]: [&[u8]; 2]) -> Result<(), Fault> {
     while !old.is_empty() {
         let (Some((head, own, rest)), Some((new_head, others, new_rest))) = (table(old), table(new)) else {
             return Err(Fault::new("a table of addresses ends elsewhere"));

@@ -112,18 +112,23 @@ pub(crate) fn debug_bytes(image: &Image) -> u64 {
 }
 
 /// What to expect of a debugger.
-pub(crate) fn write_debug(f: &mut fmt::Formatter<'_>, bytes: u64, follows: bool) -> fmt::Result {
+fn write_debug(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
+    let bytes = report.debug_bytes;
     if bytes == 0 {
         return Ok(());
     }
-    if follows {
+    if report.debug_info_follows {
         return writeln!(f, "debug info   follows the code; it was {bytes} bytes");
     }
     writeln!(
         f,
-        "debug info   {bytes} bytes kept; its code addresses are not updated yet: debuggers find moved functions by their\n             \
+        "debug info   {bytes} bytes kept, with the addresses that the code had: debuggers find moved functions by their\n             \
          symbols, not their source lines"
-    )
+    )?;
+    match &report.unproven_debug_info {
+        Some(what) => writeln!(f, "             a fault of afterlink, please report it: {what}"),
+        None => Ok(()),
+    }
 }
 
 /// What afterlink did wrong, and did not hand over.
@@ -191,7 +196,7 @@ impl fmt::Display for Report {
         write_passes(f, &self.passes)?;
         writeln!(f, "code         {} bytes hot, {} bytes cold", self.hot_bytes, self.cold_bytes)?;
         writeln!(f, "file         {} bytes, was {}", self.output_bytes, self.input_bytes)?;
-        write_debug(f, self.debug_bytes, self.debug_info_follows)?;
+        write_debug(f, self)?;
         if let Some(proven) = self.proven_functions {
             writeln!(f, "checked      {proven} of {proven} functions proven")?;
         }

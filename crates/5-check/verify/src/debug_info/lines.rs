@@ -65,8 +65,7 @@ struct Piece {
 /// Walks all line tables. Gives where each is in the output, and what is wrong.
 pub(crate) fn judge(
     counterparts: &Counterparts,
-    input: &[u8],
-    output: &[u8],
+    [input, output]: [&[u8]; 2],
 ) -> (FxHashMap<usize, usize>, Vec<Fault>) {
     let (mut places, mut faults) = (FxHashMap::default(), Vec::new());
     let (mut at, mut other) = (0, 0);
