@@ -8,6 +8,7 @@
 #   STUDY_WORK     sources, programs, counts               (default: work in the study's folder)
 #   FLAGS          of `optimize`, for trials
 #   TOOLS          (default: plain afterlink bolt-profile2 bolt-cdsplit)
+#   TRAINING       own, or other: the counters made another, smaller run    (default: own)
 #
 # Redis, SQLite, PostgreSQL and CPython are those of the other studies, whose build.sh or run.sh must have run; REDIS, SQLITE, POSTGRESQL and PYTHON name
 # other folders with what they left. The rest is built here from Debian's sources by gcc -O2, within two minutes.
@@ -23,6 +24,7 @@ SQLITE=${SQLITE:-$study/../sqlite/work}
 PYTHON=${PYTHON:-$study/../python/work}
 TOOLS=${TOOLS:-plain afterlink bolt-profile2 bolt-cdsplit}
 FLAGS=${FLAGS:-}
+TRAINING=${TRAINING:-own}
 all="bzip2 gzip xz gawk lua tcl memcached redis sqlite postgresql python"
 
 say() { printf '%s\n' "$*" >&2; }
@@ -105,7 +107,7 @@ work() {
         wait $! || true
         ;;
     sqlite) "$@" "$file" 8 20 ;;
-    redis) (export STUDY_WORK=$REDIS RESULTS=$STUDY_WORK/results; . "$study/../redis/environment.sh"; run_folder=$OWN/redis; run_workload "$file" "$@") ;;
+    redis) (export STUDY_WORK=$REDIS RESULTS=$STUDY_WORK/results; . "$study/../redis/environment.sh"; run_folder=$OWN/run; run_workload "$file" "$@") ;;
     python) (export STUDY_WORK=$PYTHON RESULTS=$STUDY_WORK/results; . "$study/../python/environment.sh"; run_workload "$file" "$@") ;;
     postgresql) (
         own=$STUDY_WORK/data
@@ -118,9 +120,40 @@ work() {
     esac
 }
 
+# other_work PROGRAM FILE: a workload that is not the one that is measured, and runs less of the program.
+other_work() {
+    case $1 in
+    bzip2 | gzip | xz) "$2" -c < "$STUDY_WORK/text" ;;
+    gawk) LC_ALL=C "$2" '{ seen[$1]++; sum += length($3); text = sprintf("%05d %s", NR, $2) } END { print sum, text }' "$STUDY_WORK/text" ;;
+    lua) "$2" -e 'local t = {} for i = 1, 99999 do t[i] = i * 3 % 1000 .. "x" end table.sort(t) print(#table.concat(t))' ;;
+    tcl)
+        echo 'for {set i 0} {$i < 9999} {incr i} { lappend all "w[expr {$i * 7 % 997}]" }; puts [llength [lsort -unique $all]]' > "$STUDY_WORK/other.tcl"
+        TCL_LIBRARY=$STUDY_WORK/build/tcl8.6/library "$2" "$STUDY_WORK/other.tcl"
+        ;;
+    memcached) KINDS=10 work memcached "$2" env ;;
+    sqlite) die "one workload is known of $1" ;;
+    redis)
+        mkdir -p "$OWN/other"
+        awk -f "$study/../redis/commands.awk" | grep -E '^(SET|GET|INCRBY|HSET|HGET) ' > "$OWN/other/commands"
+        (export STUDY_WORK=$REDIS RESULTS=$REDIS/results; . "$study/../redis/environment.sh"; run_folder=$OWN/run; STUDY_WORK=$OWN/other; run_workload "$2")
+        ;;
+    python)
+        (export STUDY_WORK=$PYTHON RESULTS=$PYTHON/results; . "$study/../python/environment.sh"
+            with_library "$(dirname "$2")" ./python -S -c 'print(sum(len(str(i)) for i in sorted(range(99999), key=lambda n: n % 101)))')
+        ;;
+    postgresql) (
+        export STUDY_WORK=$POSTGRESQL RESULTS=$POSTGRESQL/results
+        . "$study/../postgresql/environment.sh"
+        . "$study/../postgresql/server.sh"
+        . "$study/../postgresql/rewrite.sh"
+        run_training "$2" pgbench
+    ) ;;
+    esac
+}
+
 # laid_out PROGRAM TOOL OUT
 laid_out() {
-    local plain=$STUDY_WORK/$1/plain/$base profile=$STUDY_WORK/$1/profile.fdata
+    local plain=$STUDY_WORK/$1/plain/$base profile=$STUDY_WORK/$1/$TRAINING.fdata
     case $2 in
     afterlink) "$AFTERLINK" optimize "$plain" --profile "$profile" -o "$3" $FLAGS ;;
     bolt-*)
@@ -143,13 +176,16 @@ prepare() {
     base=$(basename "$found")
     mkdir -p "$folder/plain" "$folder/instrumented"
     [ "$folder/plain/$base" -nt "$found" ] || cp "$found" "$folder/plain/$base"
-    [ "$folder/profile.fdata" -nt "$folder/plain/$base" ] && return
+    [ "$folder/$TRAINING.fdata" -nt "$folder/plain/$base" ] && return
     say "profile of $1"
     rm -f "$counters" "$folder/instrumented/$base"
     "$AFTERLINK" instrument "$folder/plain/$base" -o "$folder/instrumented/$base" --counters "$counters" > "$folder/instrument.log" 2>&1 ||
         die "see $folder/instrument.log"
-    work "$1" "$folder/instrumented/$base" env > "$folder/instrumented.answers"
-    "$AFTERLINK" profile convert "$counters" --binary "$folder/plain/$base" -o "$folder/profile.fdata" > "$folder/convert.log" 2>&1 ||
+    case $TRAINING in
+    own) work "$1" "$folder/instrumented/$base" env ;;
+    other) other_work "$1" "$folder/instrumented/$base" ;;
+    esac > "$folder/instrumented.answers"
+    "$AFTERLINK" profile convert "$counters" --binary "$folder/plain/$base" -o "$folder/$TRAINING.fdata" > "$folder/convert.log" 2>&1 ||
         die "see $folder/convert.log"
 }
 

@@ -66,8 +66,7 @@ def main():
         for name, offset, size in sections(words[0]):
             own = {byte: count for byte, count in runs.items() if offset <= byte < offset + size}
             if own:
-                once = sum(1 for pages in [pages_of(own)] for count in pages.values() if count < 20000)
-                print(f"{name:24} {len(pages_of(own)):6} pages, {once} of them seldom; {len(own):8} bytes")
+                print(f"{name:24} {len(pages_of(own)):6} pages {len(own):8} bytes")
         return
     pages = pages_of(runs)
     lines = len({byte // LINE for byte in runs})
