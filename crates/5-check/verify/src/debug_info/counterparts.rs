@@ -17,6 +17,8 @@ pub(crate) struct Counterparts<'c, 'a> {
     outputs: Vec<(u64, u64)>,
     /// Folded functions, ascending.
     folded: Vec<(u64, u64)>,
+    /// Sections of code.
+    code: Vec<(u64, u64)>,
 }
 
 pub(crate) type Run = (u64, u64);
@@ -37,13 +39,19 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         folded.sort_unstable();
         let mut outputs: Vec<Run> = blocks.iter().map(|b| (b.output, b.output_end())).collect();
         outputs.sort_unstable();
-        Self { check, blocks, outputs, folded }
+        let code = check.input.sections.iter().filter(|(_, s)| s.is_code());
+        let code = code.map(|(_, s)| (s.address.get(), s.end().get())).collect();
+        Self { check, blocks, outputs, folded, code }
     }
 
     /// Whether an address lies in a section of code, or at its end. Linkers mark what they removed by addresses that do not.
     pub fn is_code(&self, address: u64) -> bool {
-        let sections = self.check.input.sections.iter().filter(|(_, s)| s.is_code());
-        sections.into_iter().any(|(_, s)| (s.address.get()..=s.end().get()).contains(&address))
+        self.code.iter().any(|code| (code.0..=code.1).contains(&address))
+    }
+
+    /// The same of the output.
+    pub fn is_output_code(&self, address: u64) -> bool {
+        self.is_code(address) || self.check.places.fragment_at(address).is_some()
     }
 
     fn is_folded(&self, address: u64) -> bool {
@@ -134,7 +142,7 @@ impl<'c, 'a> Counterparts<'c, 'a> {
     }
 
     /// Where the output's runs must be, and may be, that stand for runs of the input.
-    fn image(&self, runs: &[Run]) -> (Vec<Run>, Vec<Run>) {
+    pub fn image(&self, runs: &[Run]) -> Image {
         let (mut must, mut may) = (Vec::new(), Vec::new());
         for &(start, end) in runs.iter().filter(|r| r.0 < r.1) {
             if !self.is_code(start) {
@@ -164,7 +172,7 @@ impl<'c, 'a> Counterparts<'c, 'a> {
             must.extend(blocks.iter().map(|b| self.part(b, (start, end))).filter(|r| r.0 < r.1));
             may.extend([start, end].into_iter().filter_map(|at| self.cut_branch(at)));
         }
-        (joined(must), joined(may))
+        Image { must: joined(must), may: joined(may) }
     }
 
     /// Where the first code of a run is of which anything is left.
@@ -185,17 +193,20 @@ impl<'c, 'a> Counterparts<'c, 'a> {
     /// # Errors
     /// What is wrong, and an address of the output.
     pub fn judge_runs(&self, input: &[Run], output: &[Run]) -> Result<(), (String, u64)> {
-        let (must, may) = self.image(input);
-        let found = joined(output.iter().copied().filter(|r| r.0 < r.1).collect());
-        if let Some(lack) = without(&must, &found).first() {
-            return Err(("leaves out code that corresponds".to_owned(), lack.0));
+        let image = self.image(input);
+        if let Some(at) = image.lack(output) {
+            return Err(("leaves out code that corresponds".to_owned(), at));
         }
-        for extra in without(&without(&found, &must), &may) {
-            if let Some(at) = self.held(extra) {
-                return Err(("holds code that does not correspond".to_owned(), at));
-            }
+        match output.iter().find_map(|&run| self.extra(&image, run)) {
+            Some(at) => Err(("holds code that does not correspond".to_owned(), at)),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// An address of a run of the output that holds code which does not correspond.
+    pub fn extra(&self, image: &Image, run: Run) -> Option<u64> {
+        let run = if run.0 < run.1 { vec![run] } else { Vec::new() };
+        without(&without(&run, &image.must), &image.may).into_iter().find_map(|extra| self.held(extra))
     }
 
     /// An address of a run of the output that belongs to some instruction of the input, or to nothing known.
@@ -216,6 +227,20 @@ impl<'c, 'a> Counterparts<'c, 'a> {
             self.check.places.is_moved(output) || self.check.code.at(output).is_none_or(|i| i.is_padding())
         };
         !is_held && stays()
+    }
+}
+
+/// Where runs of the output must be, and may be, that stand for some of the input.
+pub(crate) struct Image {
+    must: Vec<Run>,
+    may: Vec<Run>,
+}
+
+impl Image {
+    /// An address that runs of the output leave out.
+    pub fn lack(&self, runs: &[Run]) -> Option<u64> {
+        let found = joined(runs.iter().copied().filter(|r| r.0 < r.1).collect());
+        without(&self.must, &found).first().map(|lack| lack.0)
     }
 }
 
@@ -248,13 +273,10 @@ fn joined(mut runs: Vec<Run>) -> Vec<Run> {
 
 /// What of the one set of runs is not in the other; both are [`joined`].
 fn without(runs: &[Run], others: &[Run]) -> Vec<Run> {
-    let (mut left, mut next) = (Vec::new(), 0);
+    let mut left = Vec::new();
     for &(start, end) in runs {
         let mut at = start;
-        while next < others.len() && others[next].1 <= at {
-            next += 1;
-        }
-        let mut other = next;
+        let mut other = others.partition_point(|other| other.1 <= at);
         while at < end {
             match others.get(other).filter(|o| o.0 < end) {
                 Some(o) => {

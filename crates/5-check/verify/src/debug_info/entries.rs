@@ -207,26 +207,15 @@ impl Pair<'_, '_> {
                 next += 1;
                 continue;
             };
-            let (mut runs, mut fault) = (Vec::new(), None);
-            let first = next;
+            let (image, first) = (self.counterparts.image(&[run]), next);
             // As many as there are room for: those of the next entry may have the same expression.
-            while let Some(other) = new.get(next).filter(|other| same(other)) {
-                let Some(part) = other.run else { break };
-                runs.push(part);
-                let fits = self.counterparts.judge_runs(&[run], &runs);
-                let lacks = fits.as_ref().is_err_and(|(what, _)| what.starts_with("leaves out"));
-                if fits.is_err() && !lacks {
-                    runs.pop();
-                    break;
-                }
+            let fits = |part: Run| self.counterparts.extra(&image, part).is_none();
+            while new.get(next).is_some_and(|other| same(other) && other.run.is_some_and(fits)) {
                 next += 1;
-                fault = fits.err();
             }
-            if next == first {
-                fault = self.counterparts.judge_runs(&[run], &[]).err();
-            }
-            if let Some((what, at)) = fault {
-                let what = format!("the location of {:#x} to {:#x} {what}", run.0, run.1);
+            let runs: Vec<Run> = new[first..next].iter().filter_map(|other| other.run).collect();
+            if let Some(at) = image.lack(&runs) {
+                let what = format!("the location of {:#x} to {:#x} leaves out code", run.0, run.1);
                 return Err(Fault { what, input: Some(run.0), output: Some(at) });
             }
         }

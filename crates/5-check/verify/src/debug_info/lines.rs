@@ -46,7 +46,7 @@ impl Said {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Row {
     address: u64,
     /// None at the end of a sequence.
@@ -110,12 +110,22 @@ fn judge_table(counterparts: &Counterparts, [input, output]: [&[u8]; 2]) -> Resu
     if head(input, &old) != head(output, &new) {
         return Err(Fault::new("its head changed"));
     }
-    let new = in_order(rows(new)?);
-    let old = rows(old)?;
-    let mut pieces = Vec::new();
+    let (old, new) = (rows(old)?, rows(new)?);
+    let (mut pieces, mut removed) = (Vec::new(), Vec::new());
     for sequence in old.split_inclusive(|row| row.said.is_none()) {
-        add_pieces(counterparts, sequence, &mut pieces);
+        match counterparts.is_code(sequence[0].address) {
+            true => add_pieces(counterparts, sequence, &mut pieces),
+            false => removed.extend_from_slice(sequence),
+        }
     }
+    let is_removed = |sequence: &&[Row]| !counterparts.is_output_code(sequence[0].address);
+    let (gone, mut new): (Vec<&[Row]>, Vec<&[Row]>) =
+        new.split_inclusive(|row| row.said.is_none()).partition(is_removed);
+    if removed != gone.concat() {
+        return Err(Fault::new("says something else of functions that the linker removed"));
+    }
+    new.sort_by_key(|sequence| sequence[0].address);
+    let new = new.concat();
     pieces.sort_by_key(|piece| piece.output);
     judge_rows(counterparts, &pieces, &new)
 }
@@ -143,20 +153,9 @@ fn rows(program: IncompleteLineProgram<R>) -> Result<Vec<Row>, Fault> {
     Ok(found)
 }
 
-/// Sequences by their addresses.
-fn in_order(rows: Vec<Row>) -> Vec<Row> {
-    let mut sequences: Vec<&[Row]> = rows.split_inclusive(|row| row.said.is_none()).collect();
-    sequences.sort_by_key(|sequence| sequence[0].address);
-    sequences.concat()
-}
-
 /// Cuts a sequence into pieces.
 fn add_pieces(counterparts: &Counterparts, sequence: &[Row], pieces: &mut Vec<Piece>) {
     let run = (sequence[0].address, sequence[sequence.len() - 1].address);
-    if !counterparts.is_code(run.0) {
-        pieces.push(piece(sequence, run, run, |address| (address, true)));
-        return;
-    }
     let mut at = run.0;
     let stays = |from: u64, to: u64| {
         // Padding in front of it belongs to what was there before.
