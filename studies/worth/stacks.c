@@ -1,0 +1,139 @@
+/* A plugin of qemu-user that writes branch stacks as a processor would record them: every so many instructions, the last 32 branches
+ * that were taken. One line a sample: pairs FROM/TO in hexadecimal, the oldest first, as addresses of the program's file; what is
+ * outside of the program's code is X.
+ *
+ *   gcc -O2 -shared -fPIC stacks.c -o stacks.so
+ *   qemu-x86_64 -plugin ./stacks.so,code=0xADDRESS,every=20000,out=FILE PROGRAM ...
+ *
+ * code is where the program's first segment of code stands in its file (p_vaddr), by which the place that it was loaded at is known. A branch was taken where the block of code that
+ * runs is not the one behind the last; so a jump to the next instruction is none, and neither is a repeated instruction.
+ * The distance between samples varies by up to half, by a generator with a fixed start: the same run gives the same samples.
+ * Where several threads run, each has its stack and its own distances. Debian's qemu-user has no header for plugins, so what is used
+ * of it is declared here; version 1 of that interface. */
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef uint64_t qemu_plugin_id_t;
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+typedef struct {
+    const char *target_name;
+    struct { int min, cur; } version;
+} qemu_info_t;
+typedef void (*on_block)(qemu_plugin_id_t, struct qemu_plugin_tb *);
+typedef void (*on_run)(unsigned thread, void *data);
+typedef void (*on_end)(qemu_plugin_id_t, void *data);
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, on_block);
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, on_run, int flags, void *data);
+void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, on_end, void *data);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
+uint64_t qemu_plugin_start_code(void);
+uint64_t qemu_plugin_end_code(void);
+
+int qemu_plugin_version = 1;
+
+enum { DEPTH = 32, THREADS = 256 };
+
+struct block {
+    uint64_t start, last, end, instructions;
+};
+
+struct thread {
+    const struct block *before;
+    uint64_t from[DEPTH], to[DEPTH], branches;
+    int64_t left;
+    uint64_t random;
+};
+
+static struct thread threads[THREADS];
+static uint64_t code = UINT64_MAX, every = 20000, load, first_code, behind_code;
+static FILE *out;
+
+static void print(uint64_t address) {
+    if (address >= first_code && address < behind_code)
+        fprintf(out, "%" PRIx64, address - load);
+    else
+        fputc('X', out);
+}
+
+static void sample(const struct thread *thread) {
+    if (thread->branches < DEPTH) return;
+    flockfile(out);
+    for (uint64_t i = thread->branches; i < thread->branches + DEPTH; i++) {
+        print(thread->from[i % DEPTH]);
+        fputc('/', out);
+        print(thread->to[i % DEPTH]);
+        fputc(i + 1 < thread->branches + DEPTH ? ' ' : '\n', out);
+    }
+    funlockfile(out);
+}
+
+static void run(unsigned number, void *data) {
+    if (number >= THREADS) return;
+    struct thread *thread = &threads[number];
+    const struct block *block = data, *before = thread->before;
+    if (before && block->start != before->end && block->start != before->last) {
+        unsigned at = thread->branches++ % DEPTH;
+        thread->from[at] = before->last;
+        thread->to[at] = block->start;
+    }
+    thread->before = block;
+    thread->left -= (int64_t)block->instructions;
+    if (thread->left > 0) return;
+    if (thread->random) sample(thread);
+    else thread->random = 0x9e3779b97f4a7c15u + number;
+    thread->random ^= thread->random << 13;
+    thread->random ^= thread->random >> 7;
+    thread->random ^= thread->random << 17;
+    thread->left = (int64_t)(every / 2 + thread->random % every);
+}
+
+/* Blocks are never freed: those that qemu forgets may be the last that ran. */
+static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *translated) {
+    (void)id;
+    if (!first_code) {
+        first_code = qemu_plugin_start_code();
+        load = first_code - code;
+        behind_code = qemu_plugin_end_code();
+    }
+    size_t count = qemu_plugin_tb_n_insns(translated);
+    struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(translated, count - 1);
+    struct block *block = malloc(sizeof *block);
+    if (!block) abort();
+    block->start = qemu_plugin_tb_vaddr(translated);
+    block->last = qemu_plugin_insn_vaddr(last);
+    block->end = block->last + qemu_plugin_insn_size(last);
+    block->instructions = count;
+    qemu_plugin_register_vcpu_tb_exec_cb(translated, run, 0, block);
+}
+
+static void end(qemu_plugin_id_t id, void *data) {
+    (void)id, (void)data;
+    fclose(out);
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int count, char **arguments) {
+    if (info->version.min > 1 || info->version.cur < 1) {
+        fputs("stacks: this qemu speaks another version of the plugins' interface\n", stderr);
+        return 1;
+    }
+    for (int i = 0; i < count; i++) {
+        if (!strncmp(arguments[i], "code=", 5)) code = strtoull(arguments[i] + 5, NULL, 0);
+        else if (!strncmp(arguments[i], "every=", 6)) every = strtoull(arguments[i] + 6, NULL, 0);
+        else if (!strncmp(arguments[i], "out=", 4)) out = fopen(arguments[i] + 4, "w");
+    }
+    if (code == UINT64_MAX || every < 2 || !out) {
+        fputs("stacks: wants code=ADDRESS,every=INSTRUCTIONS,out=FILE\n", stderr);
+        return 1;
+    }
+    qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+    qemu_plugin_register_atexit_cb(id, end, NULL);
+    return 0;
+}
