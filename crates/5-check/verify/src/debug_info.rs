@@ -16,7 +16,7 @@ use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::{Contents, Image, Section};
 use counterparts::Counterparts;
 use entries::{Fault, Pair};
-use gimli::{DebugAranges, Dwarf, EndianSlice, LittleEndian, SectionId, UnitHeader};
+use gimli::{DebugAranges, DebugInfo, DebugTypes, Dwarf, EndianSlice, LittleEndian, SectionId, UnitHeader};
 use rayon::prelude::*;
 use unit::{R, Unit};
 
@@ -91,19 +91,32 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     let (lines, mut faults) = lines::judge(&counterparts, of_both(".debug_line"));
     let (old, new) = (old_sections.dwarf(), new_sections.dwarf());
     let ([loc, new_loc], [lists, new_lists]) = (of_both(".debug_loc"), of_both(".debug_loclists"));
-    match headers(&old).and_then(|a| Ok((a, headers(&new)?))) {
-        Ok((a, b)) if a.len() == b.len() => {
-            let judged = a.par_iter().zip(&b).map(|(&a, &b)| {
-                let input = Unit::read(&old, a, (loc, lists))?;
-                let output = Unit::read(&new, b, (new_loc, new_lists))?;
-                Pair { counterparts: &counterparts, lines: &lines, input, output }.judge()
-            });
-            faults.extend(judged.filter_map(Result::err).collect::<Vec<_>>());
+    let unmoved = counterparts.unmoved();
+    for (name, is_types) in [(".debug_info", false), (".debug_types", true)] {
+        let [old_units, new_units] = of_both(name).map(units);
+        let is_aligned = |(a, b): (&&[u8], &&[u8])| a.len() == b.len();
+        if old_units.len() != new_units.len() || !old_units.iter().zip(&new_units).all(is_aligned) {
+            faults.push(Fault::new(format!("the units in {name} are not where they were")));
+            continue;
         }
-        Ok(_) => faults.push(Fault::new("there are more units, or fewer")),
-        Err(error) => faults.push(error.into()),
+        let judge = |(&a, &b): (&&[u8], &&[u8])| {
+            // Of what nobody can read nothing may change.
+            let (Some(old_head), Some(new_head)) = (header(a, is_types), header(b, is_types)) else {
+                return if a == b { Ok(()) } else { Err(Fault::new("a unit that cannot be read changed")) };
+            };
+            let pair = |counterparts| {
+                let input = Unit::read(&old, old_head, (loc, lists))?;
+                let output = Unit::read(&new, new_head, (new_loc, new_lists))?;
+                Pair { counterparts, lines: &lines, input, output }.judge()
+            };
+            // A unit that tells of where the code was is as good as no unit, but no wrong one.
+            pair(&counterparts).or_else(|fault| pair(&unmoved).map_err(|_| fault))
+        };
+        faults.extend(
+            old_units.par_iter().zip(&new_units).map(judge).filter_map(Result::err).collect::<Vec<_>>(),
+        );
     }
-    faults.extend(judge_aranges(&counterparts, of_both(".debug_aranges")).err());
+    faults.extend(judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges")).err());
     faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());
     faults
 }
@@ -114,20 +127,28 @@ fn finding(fault: Fault) -> Finding {
     fault.output.into_iter().fold(finding, Finding::output)
 }
 
-fn headers<'a>(dwarf: &Dwarf<R<'a>>) -> gimli::Result<Vec<UnitHeader<R<'a>>>> {
-    let (mut headers, mut units) = (Vec::new(), dwarf.debug_info.units());
-    while let Some(header) = units.next()? {
-        headers.push(header);
+/// The bytes of each unit, and of what cannot be told apart.
+fn units(mut section: &[u8]) -> Vec<&[u8]> {
+    let mut units = Vec::new();
+    while !section.is_empty() {
+        let size = lines::size_at(section, 0).unwrap_or(section.len());
+        let (unit, rest) = section.split_at(size);
+        units.push(unit);
+        section = rest;
     }
-    let mut units = dwarf.debug_types.units();
-    while let Some(header) = units.next()? {
-        headers.push(header);
+    units
+}
+
+/// The head of a unit, if it can be read.
+fn header(unit: &[u8], is_types: bool) -> Option<UnitHeader<R<'_>>> {
+    match is_types {
+        true => DebugTypes::new(unit, LittleEndian).units().next().ok()?,
+        false => DebugInfo::new(unit, LittleEndian).units().next().ok()?,
     }
-    Ok(headers)
 }
 
 /// `.debug_aranges`: the code of each unit.
-fn judge_aranges(counterparts: &Counterparts, sections: [&[u8]; 2]) -> Result<(), Fault> {
+fn judge_aranges(ways: [&Counterparts; 2], sections: [&[u8]; 2]) -> Result<(), Fault> {
     let sections = sections.map(|bytes| DebugAranges::new(bytes, LittleEndian));
     let [mut old, mut new] = sections.map(|section| section.headers());
     loop {
@@ -146,7 +167,11 @@ fn judge_aranges(counterparts: &Counterparts, sections: [&[u8]; 2]) -> Result<()
             }
             Ok::<_, gimli::Error>(runs)
         };
-        let judged = counterparts.judge_runs(&runs(a.entries())?, &runs(b.entries())?);
+        let (was, is) = (runs(a.entries())?, runs(b.entries())?);
+        let judged = ways[0].judge_runs(&was, &is).or_else(|fault| match ways[1].judge_runs(&was, &is) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(fault),
+        });
         judged.map_err(|(what, at)| Fault {
             what: format!("a set of ranges {what}"),
             input: None,

@@ -19,6 +19,8 @@ pub(crate) struct Counterparts<'c, 'a> {
     folded: Vec<(u64, u64)>,
     /// Sections of code.
     code: Vec<(u64, u64)>,
+    /// Whether everything is taken to be where it was.
+    is_unmoved: bool,
 }
 
 pub(crate) type Run = (u64, u64);
@@ -41,7 +43,13 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         outputs.sort_unstable();
         let code = check.input.sections.iter().filter(|(_, s)| s.is_code());
         let code = code.map(|(_, s)| (s.address.get(), s.end().get())).collect();
-        Self { check, blocks, outputs, folded, code }
+        Self { check, blocks, outputs, folded, code, is_unmoved: false }
+    }
+
+    /// As if nothing had moved: for what was left as it was.
+    pub fn unmoved(&self) -> Self {
+        let (blocks, outputs, folded) = (Vec::new(), Vec::new(), Vec::new());
+        Self { check: self.check, blocks, outputs, folded, code: self.code.clone(), is_unmoved: true }
     }
 
     /// Whether an address lies in a section of code, or at its end. Linkers mark what they removed by addresses that do not.
@@ -73,7 +81,7 @@ impl<'c, 'a> Counterparts<'c, 'a> {
 
     /// Where the instruction at an address is.
     pub fn point(&self, address: u64) -> u64 {
-        if self.is_folded(address) {
+        if self.is_unmoved || self.is_folded(address) {
             return address;
         }
         match self.check.place(address) {

@@ -88,7 +88,7 @@ pub(crate) fn judge(
 }
 
 /// Bytes of the table at `at`.
-fn size_at(section: &[u8], at: usize) -> Option<usize> {
+pub(crate) fn size_at(section: &[u8], at: usize) -> Option<usize> {
     let word = u32::from_le_bytes(*section.get(at..)?.first_chunk()?);
     let size = match word {
         u32::MAX => 12 + usize::try_from(u64::from_le_bytes(*section.get(at + 4..)?.first_chunk()?)).ok()?,
