@@ -12,7 +12,7 @@ use said::{SECTIONS, Said, said};
 use std::collections::BTreeMap;
 
 /// Bytes that are changed in each section of each program, one at a time.
-const TRIES: usize = 300;
+const TRIES: usize = 160;
 /// What of the mutants must be noticed, in percent. The others say the same of every instruction: ends of runs that lie in
 /// padding, among jumps that were added, or where a folded function was.
 const CAUGHT: usize = 95;
@@ -82,7 +82,7 @@ fn what_was_broken_is_refused() {
     tally.iter().for_each(|(kind, (mutants, caught))| println!("| {kind} | {mutants} | {caught} |"));
     for kind in KINDS {
         let (mutants, caught) = tally.get(kind).copied().unwrap_or_default();
-        assert!(mutants >= 5, "only {mutants} mutants of: {kind}");
+        assert!(mutants >= 3, "only {mutants} mutants of: {kind}");
         assert!(caught * 100 >= mutants * CAUGHT, "{kind}: only {caught} of {mutants} were caught");
     }
 }
