@@ -171,6 +171,10 @@ impl Record {
     }
 }
 
+/// Fewer samples of single addresses give a layout less than half of what counts give (`docs/decisions/0008-samples.md`: 1,441 a third,
+/// 10,281 two thirds).
+const ENOUGH_SAMPLES: u64 = 5_000;
+
 /// How long to wait for samples at once.
 const SHORT: Duration = Duration::from_millis(100);
 
@@ -216,6 +220,8 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let worth = if self.branch_stacks {
             "with branch stacks, which show the ways that control took"
+        } else if self.samples < ENOUGH_SAMPLES {
+            "of single addresses, as there are no branch stacks: so few are worth little, record for longer, or count with afterlink instrument"
         } else {
             "of single addresses, as there are no branch stacks: a layout gains two to three quarters of what counts of afterlink instrument give"
         };
