@@ -78,6 +78,11 @@ pub fn fragment_sizes(program: &Program, placement: &Placement) -> Vec<u64> {
     settle_all(program, placement).iter().map(Shape::size).collect()
 }
 
+/// Where each block of `fragment` will start, counted from the fragment's start, and one more for the end.
+pub fn block_offsets(program: &Program, fragment: &Fragment) -> Vec<u32> {
+    shape::settle(program.arch, &program.functions[fragment.function], fragment).offsets
+}
+
 fn settle_all(program: &Program, placement: &Placement) -> Vec<Shape> {
     let settle =
         |fragment: &Fragment| shape::settle(program.arch, &program.functions[fragment.function], fragment);

@@ -14,6 +14,13 @@ pub struct MovedFunction {
     pub executed_blocks: u64,
     pub taken_before: u64,
     pub taken_after: u64,
+    /// How often a block went on into the next without a jump.
+    pub fall_throughs: (u64, u64),
+    /// Cache lines and pages that hold code of it that ran.
+    pub lines: (usize, usize),
+    pub pages: (usize, usize),
+    /// What was done, in words.
+    pub done: Vec<String>,
     /// Section, address and bytes of each part that it consists of now.
     pub parts: Vec<(String, u64, u64)>,
 }
@@ -40,6 +47,9 @@ pub struct LayoutPage {
     pub taken: (u64, u64),
     /// The hottest first.
     pub hottest: Vec<MovedFunction>,
+    /// Cache lines and pages that hold code that ran of all the hottest together, before and after.
+    pub lines: (usize, usize),
+    pub pages: (usize, usize),
     pub left_alone: Vec<LeftAlone>,
     /// The report as text.
     pub text: String,
@@ -65,6 +75,7 @@ pub fn layout_page(page: &LayoutPage) -> String {
             moves(&page.hottest)
         );
         body.push_str(&hottest(page));
+        body.push_str(&explained(page));
     }
     body.push_str(&left_alone(page));
     let _ = writeln!(body, "<h2>In words</h2>\n<pre>{}</pre>", escape(&page.text));
@@ -138,6 +149,37 @@ fn hottest(page: &LayoutPage) -> String {
     out
 }
 
+/// What was done to each function, and what that is expected to bring.
+fn explained(page: &LayoutPage) -> String {
+    let went = |(before, after): (u64, u64)| {
+        format!("{} → {}", group_thousands(&before.to_string()), group_thousands(&after.to_string()))
+    };
+    let count = |(before, after): (usize, usize)| went((before as u64, after as u64));
+    let mut out = format!(
+        "<h2>What was done to each, and what to expect of it</h2>\n<p class=\"soft small\">By the profile, before → after: how often \
+         a block went on into the next without a jump, and the cache lines (64 bytes) and pages (4 KiB) that hold code that ran. Of \
+         all these functions together: {} lines, {} pages; pages are shared with neighbours now.</p>\n\
+         <table><tr><th>function<th>what was done<th>fall-throughs<th>branches taken<th>lines<th>pages</tr>\n",
+        count(page.lines),
+        count(page.pages),
+    );
+    for function in &page.hottest {
+        let done = if function.done.is_empty() { "moved as it was".into() } else { function.done.join("; ") };
+        let _ = writeln!(
+            out,
+            "<tr><td>{}<td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
+            escape(&function.name),
+            escape(&done),
+            went(function.fall_throughs),
+            went((function.taken_before, function.taken_after)),
+            count(function.lines),
+            count(function.pages),
+        );
+    }
+    out.push_str("</table>\n");
+    out
+}
+
 fn left_alone(page: &LayoutPage) -> String {
     if page.left_alone.is_empty() {
         return String::new();
@@ -172,6 +214,10 @@ mod tests {
             executed_blocks: 900,
             taken_before: 400,
             taken_after: 100,
+            fall_throughs: (100, 4400),
+            lines: (9, 3),
+            pages: (5, 1),
+            done: vec!["split: 3 blocks hot".into(), "stands for operator<, too".into()],
             parts: vec![(".text.hot".into(), place, 64), (".text.cold".into(), place + 0x10000, 16)],
         };
         let page = LayoutPage {
@@ -181,6 +227,8 @@ mod tests {
             executed_blocks: 1000,
             taken: (1000, 750),
             hottest: vec![function("hot<int>", 0x1000, 0x90000), function("warm", 0x8000, 0x90100)],
+            lines: (18, 6),
+            pages: (7, 2),
             left_alone: vec![LeftAlone {
                 reason: "computes with labels".into(),
                 remedy: "nothing".into(),
@@ -201,6 +249,10 @@ mod tests {
             "90 %",
             "0x90000 in .text.hot",
             "odd",
+            "split: 3 blocks hot; stands for operator&lt;, too",
+            "100 → 4,400",
+            "9 → 3",
+            "18 → 6 lines, 7 → 2 pages",
         ] {
             assert!(html.contains(words), "{words}");
         }

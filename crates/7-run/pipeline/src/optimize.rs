@@ -1,7 +1,7 @@
 //! Program and profile in, the program in its new order out.
 
 use crate::check::{Check, LeftAlone, Written, write_proven};
-use crate::hot_functions;
+use crate::hot_functions::{self, Hottest};
 use crate::report::{BeforeAfter, Report, debug_bytes, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::{Error, Output, Refusal, Result, Viewed};
@@ -95,7 +95,7 @@ pub struct LaidOut<'a> {
     fit: Option<Fit>,
     before: DynoStats,
     /// The functions that run most, with their own part of it.
-    hottest: Vec<(FuncId, DynoStats)>,
+    hottest: Vec<Hottest>,
     placement: Placement,
     passes: Vec<PassRun>,
     options: OptimizeOptions,
@@ -209,18 +209,15 @@ impl<'a> LaidOut<'a> {
     }
 
     fn report(&self, emitted: &Emitted) -> Report {
+        let (hottest, hottest_footprint) =
+            hot_functions::told(&self.hottest, &self.program, &self.weights, &self.placement, emitted);
         Report {
             functions: self.program.functions.len(),
             moved_functions: emitted.moved_functions,
             refused: refusals(&self.program, &self.weights),
             fit: self.fit,
-            hottest: hot_functions::told(
-                &self.hottest,
-                &self.program,
-                &self.weights,
-                &self.placement,
-                emitted,
-            ),
+            hottest,
+            hottest_footprint,
             dyno_stats: BeforeAfter {
                 before: self.before,
                 after: dyno_stats::after(&self.program, &self.weights, &self.placement),

@@ -1,6 +1,6 @@
 //! What a job reports of its work, for people and as JSON.
 
-use crate::hot_functions::HotFunction;
+use crate::hot_functions::{Footprint, HotFunction};
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::Image;
 use afterlink_passes::PassRun;
@@ -24,6 +24,8 @@ pub struct Report {
     pub fit: Option<Fit>,
     /// What became of the functions that ran most, the hottest first; at most a hundred.
     pub hottest: Vec<HotFunction>,
+    /// What the code of all these that ran takes together.
+    pub hottest_footprint: BeforeAfter<Footprint>,
     /// Events of the profiled run under the old and the new layout.
     pub dyno_stats: BeforeAfter<DynoStats>,
     /// The passes that ran, in order.

@@ -31,8 +31,8 @@ pub struct Optimize {
     layout: LayoutArgs,
     #[command(flatten)]
     writing: OutputArgs,
-    /// Also write the report: as JSON, or as one page to look at (*.html), with the hottest functions, where they went, and what
-    /// stayed.
+    /// Also write the report: as JSON, or as one page to look at (*.html), with the hottest functions, where they went, what was
+    /// done to each and is expected of it, and what stayed.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Print JSON.
@@ -87,6 +87,10 @@ fn page(binary: &Path, report: &Report) -> LayoutPage {
         executed_blocks: function.executed_blocks,
         taken_before: function.taken_before,
         taken_after: function.taken_after,
+        fall_throughs: (function.fall_throughs_before, function.fall_throughs_after),
+        lines: (function.footprint.before.lines, function.footprint.after.lines),
+        pages: (function.footprint.before.pages, function.footprint.after.pages),
+        done: function.done.iter().map(ToString::to_string).collect(),
         parts: function.fragments.iter().map(|f| (f.section.clone(), f.address.get(), f.bytes)).collect(),
     });
     let left_alone = report.refused.iter().map(|reason| LeftAlone {
@@ -104,6 +108,8 @@ fn page(binary: &Path, report: &Report) -> LayoutPage {
         executed_blocks: stats.before.executed_blocks,
         taken: (stats.before.taken_branches, stats.after.taken_branches),
         hottest: hottest.collect(),
+        lines: (report.hottest_footprint.before.lines, report.hottest_footprint.after.lines),
+        pages: (report.hottest_footprint.before.pages, report.hottest_footprint.after.pages),
         left_alone: left_alone.collect(),
         text: report.to_string(),
     }
