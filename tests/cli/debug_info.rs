@@ -89,3 +89,151 @@ fn compressed_sections() {
     }
     assert_ne!(section(&sandbox, "plain-out", ".debug_line"), section(&sandbox, "in", ".debug_line"));
 }
+
+/// Builds whose debug information has forms of their own, with what makes it from the program `in`.
+const BUILDS: [(&str, &str); 9] = [
+    ("gcc-12 -O2 -gdwarf-2 -gstrict-dwarf", ""),
+    ("gcc-12 -O2 -gdwarf-4", ""),
+    ("gcc-12 -O2 -g -gdwarf64", ""),
+    ("clang-22 -O2 -gdwarf-4 -gdwarf64", ""),
+    ("gcc-12 -O2 -g -fdebug-types-section", ""),
+    ("gcc-12 -O2 -g -flto", ""),
+    ("gcc-12 -O2 -g", "dwz in -o in"),
+    ("clang-22 -O2 -g -flto -fuse-ld=lld", ""),
+    ("clang-22 -O2 -g -ggnu-pubnames -fuse-ld=lld -Wl,--gdb-index", ""),
+];
+
+/// What a debugger says where the program stops, without addresses.
+fn stops(sandbox: &Sandbox, program: &str) -> String {
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-q", "-nx", "-batch", "-ex", "set debuginfod enabled off"]);
+    for command in ["break choose", "run", "info args", "backtrace", "break work", "continue"] {
+        gdb.args(["-ex", command]);
+    }
+    for command in ["backtrace", "info args", "finish", "next", "info locals"] {
+        gdb.args(["-ex", command]);
+    }
+    let outcome = sandbox.run(gdb.arg(program));
+    let said = outcome.stdout();
+    assert!(said.contains("Breakpoint 2, "), "{program}: {said}{}", outcome.stderr());
+    said.split(' ').map(|word| if word.contains("0x") { "0x" } else { word }).collect::<Vec<_>>().join(" ")
+}
+
+/// What is said of the first byte of each function.
+fn entries(sandbox: &Sandbox, program: &str) -> Vec<String> {
+    let symbols = say(sandbox, &format!("nm {program}"));
+    // Compilers that see the whole program inline some functions, or give them longer names.
+    let names = ["choose", "work", "report", "main"].map(|name| format!(" {name}"));
+    let functions: Vec<&str> = names
+        .iter()
+        .filter_map(|name| symbols.lines().find(|row| row.ends_with(name))?.split(' ').next())
+        .collect();
+    assert!(functions.len() >= 2, "{symbols}");
+    let tools = ["addr2line -fie ", "llvm-symbolizer-22 --obj="];
+    let tell =
+        |tool: &str| functions.iter().map(|at| say(sandbox, &format!("{tool}{program} 0x{at}"))).collect();
+    tools.map(|tool| -> Vec<String> { tell(tool) }).concat()
+}
+
+#[test]
+fn forms_of_compilers_and_linkers() {
+    for (with, then) in BUILDS {
+        let sandbox = Sandbox::default();
+        build(&sandbox, with);
+        if !then.is_empty() {
+            say(&sandbox, then);
+        }
+        let said = optimize(&sandbox, "in", "out");
+        assert!(
+            said.contains("follows the code") && !said.contains("stays as it was"),
+            "{with} {then}: {said}"
+        );
+        assert_eq!(stops(&sandbox, "./in"), stops(&sandbox, "./out"), "{with} {then}");
+        assert_eq!(entries(&sandbox, "./in"), entries(&sandbox, "./out"), "{with} {then}");
+    }
+}
+
+/// The index that a linker made leads to the units of moved code: every function's new entry is in a run of it.
+#[test]
+fn an_index_of_addresses() {
+    let sandbox = Sandbox::default();
+    build(&sandbox, "clang-22 -O2 -g -ggnu-pubnames -fuse-ld=lld -Wl,--gdb-index");
+    optimize(&sandbox, "in", "out");
+    let runs = |program: &str| {
+        let said = say(&sandbox, &format!("llvm-dwarfdump-22 --gdb-index {program}"));
+        let number = |text: &str| u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).unwrap();
+        let rows = said.lines().filter(|l| l.contains("Low/High address = ["));
+        let inside = rows.map(|l| (l.split_once('[').unwrap().1.split_once(')').unwrap().0, l));
+        inside
+            .map(|(run, row)| {
+                let (low, high) = run.split_once(", ").unwrap();
+                (number(low)..number(high), row.rsplit(' ').next().unwrap().to_owned())
+            })
+            .collect::<Vec<_>>()
+    };
+    for program in ["in", "out"] {
+        let (symbols, runs) = (say(&sandbox, &format!("nm {program}")), runs(program));
+        for (name, unit) in [("choose", "0"), ("main", "0"), ("work", "1"), ("report", "1")] {
+            let row = symbols.lines().find(|row| row.ends_with(&format!(" {name}"))).unwrap();
+            let at = u64::from_str_radix(row.split(' ').next().unwrap(), 16).unwrap();
+            let units: Vec<_> =
+                runs.iter().filter(|(run, _)| run.contains(&at)).map(|(_, unit)| unit).collect();
+            assert_eq!(units, [unit], "{program} {name}: {runs:?}");
+        }
+    }
+}
+
+/// With a unit that is not understood everything stays as it was, and the report says why.
+#[test]
+fn odd_units_are_counted_by_kind() {
+    let sandbox = Sandbox::default();
+    build(&sandbox, "clang-22 -O2 -gdwarf-5");
+    let units = section(&sandbox, "in", ".debug_info");
+    let second = 4 + u32::from_le_bytes(*units.first_chunk().unwrap()) as usize;
+    let bytes = fs::read(sandbox.path("in")).unwrap();
+    let start = bytes.windows(units.len()).position(|w| w == units).unwrap();
+    for (field, value, kind) in
+        [(4, 9, "unknown version"), (6, 0x90, "unknown kind"), (7, 4, "another size"), (8, 0xff, "damaged")]
+    {
+        let mut odd = bytes.clone();
+        odd[start + second + field] = value;
+        sandbox.put("odd", &odd);
+        let said = optimize(&sandbox, "odd", "odd-out");
+        let counted = said.lines().find(|l| l.contains("because of")).unwrap_or_default();
+        assert!(
+            counted.contains(" 1 ") && counted.contains(kind) && counted.contains("of 2 units"),
+            "{said}"
+        );
+        assert!(!said.contains("follows the code") && !said.contains("fault"), "{said}");
+        let report = optimize_json(&sandbox, "odd");
+        assert_eq!(report.matches("\"units\": 2").count(), 1, "{report}");
+        for name in SECTIONS {
+            assert_eq!(section(&sandbox, "odd-out", name), section(&sandbox, "odd", name), "{kind} {name}");
+        }
+    }
+}
+
+/// The report of a program as JSON.
+fn optimize_json(sandbox: &Sandbox, input: &str) -> String {
+    let command = format!("optimize {input} -o json-out --scope all --no-verify --report report");
+    let words: Vec<&str> = command.split_whitespace().collect();
+    assert_eq!(sandbox.afterlink(&words).exit, 0);
+    fs::read_to_string(sandbox.path("report")).unwrap()
+}
+
+/// Units that stand in other files for the most part are counted, and everything stays as it was.
+#[test]
+fn split_units() {
+    for with in
+        ["gcc-12 -O2 -g -gsplit-dwarf", "gcc-12 -O2 -gdwarf-4 -gsplit-dwarf", "clang-22 -O2 -g -gsplit-dwarf"]
+    {
+        let sandbox = Sandbox::default();
+        build(&sandbox, with);
+        let said = optimize(&sandbox, "in", "out");
+        assert!(said.contains("2 units with most of them in .dwo files"), "{with}: {said}");
+        assert!(!said.contains("fault"), "{with}: {said}");
+        for name in SECTIONS {
+            assert_eq!(section(&sandbox, "out", name), section(&sandbox, "in", name), "{with} {name}");
+        }
+    }
+}

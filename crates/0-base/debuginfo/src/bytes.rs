@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged;
 
-pub type Result<T> = std::result::Result<T, Damaged>;
+pub type Result<T, E = Damaged> = std::result::Result<T, E>;
 
 /// Reads from the front.
 #[derive(Clone, Copy)]

@@ -27,7 +27,21 @@ pub struct Abbreviation {
 
 impl Abbreviation {
     pub fn has(&self, name: DwAt) -> bool {
-        self.specs.iter().any(|spec| spec.name == name)
+        self.form(name).is_some()
+    }
+
+    fn form(&self, name: DwAt) -> Option<DwForm> {
+        self.specs.iter().find(|spec| spec.name == name).map(|spec| spec.form)
+    }
+
+    /// Which of the two attributes of a run has room for where a list is; `low_pc` if it must, because it says where the code is entered.
+    pub fn room(&self, offset_size: usize) -> Option<DwAt> {
+        match (self.form(DW_AT_low_pc)?, self.form(DW_AT_high_pc)?) {
+            (_, DW_FORM_addr | DW_FORM_data8) => Some(DW_AT_high_pc),
+            (_, DW_FORM_data4) if offset_size == 4 => Some(DW_AT_high_pc),
+            (DW_FORM_addr, _) => Some(DW_AT_low_pc),
+            _ => None,
+        }
     }
 }
 
@@ -68,7 +82,7 @@ impl Abbreviations {
     }
 
     /// The same table, with lists of ranges where entries have them now.
-    pub fn write(&self, version: u16) -> Vec<u8> {
+    pub fn write(&self, version: u16, offset_size: usize) -> Vec<u8> {
         let mut out = Vec::new();
         for code in &self.order {
             let abbreviation = &self.by_code[code];
@@ -76,7 +90,7 @@ impl Abbreviations {
             write_uleb(&mut out, abbreviation.tag.0.into());
             out.push(abbreviation.has_children);
             for spec in &abbreviation.specs {
-                write_spec(&mut out, abbreviation, spec, version);
+                write_spec(&mut out, abbreviation, spec, version, offset_size);
             }
             out.extend_from_slice(&[0, 0]);
         }
@@ -85,21 +99,25 @@ impl Abbreviations {
     }
 }
 
-fn write_spec(out: &mut Vec<u8>, abbreviation: &Abbreviation, spec: &Spec, version: u16) {
+fn write_spec(out: &mut Vec<u8>, abbreviation: &Abbreviation, spec: &Spec, version: u16, offset_size: usize) {
     let mut pair = |name: u64, form: DwForm| {
         write_uleb(out, name);
         write_uleb(out, form.0.into());
     };
+    let room = abbreviation.room(offset_size).filter(|_| abbreviation.is_split);
     match spec.name {
-        DW_AT_low_pc if abbreviation.is_split && !is_unit(abbreviation.tag) => {
-            let has_entry = abbreviation.has(DW_AT_entry_pc);
-            pair(if has_entry { PADDING - 1 } else { DW_AT_entry_pc.0.into() }, spec.form);
-        }
-        DW_AT_high_pc if abbreviation.is_split => {
-            pair(DW_AT_ranges.0.into(), if version < 4 { DW_FORM_data4 } else { DW_FORM_sec_offset });
-            if spec.form != DW_FORM_data4 {
+        name if room == Some(name) => {
+            let of_size = if offset_size == 8 { DW_FORM_data8 } else { DW_FORM_data4 };
+            pair(DW_AT_ranges.0.into(), if version < 4 { of_size } else { DW_FORM_sec_offset });
+            // Attributes with room for a list have four bytes or eight.
+            if spec.form != DW_FORM_data4 && offset_size == 4 {
                 pair(PADDING, DW_FORM_data4);
             }
+        }
+        DW_AT_high_pc if room.is_some() => pair(PADDING - 1, spec.form),
+        DW_AT_low_pc if room.is_some() && !is_unit(abbreviation.tag) => {
+            let has_entry = abbreviation.has(DW_AT_entry_pc);
+            pair(if has_entry { PADDING - 1 } else { DW_AT_entry_pc.0.into() }, spec.form);
         }
         _ => {
             pair(spec.name.0.into(), spec.form);

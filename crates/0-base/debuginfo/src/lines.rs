@@ -6,32 +6,62 @@
 
 use crate::bytes::{Damaged, Reader, Result, put, write_sleb, write_uleb};
 use crate::moves::Moves;
+use crate::tally::{Left, Removed, Tally};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 /// The new section, and where each unit's part went.
+#[derive(Default)]
 pub struct Lines {
     pub bytes: Vec<u8>,
-    pub offsets: FxHashMap<u64, u64>,
+    offsets: FxHashMap<u64, u64>,
+    /// What could not be told apart, from its old place on, and its new place.
+    rest: Option<(u64, u64)>,
 }
 
-/// Leads a whole section.
-pub fn update(section: &[u8], moves: &Moves) -> Result<Lines> {
+impl Lines {
+    /// Where the part is that stood at `offset`.
+    pub fn place(&self, offset: u64) -> Result<u64> {
+        let rest = self.rest.filter(|(old, _)| offset >= *old);
+        let rest = rest.map(|(old, new)| offset - old + new);
+        self.offsets.get(&offset).copied().or(rest).ok_or(Damaged)
+    }
+}
+
+/// Leads a whole section. Parts that are damaged or unknown stay as they were.
+pub fn update(section: &[u8], moves: &Moves, tally: &mut Tally) -> Lines {
     let (mut units, mut r) = (Vec::new(), Reader::new(section, 0));
     while r.at < section.len() {
         let start = r.at;
-        let (end, offset_size) = r.unit_end()?;
+        let Ok((end, offset_size)) = r.unit_end() else {
+            r.at = start;
+            break;
+        };
         units.push((start, end, offset_size));
         r.at = end;
     }
-    let parts: Vec<Vec<u8>> =
-        units.par_iter().map(|&(s, e, o)| unit(&section[s..e], o, moves)).collect::<Result<_>>()?;
-    let mut lines = Lines { bytes: Vec::with_capacity(section.len()), offsets: FxHashMap::default() };
-    for ((start, ..), part) in units.iter().zip(parts) {
-        lines.offsets.insert(*start as u64, lines.bytes.len() as u64);
-        lines.bytes.extend_from_slice(&part);
+    let parts: Vec<Option<(Vec<u8>, Tally)>> =
+        units.par_iter().map(|&(s, e, o)| unit(&section[s..e], o, moves).ok()).collect();
+    let mut lines = Lines { bytes: Vec::with_capacity(section.len()), ..Lines::default() };
+    for (&(start, end, _), part) in units.iter().zip(parts) {
+        lines.offsets.insert(start as u64, lines.bytes.len() as u64);
+        match part {
+            Some((bytes, counted)) => {
+                lines.bytes.extend_from_slice(&bytes);
+                tally.add(&counted);
+            }
+            None => {
+                lines.bytes.extend_from_slice(&section[start..end]);
+                tally.leave(Left::Rows);
+            }
+        }
     }
-    Ok(lines)
+    if r.at < section.len() {
+        lines.rest = Some((r.at as u64, lines.bytes.len() as u64));
+        lines.bytes.extend_from_slice(&section[r.at..]);
+        tally.leave(Left::Rows);
+    }
+    lines
 }
 
 struct Header {
@@ -66,8 +96,8 @@ impl Header {
         let line_base = i64::from(r.u8()? as i8);
         let line_range = u64::from(r.u8()?);
         let opcode_base = r.u8()?;
-        // The writer needs the opcodes of version 3.
-        if line_range == 0 || opcode_base < 13 || least != 1 {
+        // The writer needs the opcodes of version 2; those of version 3 only for what they alone say.
+        if line_range == 0 || opcode_base < 10 || least != 1 {
             return Err(Damaged);
         }
         let lengths = r.take(usize::from(opcode_base) - 1)?.to_vec();
@@ -100,8 +130,9 @@ struct Placed {
     row: Row,
 }
 
-fn unit(bytes: &[u8], offset_size: usize, moves: &Moves) -> Result<Vec<u8>> {
+fn unit(bytes: &[u8], offset_size: usize, moves: &Moves) -> Result<(Vec<u8>, Tally)> {
     let header = Header::read(bytes, offset_size)?;
+    let mut tally = Tally::default();
     let mut out = bytes[..header.program].to_vec();
     let mut r = Reader::new(bytes, header.program);
     let (mut placed, mut rows, mut start) = (Vec::new(), Vec::new(), r.at);
@@ -113,6 +144,7 @@ fn unit(bytes: &[u8], offset_size: usize, moves: &Moves) -> Result<Vec<u8>> {
         {
             return Err(Damaged);
         }
+        tally.rows += rows.len() as u64;
         if moves.is_code(low) && moves.touches(low, end) {
             place(&rows, end, moves, &mut placed);
         } else {
@@ -121,11 +153,11 @@ fn unit(bytes: &[u8], offset_size: usize, moves: &Moves) -> Result<Vec<u8>> {
         rows.clear();
         start = r.at;
     }
-    write(&header, placed, &mut out);
+    write(&header, placed, &mut out, &mut tally);
     let head = if offset_size == 8 { 12 } else { 4 };
     let length = (out.len() - head) as u64;
     put(&mut out, head - offset_size, offset_size, length);
-    Ok(out)
+    Ok((out, tally))
 }
 
 /// Reads the rows up to the end of a sequence, and gives its address; `None` at the end of the program.
@@ -208,7 +240,7 @@ fn place(rows: &[Row], end: u64, moves: &Moves, placed: &mut Vec<Placed>) {
     }
 }
 
-fn write(header: &Header, mut placed: Vec<Placed>, out: &mut Vec<u8>) {
+fn write(header: &Header, mut placed: Vec<Placed>, out: &mut Vec<u8>, tally: &mut Tally) {
     // Rows of no code come in front of the one that tells of the code there.
     placed.sort_by_key(|p| (p.start, p.end > p.start));
     let mut last: Option<(Row, u64)> = None;
@@ -220,6 +252,7 @@ fn write(header: &Header, mut placed: Vec<Placed>, out: &mut Vec<u8>) {
             other => {
                 // What has no code, and does not come before code, tells of nothing.
                 if start == end && left.peek().is_none_or(|next| next.start != start) {
+                    tally.remove(Removed::Row);
                     continue;
                 }
                 if let Some((before, reached)) = other {

@@ -23,6 +23,8 @@ pub struct Form<'a> {
     pub is_location: bool,
     /// What offsets are counted from.
     pub base: u64,
+    /// Whether the unit names no address that new lists count from: debuggers want to be told one then.
+    pub lacks_base: bool,
     /// The unit's addresses.
     pub addresses: &'a [u8],
 }
@@ -99,7 +101,7 @@ impl Form<'_> {
         let place = |out: &mut Vec<u8>, n: u64| out.extend_from_slice(&n.to_le_bytes());
         if self.version < 5 {
             let mut base = base;
-            if entries.iter().any(|e| e.start < base) {
+            if self.lacks_base || entries.iter().any(|e| e.start < base) {
                 place(out, u64::MAX);
                 place(out, 0);
                 base = 0;
@@ -216,7 +218,7 @@ mod tests {
     #[test]
     fn a_kind_that_no_list_has() {
         for (is_location, kind) in [(false, u8::MAX), (false, 8), (true, 10), (true, u8::MAX)] {
-            let form = Form { version: 5, is_location, base: 0, addresses: &[] };
+            let form = Form { version: 5, is_location, base: 0, lacks_base: false, addresses: &[] };
             assert_eq!(form.read(&[kind, 0, 0], 0).err(), Some(Damaged), "{kind} {is_location}");
         }
     }

@@ -3,14 +3,17 @@
 
 #![expect(non_upper_case_globals, reason = "DWARF's own names")]
 
+use crate::Lines;
 use crate::Sections;
 use crate::bytes::{Damaged, Reader, Result, put};
 use crate::forms::{Abbreviation, Abbreviations, is_unit, skip};
 use crate::lists::{Entry, Form, moved_locations, moved_ranges};
 use crate::moves::Moves;
+use crate::tally::{Left, Removed, Tally};
 use gimli::constants::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 /// A unit that was led, to be put together with the others.
 #[derive(Default)]
@@ -32,6 +35,7 @@ pub struct Unit {
     pub more_addresses: Vec<u64>,
     /// Attributes that name what stands behind a call by its number.
     behind_calls: Vec<BehindCall>,
+    pub tally: Tally,
 }
 
 /// An attribute that names a place behind a call.
@@ -44,12 +48,30 @@ struct BehindCall {
     place: u64,
 }
 
+/// A unit that stays as it was, but for where its rows are.
+pub struct LeftUnit {
+    pub why: Left,
+    pub bytes: Vec<u8>,
+    /// Where its part of `.debug_addr` starts, and the attribute that says so.
+    pub address_base: Option<(u64, usize)>,
+    pub offset_size: usize,
+}
+
+/// What all units are led with.
+pub struct Led<'a> {
+    pub sections: &'a Sections<'a>,
+    pub moves: &'a Moves,
+    pub lines: &'a Lines,
+    /// Where the parts of `.debug_addr` start that stay as they were.
+    pub kept_addresses: &'a BTreeSet<u64>,
+}
+
 /// New lists of a unit.
 #[derive(Default)]
 pub struct Lists {
     pub bytes: Vec<u8>,
-    /// Attributes of the unit that hold an offset in `bytes`.
-    pub fields: Vec<(usize, u64)>,
+    /// Attributes of the unit that hold an offset in `bytes`: where they are, their size, and the offset.
+    pub fields: Vec<(usize, usize, u64)>,
     /// The attribute that says where the table of offsets starts.
     pub base: Option<usize>,
     /// The table, as offsets in `bytes`.
@@ -65,14 +87,15 @@ struct Attribute {
 }
 
 struct Walk<'a> {
+    led: &'a Led<'a>,
     sections: &'a Sections<'a>,
     moves: &'a Moves,
-    lines: &'a FxHashMap<u64, u64>,
     bytes: &'a [u8],
     version: u16,
     offset_size: usize,
     old_base: u64,
     new_base: u64,
+    lacks_base: bool,
     address_base: usize,
     ranges_base: Option<u64>,
     locations_base: Option<u64>,
@@ -81,34 +104,49 @@ struct Walk<'a> {
 }
 
 /// Leads the unit in `bytes`, its head included.
-pub fn update(
-    sections: &Sections,
-    moves: &Moves,
-    lines: &FxHashMap<u64, u64>,
-    bytes: &[u8],
-    is_types: bool,
-) -> Result<Unit> {
-    let Head { version, offset_size, table, abbreviations_at, entries: start } = Head::read(bytes, is_types)?;
+pub fn update(led: &Led, bytes: &[u8], is_types: bool) -> Result<Unit, LeftUnit> {
+    try_update(led, bytes, is_types).map_err(|why| leave(led, bytes, is_types, why))
+}
+
+/// The unit as it was, with its rows.
+pub fn leave(led: &Led, bytes: &[u8], is_types: bool, why: Left) -> LeftUnit {
+    let mut unit = LeftUnit { why, bytes: bytes.to_vec(), address_base: None, offset_size: 4 };
+    let Ok(head) = Head::read(bytes, is_types) else { return unit };
+    let Ok(abbreviations) = Abbreviations::read(led.sections.abbrev, head.table) else { return unit };
+    let walk = Walk::new(led, bytes, &head);
+    unit.offset_size = head.offset_size;
+    for attribute in walk.first(head.entries, &abbreviations).unwrap_or_default() {
+        let Ok(value) = walk.offset(&attribute) else { continue };
+        match attribute.name {
+            DW_AT_addr_base | DW_AT_GNU_addr_base => {
+                unit.address_base = Some((value, attribute.at));
+            }
+            DW_AT_stmt_list => {
+                let size = attribute.end - attribute.at;
+                // A table that is not there has no new place either.
+                if let Ok(place) = led.lines.place(value) {
+                    crate::write_number(&mut unit.bytes, attribute.at, size, place).ok();
+                }
+            }
+            _ => {}
+        }
+    }
+    unit
+}
+
+fn try_update(led: &Led, bytes: &[u8], is_types: bool) -> Result<Unit, Left> {
+    let head = Head::read(bytes, is_types)?;
+    if head.is_split {
+        return Err(Left::Split);
+    }
+    let Head { version, offset_size, abbreviations_at, entries: start, .. } = head;
     let mut unit = Unit { bytes: bytes.to_vec(), offset_size, version, abbreviations_at, ..Unit::default() };
-    let mut abbreviations = Abbreviations::read(sections.abbrev, table)?;
-    let mut walk = Walk {
-        sections,
-        moves,
-        lines,
-        bytes,
-        version,
-        offset_size,
-        old_base: 0,
-        new_base: 0,
-        address_base: 8,
-        ranges_base: None,
-        locations_base: None,
-        named: RefCell::default(),
-    };
+    let mut abbreviations = Abbreviations::read(led.sections.abbrev, head.table)?;
+    let mut walk = Walk::new(led, bytes, &head);
     walk.bases(start, &abbreviations)?;
     let mut cut = Vec::new();
     walk.entries(start, &abbreviations, |code, kind, attributes| {
-        if !kind.is_split && walk.is_cut(attributes)? {
+        if !kind.is_split && walk.is_cut(kind, attributes)? {
             cut.push(code);
         }
         Ok(())
@@ -117,15 +155,22 @@ pub fn update(
         abbreviations.by_code.entry(code).and_modify(|a| a.is_split = true);
     }
     let first = Reader::new(bytes, start).uleb()?;
-    if abbreviations.by_code.get(&first).is_some_and(|a| a.is_split) {
+    if let Some(kind) = abbreviations.by_code.get(&first).filter(|a| a.is_split) {
         walk.new_base = 0;
+        walk.lacks_base |= kind.room(offset_size) == Some(DW_AT_low_pc);
     }
-    walk.entries(start, &abbreviations, |_, kind, attributes| walk.lead(kind, attributes, &mut unit))?;
+    walk.entries(start, &abbreviations, |_, kind, attributes| {
+        unit.tally.entries += 1;
+        let removed = unit.tally.removed.len();
+        walk.lead(kind, attributes, &mut unit)?;
+        let is_whole = unit.tally.removed.len() == removed || !is_unit(kind.tag);
+        if is_whole { Ok(()) } else { Err(Left::NoRoom) }
+    })?;
     walk.tables(&mut unit)?;
     unit.address_base = walk.address_base;
-    walk.behind_calls(&mut unit);
+    walk.behind_calls(&mut unit)?;
     if abbreviations.any_split() {
-        unit.abbreviations = Some(abbreviations.write(version));
+        unit.abbreviations = Some(abbreviations.write(version, offset_size));
     }
     Ok(unit)
 }
@@ -134,6 +179,8 @@ pub fn update(
 struct Head {
     version: u16,
     offset_size: usize,
+    /// Whether most of the unit stands in another file, or it is such a file's.
+    is_split: bool,
     /// Where its abbreviations are, and where it says so.
     table: usize,
     abbreviations_at: usize,
@@ -142,12 +189,12 @@ struct Head {
 }
 
 impl Head {
-    fn read(bytes: &[u8], is_types: bool) -> Result<Self> {
+    fn read(bytes: &[u8], is_types: bool) -> Result<Self, Left> {
         let mut r = Reader::new(bytes, 0);
         let (_, offset_size) = r.unit_end()?;
         let version = r.u16()?;
-        if !(2..=5).contains(&version) || offset_size != 4 {
-            return Err(Damaged);
+        if !(2..=5).contains(&version) {
+            return Err(Left::Version);
         }
         let mut kind = if is_types { DW_UT_type } else { DW_UT_compile };
         let mut address_size = 0;
@@ -162,11 +209,35 @@ impl Head {
         }
         match kind {
             DW_UT_compile | DW_UT_partial => {}
-            DW_UT_type => drop(r.take(8 + offset_size)?),
-            _ => return Err(Damaged),
+            DW_UT_type | DW_UT_split_type => drop(r.take(8 + offset_size)?),
+            DW_UT_skeleton | DW_UT_split_compile => drop(r.take(8)?),
+            _ => return Err(Left::Kind),
         }
-        let head = Self { version, offset_size, table, abbreviations_at, entries: r.at };
-        if address_size == 8 { Ok(head) } else { Err(Damaged) }
+        if address_size != 8 {
+            return Err(Left::AddressSize);
+        }
+        let is_split = matches!(kind, DW_UT_skeleton | DW_UT_split_compile | DW_UT_split_type);
+        Ok(Self { version, offset_size, is_split, table, abbreviations_at, entries: r.at })
+    }
+}
+
+impl<'a> Walk<'a> {
+    fn new(led: &'a Led<'a>, bytes: &'a [u8], head: &Head) -> Self {
+        Self {
+            led,
+            sections: led.sections,
+            moves: led.moves,
+            bytes,
+            version: head.version,
+            offset_size: head.offset_size,
+            old_base: 0,
+            new_base: 0,
+            lacks_base: true,
+            address_base: 4 + head.offset_size + if head.offset_size == 8 { 4 } else { 0 },
+            ranges_base: None,
+            locations_base: None,
+            named: RefCell::default(),
+        }
     }
 }
 
@@ -175,8 +246,8 @@ impl Walk<'_> {
         &self,
         start: usize,
         abbreviations: &Abbreviations,
-        mut visit: impl FnMut(u64, &Abbreviation, &[Attribute]) -> Result<()>,
-    ) -> Result<()> {
+        mut visit: impl FnMut(u64, &Abbreviation, &[Attribute]) -> Result<(), Left>,
+    ) -> Result<(), Left> {
         let mut r = Reader::new(self.bytes, start);
         let mut attributes = Vec::new();
         while r.at < self.bytes.len() {
@@ -185,49 +256,63 @@ impl Walk<'_> {
                 continue;
             }
             let kind = abbreviations.by_code.get(&code).ok_or(Damaged)?;
-            attributes.clear();
-            for spec in &kind.specs {
-                let mut form = spec.form;
-                while form == DW_FORM_indirect {
-                    form = DwForm(u16::try_from(r.uleb()?).map_err(|_| Damaged)?);
-                }
-                let at = r.at;
-                skip(&mut r, form, self.offset_size, self.version)?;
-                attributes.push(Attribute { name: spec.name, form, at, end: r.at });
-            }
+            self.attributes(&mut r, kind, &mut attributes)?;
             visit(code, kind, &attributes)?;
         }
         Ok(())
     }
 
-    /// What lists and indices of the unit are counted from.
-    fn bases(&mut self, start: usize, abbreviations: &Abbreviations) -> Result<()> {
-        let mut found = Vec::new();
-        let mut is_first = true;
-        self.entries(start, abbreviations, |_, _, attributes| {
-            if std::mem::take(&mut is_first) {
-                found.extend(attributes.iter().map(|a| (a.name, a.form, a.at, a.end)));
+    /// The attributes of the first entry, which tells of the unit.
+    fn first(&self, start: usize, abbreviations: &Abbreviations) -> Result<Vec<Attribute>> {
+        let mut r = Reader::new(self.bytes, start);
+        let Some(kind) = abbreviations.by_code.get(&r.uleb()?) else { return Ok(Vec::new()) };
+        let mut attributes = Vec::new();
+        self.attributes(&mut r, kind, &mut attributes)?;
+        Ok(attributes)
+    }
+
+    fn attributes(&self, r: &mut Reader, kind: &Abbreviation, attributes: &mut Vec<Attribute>) -> Result<()> {
+        attributes.clear();
+        for spec in &kind.specs {
+            let mut form = spec.form;
+            while form == DW_FORM_indirect {
+                form = DwForm(u16::try_from(r.uleb()?).map_err(|_| Damaged)?);
             }
-            Ok(())
-        })?;
-        let number = |at: usize| Reader::new(self.bytes, at).number(self.offset_size);
-        let (mut address_base, mut ranges_base, mut locations_base) = (self.address_base, None, None);
-        for &(name, _, at, _) in &found {
-            match name {
-                DW_AT_addr_base => address_base = number(at)? as usize,
-                DW_AT_rnglists_base => ranges_base = Some(number(at)?),
-                DW_AT_loclists_base => locations_base = Some(number(at)?),
+            let at = r.at;
+            skip(r, form, self.offset_size, self.version)?;
+            attributes.push(Attribute { name: spec.name, form, at, end: r.at });
+        }
+        Ok(())
+    }
+
+    fn offset(&self, attribute: &Attribute) -> Result<u64> {
+        Reader::new(self.bytes, attribute.at).number(attribute.end - attribute.at)
+    }
+
+    /// What lists and indices of the unit are counted from.
+    fn bases(&mut self, start: usize, abbreviations: &Abbreviations) -> Result<(), Left> {
+        let found = self.first(start, abbreviations)?;
+        for attribute in &found {
+            match attribute.name {
+                DW_AT_addr_base => {
+                    let base = self.offset(attribute)?;
+                    self.address_base = usize::try_from(base).map_err(|_| Damaged)?;
+                    if self.led.kept_addresses.contains(&base) {
+                        return Err(Left::SharedAddress);
+                    }
+                }
+                DW_AT_rnglists_base => self.ranges_base = Some(self.offset(attribute)?),
+                DW_AT_loclists_base => self.locations_base = Some(self.offset(attribute)?),
                 // What stands in another file would not follow.
                 DW_AT_dwo_name | DW_AT_GNU_dwo_name | DW_AT_GNU_ranges_base | DW_AT_GNU_addr_base => {
-                    return Err(Damaged);
+                    return Err(Left::Split);
                 }
                 _ => {}
             }
         }
-        (self.address_base, self.ranges_base, self.locations_base) =
-            (address_base, ranges_base, locations_base);
-        if let Some(&(name, form, at, end)) = found.iter().find(|a| a.0 == DW_AT_low_pc) {
-            self.old_base = self.address(&Attribute { name, form, at, end })?;
+        if let Some(low) = found.iter().find(|a| a.name == DW_AT_low_pc) {
+            self.old_base = self.address(low)?;
+            self.lacks_base = false;
             self.new_base = self.moves.point(self.old_base);
         }
         Ok(())
@@ -269,6 +354,7 @@ impl Walk<'_> {
             DW_FORM_data1 | DW_FORM_data2 | DW_FORM_data4 | DW_FORM_data8 => {
                 start.wrapping_add(r.number(high.end - high.at)?)
             }
+            DW_FORM_udata => start.wrapping_add(r.uleb()?),
             _ => return Err(Damaged),
         };
         Ok(Some((start, end, low, high)))
@@ -282,54 +368,26 @@ impl Walk<'_> {
     }
 
     /// Whether the run of an entry is no single one any more.
-    fn is_cut(&self, attributes: &[Attribute]) -> Result<bool> {
+    fn is_cut(&self, kind: &Abbreviation, attributes: &[Attribute]) -> Result<bool> {
         let Some((start, end, _, high)) = self.run(attributes)? else { return Ok(false) };
-        let runs = self.runs(start, end);
+        Ok(kind.room(self.offset_size).is_some() && !self.is_plain(start, &self.runs(start, end), end, high))
+    }
+
+    /// Whether a run that has become these can be told by its two ends.
+    fn is_plain(&self, start: u64, runs: &[(u64, u64)], end: u64, high: &Attribute) -> bool {
         // Nothing is left of a run inside of code that was replaced.
-        let Some(&first) = runs.first() else { return Ok(false) };
-        let plain = runs.len() == 1 && first.0 == self.moves.point(start) || (start, end) == first;
-        let size = high.end - high.at;
-        let fits = high.form == DW_FORM_addr || size == 8 || first.1.wrapping_sub(first.0) < 1 << (8 * size);
-        if (!plain || !fits) && size < 4 {
-            return Err(Damaged);
-        }
-        Ok(!plain || !fits)
+        let Some(&first) = runs.first() else { return true };
+        let is_one = runs.len() == 1 && first.0 == self.moves.point(start) || (start, end) == first;
+        let bits = (high.end - high.at) * if high.form == DW_FORM_udata { 7 } else { 8 };
+        let fits = high.form == DW_FORM_addr || bits >= 64 || first.1.wrapping_sub(first.0) < 1 << bits;
+        is_one && fits
     }
 
     fn lead(&self, kind: &Abbreviation, attributes: &[Attribute], unit: &mut Unit) -> Result<()> {
         let run = self.run(attributes)?;
-        if let Some((start, end, low, high)) = run {
-            self.named.borrow_mut().extend(self.indexed(low)?);
-            let runs = self.runs(start, end);
-            let runs = if start == end { Vec::new() } else { runs };
-            if kind.is_split {
-                let is_base = is_unit(kind.tag);
-                if low.form == DW_FORM_addr {
-                    put(&mut unit.bytes, low.at, 8, if is_base { 0 } else { self.moves.point(start) });
-                }
-                let size = high.end - high.at;
-                put(&mut unit.bytes, high.at, size, 0);
-                let at = self.add_ranges(&runs, unit);
-                unit.ranges.fields.push((high.at, at));
-            } else if let Some(&(start, end)) = runs.first() {
-                let size = high.end - high.at;
-                if low.form == DW_FORM_addr {
-                    put(&mut unit.bytes, low.at, 8, start);
-                }
-                put(
-                    &mut unit.bytes,
-                    high.at,
-                    size,
-                    if high.form == DW_FORM_addr { end } else { end.wrapping_sub(start) },
-                );
-            } else {
-                let place = self.moves.point(start);
-                if low.form == DW_FORM_addr {
-                    put(&mut unit.bytes, low.at, 8, place);
-                }
-                let size = high.end - high.at;
-                put(&mut unit.bytes, high.at, size, if high.form == DW_FORM_addr { place } else { 0 });
-            }
+        if let Some(run) = run {
+            self.named.borrow_mut().extend(self.indexed(run.2)?);
+            self.lead_run(kind, run, unit);
         }
         let views = attributes.iter().find(|a| a.name == DW_AT_GNU_locviews);
         for attribute in attributes {
@@ -341,6 +399,47 @@ impl Walk<'_> {
         Ok(())
     }
 
+    fn lead_run(
+        &self,
+        kind: &Abbreviation,
+        (start, end, low, high): (u64, u64, &Attribute, &Attribute),
+        unit: &mut Unit,
+    ) {
+        let mut runs = if start == end { Vec::new() } else { self.runs(start, end) };
+        let bytes = &mut unit.bytes;
+        if kind.is_split {
+            let place = self.moves.point(start);
+            put_size(bytes, high, 0);
+            let field = if kind.room(self.offset_size) == Some(DW_AT_low_pc) {
+                put(bytes, low.at, 8, 0);
+                enter_at(&mut runs, place);
+                low
+            } else {
+                if low.form == DW_FORM_addr {
+                    put(bytes, low.at, 8, if is_unit(kind.tag) { 0 } else { place });
+                }
+                high
+            };
+            let at = self.add_ranges(&runs, unit);
+            unit.ranges.fields.push((field.at, self.offset_size, at));
+            return;
+        }
+        if !self.is_plain(start, &runs, end, high) {
+            unit.tally.remove(Removed::Run);
+            runs.clear();
+        }
+        let place = self.moves.point(start);
+        let (start, end) = runs.first().copied().unwrap_or((place, place));
+        if low.form == DW_FORM_addr {
+            put(&mut unit.bytes, low.at, 8, start);
+        }
+        put_size(
+            &mut unit.bytes,
+            high,
+            if high.form == DW_FORM_addr { end } else { end.wrapping_sub(start) },
+        );
+    }
+
     fn attribute(
         &self,
         kind: &Abbreviation,
@@ -348,7 +447,8 @@ impl Walk<'_> {
         views: Option<&Attribute>,
         unit: &mut Unit,
     ) -> Result<()> {
-        let offset = || Reader::new(self.bytes, attribute.at).number(attribute.end - attribute.at);
+        let offset = || self.offset(attribute);
+        let size = attribute.end - attribute.at;
         let is_offset = attribute.form == DW_FORM_sec_offset
             || self.version < 4 && matches!(attribute.form, DW_FORM_data4 | DW_FORM_data8);
         match attribute.form {
@@ -377,17 +477,16 @@ impl Walk<'_> {
                     DW_FORM_block4 => drop(r.number(4)?),
                     _ => drop(r.uleb()?),
                 }
-                self.expression(&mut unit.bytes[r.at..attribute.end]);
+                self.expression(&mut unit.bytes[r.at..attribute.end], 0);
             }
             DW_FORM_loclistx => {}
             _ if !is_offset => {}
             _ if attribute.name == DW_AT_stmt_list => {
-                let place = *self.lines.get(&offset()?).ok_or(Damaged)?;
-                put(&mut unit.bytes, attribute.at, attribute.end - attribute.at, place);
+                crate::write_number(&mut unit.bytes, attribute.at, size, self.led.lines.place(offset()?)?)?;
             }
             _ if attribute.name == DW_AT_ranges => {
                 let at = self.ranges_at(offset()?, unit)?;
-                unit.ranges.fields.push((attribute.at, at));
+                unit.ranges.fields.push((attribute.at, size, at));
             }
             _ if attribute.name == DW_AT_addr_base => unit.address_base_at = Some(attribute.at),
             _ if attribute.name == DW_AT_rnglists_base => unit.ranges.base = Some(attribute.at),
@@ -404,7 +503,7 @@ impl Walk<'_> {
 
     /// The address behind a call may be that of an instruction, and be named as both by one number. If what stands behind
     /// the call is another instruction now, the call's needs an entry of its own.
-    fn behind_calls(&self, unit: &mut Unit) {
+    fn behind_calls(&self, unit: &mut Unit) -> Result<(), Left> {
         let named = self.named.borrow();
         let first = self.address_count();
         for call in std::mem::take(&mut unit.behind_calls) {
@@ -416,9 +515,8 @@ impl Walk<'_> {
             let number = first + known.unwrap_or(unit.more_addresses.len());
             let size = call.end - call.at;
             let is_leb = call.form == DW_FORM_addrx;
-            // What does not fit stays, and is wrong: the checker will say so.
             if (number as u64) >> (if is_leb { 7 } else { 8 } * size as u32).min(63) != 0 {
-                continue;
+                return Err(Left::SharedAddress);
             }
             if known.is_none() {
                 unit.more_addresses.push(call.place);
@@ -432,12 +530,13 @@ impl Walk<'_> {
                 };
             }
         }
+        Ok(())
     }
 
     /// How many entries of `.debug_addr` the unit has.
     fn address_count(&self) -> usize {
-        let head = self.address_base.checked_sub(8);
-        let size = head.and_then(|at| Reader::new(self.sections.addr, at).number(4).ok());
+        let head = self.address_base.checked_sub(4 + self.offset_size);
+        let size = head.and_then(|at| Reader::new(self.sections.addr, at).number(self.offset_size).ok());
         size.map_or(0, |size| (size as usize).saturating_sub(4) / 8)
     }
 
@@ -449,7 +548,13 @@ impl Walk<'_> {
 
     fn form(&self, is_location: bool) -> Form<'_> {
         let addresses = self.sections.addr.get(self.address_base..).unwrap_or(&[]);
-        Form { version: self.version, is_location, base: self.old_base, addresses }
+        Form {
+            version: self.version,
+            is_location,
+            base: self.old_base,
+            lacks_base: self.lacks_base,
+            addresses,
+        }
     }
 
     fn add_ranges(&self, runs: &[(u64, u64)], unit: &mut Unit) -> u64 {
@@ -488,9 +593,10 @@ impl Walk<'_> {
         let form = self.form(true);
         let section = if self.version >= 5 { self.sections.loclists } else { self.sections.loc };
         let mut entries = form.read(section, offset)?;
+        let size = attribute.end - attribute.at;
         let Some(views) = views else {
             let at = self.add_location(offset, entries, unit);
-            unit.locations.fields.push((attribute.at, at));
+            unit.locations.fields.push((attribute.at, size, at));
             return Ok(());
         };
         let at = Reader::new(self.bytes, views.at).number(views.end - views.at)?;
@@ -499,12 +605,12 @@ impl Walk<'_> {
             entry.views = (r.uleb()?, r.uleb()?);
         }
         let entries = moved_locations(entries, self.moves);
-        unit.locations.fields.push((views.at, unit.locations.bytes.len() as u64));
+        unit.locations.fields.push((views.at, views.end - views.at, unit.locations.bytes.len() as u64));
         for entry in &entries {
             crate::bytes::write_uleb(&mut unit.locations.bytes, entry.views.0);
             crate::bytes::write_uleb(&mut unit.locations.bytes, entry.views.1);
         }
-        unit.locations.fields.push((attribute.at, unit.locations.bytes.len() as u64));
+        unit.locations.fields.push((attribute.at, size, unit.locations.bytes.len() as u64));
         self.write_locations(entries, unit);
         Ok(())
     }
@@ -520,30 +626,34 @@ impl Walk<'_> {
     }
 
     fn write_locations(&self, mut entries: Vec<Entry>, unit: &mut Unit) {
-        entries.iter_mut().for_each(|entry| self.expression(&mut entry.expression));
+        entries.iter_mut().for_each(|entry| self.expression(&mut entry.expression, 0));
         self.form(true).write(&entries, self.new_base, &mut unit.locations.bytes);
     }
 
-    /// Leads addresses of code in an expression.
-    fn expression(&self, bytes: &mut [u8]) {
-        let encoding =
-            gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: self.version };
+    /// Leads addresses of code in an expression, and in those that stand in it as values at the function's entry.
+    fn expression(&self, bytes: &mut [u8], depth: usize) {
+        let format = if self.offset_size == 8 { gimli::Format::Dwarf64 } else { gimli::Format::Dwarf32 };
+        let encoding = gimli::Encoding { address_size: 8, format, version: self.version };
         let mut at = 0;
         while at < bytes.len() {
             let mut rest = gimli::EndianSlice::new(&bytes[at..], gimli::LittleEndian);
             let before = rest.len();
             let Ok(operation) = gimli::Operation::parse(&mut rest, encoding) else { return };
-            let size = before - rest.len();
+            let end = at + before - rest.len();
+            let mut inside = 0;
             match operation {
                 gimli::Operation::Address { address } => put(bytes, at + 1, 8, self.moves.point(address)),
                 gimli::Operation::AddressIndex { index } | gimli::Operation::ConstantIndex { index } => {
-                    self.named
-                        .borrow_mut()
-                        .insert(index.0.saturating_mul(8).saturating_add(self.address_base));
+                    let entry = index.0.saturating_mul(8).saturating_add(self.address_base);
+                    self.named.borrow_mut().insert(entry);
                 }
+                gimli::Operation::EntryValue { expression } => inside = expression.len(),
                 _ => {}
             }
-            at += size;
+            if depth < DEEPEST {
+                self.expression(&mut bytes[end - inside..end], depth + 1);
+            }
+            at = end;
         }
     }
 
@@ -566,9 +676,35 @@ impl Walk<'_> {
         let start = usize::try_from(base).map_err(|_| Damaged)?;
         let count = Reader::new(section, start.checked_sub(4).ok_or(Damaged)?).number(4)?;
         let mut r = Reader::new(section, start);
-        (0..count).map(|_| Ok(base.wrapping_add(r.number(4)?))).collect()
+        (0..count).map(|_| Ok(base.wrapping_add(r.number(self.offset_size)?))).collect()
     }
 }
+
+/// Puts a number into an attribute, as many bytes as it has.
+fn put_size(bytes: &mut [u8], attribute: &Attribute, mut value: u64) {
+    if attribute.form != DW_FORM_udata {
+        return put(bytes, attribute.at, attribute.end - attribute.at, value);
+    }
+    let bytes = &mut bytes[attribute.at..attribute.end];
+    let last = bytes.len() - 1;
+    for (i, byte) in bytes.iter_mut().enumerate() {
+        *byte = (value & 0x7f) as u8 | if i < last { 0x80 } else { 0 };
+        value >>= 7;
+    }
+}
+
+/// Has the runs start at `entry`: without an address of its own, code is entered where its first run starts.
+fn enter_at(runs: &mut Vec<(u64, u64)>, entry: u64) {
+    let Some(holds) = runs.iter().position(|run| run.0 <= entry && entry < run.1) else { return };
+    runs[..=holds].rotate_right(1);
+    let start = std::mem::replace(&mut runs[0].0, entry);
+    if start < entry {
+        runs.push((start, entry));
+    }
+}
+
+/// Compilers put no value at the entry into another one.
+const DEEPEST: usize = 8;
 
 /// Whether an attribute may hold a location.
 fn names_location(name: DwAt) -> bool {

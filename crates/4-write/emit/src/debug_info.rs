@@ -3,7 +3,7 @@
 use crate::addresses::Addresses;
 use crate::shape::Shape;
 use afterlink_core::{InputAddr, OutputAddr};
-use afterlink_debuginfo::{Inside, Moves, Piece, Sections};
+use afterlink_debuginfo::{Inside, Moves, Piece, Sections, Tally};
 use afterlink_elf::LooseSection;
 use afterlink_image::{Compression, Contents, Image, SectionId, elf};
 use afterlink_program::{Block, Chunk, Function, Placement, Program};
@@ -14,7 +14,7 @@ use std::io::Write;
 const ZSTD_LEVEL: i32 = 5;
 
 /// Sections that are led.
-const LED: [&str; 10] = [
+const LED: [&str; 11] = [
     ".debug_info",
     ".debug_types",
     ".debug_abbrev",
@@ -25,6 +25,7 @@ const LED: [&str; 10] = [
     ".debug_rnglists",
     ".debug_loc",
     ".debug_loclists",
+    ".gdb_index",
 ];
 
 /// What becomes of debug information.
@@ -34,6 +35,8 @@ pub(crate) struct Led {
     pub replacements: Vec<(SectionId, Vec<u8>)>,
     /// Lists of a program that had none.
     pub added: Vec<LooseSection>,
+    /// What could not be led.
+    pub tally: Tally,
 }
 
 /// `None` if the program has debug information that cannot be led.
@@ -47,20 +50,19 @@ pub(crate) fn lead(
     if image.debug_section(".debug_info").is_none() {
         return Some(Led::default());
     }
-    // An index of addresses would have to be written anew, too.
-    let odd = |name: &str| name == ".gdb_index" || name == ".gnu_debugaltlink";
-    if image.sections.iter().any(|(_, s)| odd(s.name)) {
-        return None;
-    }
     let ids = LED.map(|name| image.debug_section(name));
     let contents: Vec<Option<Contents>> =
         ids.par_iter().map(|id| id.map(|id| image.contents(id)).transpose().ok()).collect::<Option<_>>()?;
     let bytes: Vec<&[u8]> = contents.iter().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes)).collect();
-    let sections = Sections::from(<[&[u8]; 10]>::try_from(bytes).ok()?);
+    let sections = Sections::from(<[&[u8]; 11]>::try_from(bytes).ok()?);
     let moves = moves(image, program, placement, addresses, shapes);
-    let updated = afterlink_debuginfo::update(&sections, &moves).ok()?;
-    let mut led = Led::default();
-    let packed: Vec<Vec<u8>> = <[Vec<u8>; 10]>::from(updated)
+    let updated = afterlink_debuginfo::update(&sections, &moves);
+    let mut led = Led { tally: updated.tally.clone(), ..Led::default() };
+    // A part that tells of the code as it was beside others that tell of it as it is would not be proven.
+    if !led.tally.left.is_empty() {
+        return Some(led);
+    }
+    let packed: Vec<Vec<u8>> = <[Vec<u8>; 11]>::from(updated)
         .into_par_iter()
         .zip(&contents)
         .map(|(bytes, old)| match old {

@@ -21,6 +21,7 @@ use addresses::Addresses;
 use afterlink_core::counter_file::{HEADER_SIZE, MAGIC};
 use afterlink_core::limits::{MOST_MOVED, REACH};
 use afterlink_core::{Error, IdVec, InputAddr, Output, OutputAddr, Result, address_map};
+use afterlink_debuginfo::Tally;
 use afterlink_elf::{FrameHeader, LooseSection, NewSection, OutputPlan};
 use afterlink_image::{Image, LinkKind, NOTE_SECTION, elf};
 use afterlink_isa::{Encoding, StartupCode};
@@ -59,8 +60,9 @@ pub struct Emitted {
     pub section_bytes: IdVec<SectionId, u64>,
     /// Where each fragment of the placement stands, and its bytes.
     pub places: Vec<(OutputAddr, u64)>,
-    /// Whether debug information, if there is any, tells of the code as it is now.
-    pub debug_info_follows: bool,
+    /// What of the debug information cannot be led to where the code is now; `None` if nobody asked, or nothing can be read. If a part
+    /// would have to stay as it was, all of it does.
+    pub debug_info: Option<Tally>,
 }
 
 impl Planned<'_> {
@@ -133,7 +135,7 @@ pub fn plan<'i>(
     plan.replacements = probes::replacements(image, &addresses);
     let follows = options.update_debug_info && options.runtime.is_none();
     let led = follows.then(|| debug_info::lead(image, program, placement, &addresses, &shapes)).flatten();
-    let debug_info_follows = led.is_some();
+    let debug_info = led.as_ref().map(|led| led.tally.clone());
     let led = led.unwrap_or_default();
     plan.replacements.extend(led.replacements);
     plan.entry = addresses.target(image.entry);
@@ -165,7 +167,7 @@ pub fn plan<'i>(
     plan.loose.extend(led.added);
     let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
     let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
-    Ok(Planned { plan, emitted: Emitted { moved_functions, section_bytes, places, debug_info_follows } })
+    Ok(Planned { plan, emitted: Emitted { moved_functions, section_bytes, places, debug_info } })
 }
 
 /// Four-byte displacements must reach from one end of the program to the other, and to what little lies beside it.

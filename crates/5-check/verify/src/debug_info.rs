@@ -7,6 +7,7 @@
 mod counterparts;
 mod entries;
 mod expressions;
+mod gdb_index;
 mod lines;
 mod lists;
 mod unit;
@@ -21,7 +22,7 @@ use rayon::prelude::*;
 use unit::{R, Unit};
 
 /// Sections whose bytes are judged here, and by nothing else.
-const JUDGED: [&str; 10] = [
+const JUDGED: [&str; 11] = [
     ".debug_info",
     ".debug_types",
     ".debug_abbrev",
@@ -32,6 +33,7 @@ const JUDGED: [&str; 10] = [
     ".debug_rnglists",
     ".debug_loc",
     ".debug_loclists",
+    gdb_index::NAME,
 ];
 
 /// Whether the checks here are all that is asked of a section's size and bytes.
@@ -118,6 +120,7 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     }
     faults.extend(judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges")).err());
     faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());
+    faults.extend(gdb_index::judge(&counterparts, of_both(gdb_index::NAME)).err());
     faults
 }
 

@@ -2,6 +2,7 @@
 
 use crate::hot_functions::{Footprint, HotFunction};
 use afterlink_core::{InputAddr, Refusal};
+use afterlink_debuginfo::Tally;
 use afterlink_image::Image;
 use afterlink_passes::PassRun;
 use afterlink_passes::dyno_stats::DynoStats;
@@ -42,6 +43,8 @@ pub struct Report {
     pub debug_info_follows: bool,
     /// What the checker found wrong with an output whose debug information did; it was kept as it was then.
     pub unproven_debug_info: Option<String>,
+    /// What of it cannot be led; absent if nobody asked, or nothing can be read.
+    pub debug_info: Option<Tally>,
     /// Functions that the checker proved; absent if it was skipped.
     pub proven_functions: Option<usize>,
     /// Wall time of the job, the check included.
@@ -119,18 +122,29 @@ fn write_debug(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     if bytes == 0 {
         return Ok(());
     }
-    if report.debug_info_follows {
-        return writeln!(f, "debug info   follows the code; it was {bytes} bytes");
+    let tally = report.debug_info.clone().unwrap_or_default();
+    if !report.debug_info_follows {
+        writeln!(
+            f,
+            "debug info   {bytes} bytes kept, with the addresses that the code had: debuggers find moved functions by their\n             \
+             symbols, not their source lines"
+        )?;
+        let left: Vec<_> = tally.left.iter().map(|(why, count)| format!("{count} {why}")).collect();
+        if !left.is_empty() {
+            writeln!(f, "             because of {}, of {} units", left.join(", "), tally.units)?;
+        }
+        return match &report.unproven_debug_info {
+            Some(what) => writeln!(f, "             a fault of afterlink, please report it: {what}"),
+            None => Ok(()),
+        };
     }
-    writeln!(
-        f,
-        "debug info   {bytes} bytes kept, with the addresses that the code had: debuggers find moved functions by their\n             \
-         symbols, not their source lines"
-    )?;
-    match &report.unproven_debug_info {
-        Some(what) => writeln!(f, "             a fault of afterlink, please report it: {what}"),
-        None => Ok(()),
+    writeln!(f, "debug info   follows the code; it was {bytes} bytes")?;
+    let removed: Vec<_> = tally.removed.iter().map(|(what, count)| format!("{count} {what}")).collect();
+    if !removed.is_empty() {
+        let all = tally.entries + tally.rows;
+        writeln!(f, "             removed: {} of {all} entries and rows", removed.join(", "))?;
     }
+    Ok(())
 }
 
 /// What afterlink did wrong, and did not hand over.

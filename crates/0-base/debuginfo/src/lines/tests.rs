@@ -32,10 +32,17 @@ fn rows(bytes: &[u8]) -> Vec<(Vec<Row>, u64)> {
     all
 }
 
+fn led(bytes: &[u8], moves: &Moves) -> Lines {
+    let mut tally = Tally::default();
+    let lines = update(bytes, moves, &mut tally);
+    assert!(tally.left.is_empty());
+    lines
+}
+
 #[test]
 fn a_table_of_code_that_stays_is_the_same() {
     let bytes = table(&program());
-    let lines = update(&bytes, &Moves::new(Vec::new(), vec![(0x1000, 0x2000)])).unwrap();
+    let lines = led(&bytes, &Moves::new(Vec::new(), vec![(0x1000, 0x2000)]));
     assert_eq!(lines.bytes, bytes);
 }
 
@@ -44,7 +51,7 @@ fn rows_are_cut_with_their_blocks() {
     let piece =
         |input, output| Piece { input, input_size: 0x10, output, output_size: 0x10, inside: Inside::Each };
     let moves = Moves::new(vec![piece(0x1000, 0x9100), piece(0x1010, 0x9000)], vec![(0x1000, 0x2000)]);
-    let lines = update(&table(&program()), &moves).unwrap();
+    let lines = led(&table(&program()), &moves);
     let found = rows(&lines.bytes);
     let told = |row: &Row| (row.address, row.line, row.column, row.is_stmt, row.prologue_end);
     let told: Vec<_> =
@@ -56,8 +63,33 @@ fn rows_are_cut_with_their_blocks() {
 }
 
 #[test]
-fn what_is_cut_off_is_damaged() {
+fn what_is_cut_off_stays() {
     let bytes = table(&program());
     let moves = Moves::new(Vec::new(), Vec::new());
-    assert!((1..bytes.len()).all(|cut| update(&bytes[..cut], &moves).is_err()));
+    for cut in 1..bytes.len() {
+        let mut tally = Tally::default();
+        let lines = update(&bytes[..cut], &moves, &mut tally);
+        assert_eq!((&lines.bytes[..], tally.left.get(&Left::Rows)), (&bytes[..cut], Some(&1)));
+    }
+}
+
+/// An unknown extension in one table leaves that table alone, and the next one is led to its new place.
+#[test]
+fn one_odd_table_leaves_the_others() {
+    let mut odd = program();
+    odd.splice(0..0, [0, 2, 0x80, 0]);
+    let (odd, good) = (table(&odd), table(&program()));
+    let piece =
+        Piece { input: 0x1000, input_size: 0x20, output: 0x9000, output_size: 0x20, inside: Inside::Each };
+    let moves = Moves::new(vec![piece], vec![(0x1000, 0x2000)]);
+    let mut tally = Tally::default();
+    let lines = update(&[&odd[..], &good, &[1]].concat(), &moves, &mut tally);
+    assert_eq!(tally.left, [(Left::Rows, 2)].into());
+    let alone = led(&good, &moves).bytes;
+    assert_ne!(alone, good);
+    assert_eq!(lines.bytes, [&odd[..], &alone, &[1]].concat());
+    let (first, second) = (odd.len() as u64, (odd.len() + good.len()) as u64);
+    assert_eq!(lines.place(first), Ok(first));
+    assert_eq!(lines.place(second), Ok(first + alone.len() as u64));
+    assert_eq!(lines.place(first + 1), Err(Damaged));
 }

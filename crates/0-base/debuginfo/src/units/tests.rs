@@ -20,7 +20,9 @@ fn led(low: u64, size: u64) -> (u64, u64) {
     let moves = Moves::new(pieces, vec![(0x1000, 0x1020)]);
     let sections = Sections { abbrev: &ABBREVIATIONS, ..Sections::default() };
     let bytes = unit(low, size);
-    let led = update(&sections, &moves, &FxHashMap::default(), &bytes, false).expect("a whole unit");
+    let (lines, kept_addresses) = (&Lines::default(), &BTreeSet::new());
+    let all = Led { sections: &sections, moves: &moves, lines, kept_addresses };
+    let Ok(led) = update(&all, &bytes, false) else { panic!("a whole unit") };
     assert!(led.abbreviations.is_none(), "it stays one run");
     let number = |at| Reader::new(&led.bytes, at).number(8).expect("a whole unit");
     (number(12), number(20))
@@ -37,4 +39,55 @@ fn a_run_of_whole_code() {
 fn a_run_inside_of_code_that_was_replaced() {
     assert_eq!(led(0x1014, 8), (0x2010, 0));
     assert_eq!(led(0x101c, 4), (0x2010, 4));
+}
+
+/// Sizes of few bytes that must hold a list's place, as `dwz` writes them: the list stands in `low_pc`, and starts where code is entered.
+#[test]
+fn a_run_that_is_cut_beside_a_short_size() {
+    let abbreviations = [1, 0x2e, 0, 0x11, 0x01, 0x12, 0x0f, 0, 0, 0];
+    let mut bytes = vec![18, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 1];
+    bytes.extend_from_slice(&0x1010u64.to_le_bytes());
+    bytes.extend_from_slice(&[0xb0, 0x00]);
+    let piece =
+        |input, output| Piece { input, input_size: 16, output, output_size: 16, inside: Inside::Each };
+    // The third block stands in front of the first, the second one apart.
+    let pieces = vec![piece(0x1010, 0x2010), piece(0x1020, 0x3000), piece(0x1030, 0x2000)];
+    let moves = Moves::new(pieces, vec![(0x1000, 0x1040)]);
+    let sections = Sections { abbrev: &abbreviations, ..Sections::default() };
+    let (lines, kept_addresses) = (&Lines::default(), &BTreeSet::new());
+    let all = Led { sections: &sections, moves: &moves, lines, kept_addresses };
+    let Ok(led) = update(&all, &bytes, false) else { panic!("a whole unit") };
+    assert_eq!(led.ranges.fields, [(12, 4, 0)]);
+    // Nothing is left of the size, in as many bytes.
+    assert_eq!(led.bytes[12..], [0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0]);
+    let word = |at| Reader::new(&led.ranges.bytes, at).number(8).expect("a whole list");
+    let words: Vec<u64> = (0..led.ranges.bytes.len()).step_by(8).map(word).collect();
+    assert_eq!(words, [u64::MAX, 0, 0x2010, 0x2020, 0x3000, 0x3010, 0x2000, 0x2010, 0, 0]);
+    let table = led.abbreviations.expect("another table");
+    // DW_AT_ranges as an offset, four bytes that pad, and the size.
+    assert_eq!(table[..3], abbreviations[..3]);
+    assert_eq!(table[3..5], [0x55, 0x17]);
+}
+
+/// One odd unit stays, and the one behind it is led as it is alone.
+#[test]
+fn one_odd_unit_leaves_the_others() {
+    let good = unit(0x1000, 0x10);
+    let piece =
+        Piece { input: 0x1000, input_size: 16, output: 0x2000, output_size: 16, inside: Inside::Each };
+    let moves = Moves::new(vec![piece], vec![(0x1000, 0x1020)]);
+    let led = |info: &[u8]| {
+        crate::update(&Sections { abbrev: &ABBREVIATIONS, info, ..Sections::default() }, &moves)
+    };
+    let alone = led(&good);
+    assert!(alone.info != good && alone.tally.left.is_empty());
+    for (field, value, why) in
+        [(4, 9, Left::Version), (10, 4, Left::AddressSize), (11, 2, Left::Damaged), (6, 0xff, Left::Damaged)]
+    {
+        let mut odd = good.clone();
+        odd[field] = value;
+        let both = led(&[&odd[..], &good].concat());
+        assert_eq!(both.info, [&odd[..], &alone.info].concat(), "{why:?}");
+        assert_eq!((both.tally.left, both.tally.units), ([(why, 1)].into(), 2));
+    }
 }

@@ -1,0 +1,96 @@
+//! What could not be led, counted by its kind.
+
+use crate::bytes::Damaged;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Why a unit stays as it was. Its rows are led nevertheless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Left {
+    Damaged,
+    Version,
+    Kind,
+    AddressSize,
+    /// Most of it stands in another file.
+    Split,
+    /// A number of an address stands for what becomes two addresses.
+    SharedAddress,
+    /// Its own run was cut, and the form of its attributes has no room for a list.
+    NoRoom,
+    /// A table of rows, not a unit.
+    Rows,
+    /// A part of an index of addresses, not a unit.
+    Index,
+}
+
+/// What an entry lost because it could not be kept true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Removed {
+    /// A run that was cut, in attributes without room for a list: it is empty now.
+    Run,
+    /// A row of no code that stands before none.
+    Row,
+}
+
+/// The sum.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Tally {
+    pub units: u64,
+    /// Entries of the units that were led.
+    pub entries: u64,
+    /// Rows of tables that were led.
+    pub rows: u64,
+    pub left: BTreeMap<Left, u64>,
+    pub removed: BTreeMap<Removed, u64>,
+}
+
+impl Tally {
+    pub fn leave(&mut self, why: Left) {
+        *self.left.entry(why).or_default() += 1;
+    }
+
+    pub fn remove(&mut self, what: Removed) {
+        *self.removed.entry(what).or_default() += 1;
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.units += other.units;
+        self.entries += other.entries;
+        self.rows += other.rows;
+        other.left.iter().for_each(|(why, count)| *self.left.entry(*why).or_default() += count);
+        other.removed.iter().for_each(|(what, count)| *self.removed.entry(*what).or_default() += count);
+    }
+}
+
+impl From<Damaged> for Left {
+    fn from(_: Damaged) -> Self {
+        Self::Damaged
+    }
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Damaged => "damaged units",
+            Self::Version => "units of an unknown version",
+            Self::Kind => "units of an unknown kind",
+            Self::AddressSize => "units with addresses of another size",
+            Self::Split => "units with most of them in .dwo files",
+            Self::SharedAddress => "units with shared numbers of addresses",
+            Self::NoRoom => "units without room for a list of their runs",
+            Self::Rows => "unknown tables of rows",
+            Self::Index => "unknown indices of addresses",
+        })
+    }
+}
+
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Run => "runs without room for a list",
+            Self::Row => "rows of no code",
+        })
+    }
+}
