@@ -11,7 +11,7 @@ packages=(
     bolt-22                   # profiles go both ways between it and afterlink
     libssl-dev libgmp-dev libluajit-5.1-dev # hand-written assembly of real libraries
     libpython3.11-dev librocksdb-dev # and an interpreter and a database
-    elfutils patchelf         # outputs survive them
+    dwz elfutils patchelf         # outputs survive them
     gdb                       # unwinds out of split functions
     csmith libcsmith-dev      # random programs
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross # programs for AArch64, which are read

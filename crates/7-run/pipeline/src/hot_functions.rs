@@ -3,7 +3,7 @@
 mod explained;
 mod footprint;
 
-use crate::report::BeforeAfter;
+use crate::before_after::BeforeAfter;
 use afterlink_core::{InputAddr, OutputAddr};
 use afterlink_emit::Emitted;
 use afterlink_passes::dyno_stats::{self, DynoStats};

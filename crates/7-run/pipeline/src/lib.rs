@@ -1,5 +1,6 @@
 //! The jobs of afterlink. Each reads as a table of contents; nothing here prints, exits or opens a file.
 
+mod before_after;
 pub mod bisect;
 mod check;
 mod export;

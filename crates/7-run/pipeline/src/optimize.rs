@@ -1,8 +1,9 @@
 //! Program and profile in, the program in its new order out.
 
+use crate::before_after::BeforeAfter;
 use crate::check::{Check, LeftAlone, Written, write_proven};
 use crate::hot_functions::{self, Hottest};
-use crate::report::{BeforeAfter, Report, debug_bytes, refusals};
+use crate::report::{Report, debug_bytes, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::{Error, Output, Refusal, Result, Viewed};
 use afterlink_emit::{EmitOptions, Emitted};

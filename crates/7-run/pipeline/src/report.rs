@@ -1,5 +1,6 @@
 //! What a job reports of its work, for people and as JSON.
 
+use crate::before_after::BeforeAfter;
 use crate::hot_functions::{Footprint, HotFunction};
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_debuginfo::Tally;
@@ -49,12 +50,6 @@ pub struct Report {
     pub proven_functions: Option<usize>,
     /// Wall time of the job, the check included.
     pub seconds: f64,
-}
-
-#[derive(Clone, Copy, Debug, serde::Serialize)]
-pub struct BeforeAfter<T> {
-    pub before: T,
-    pub after: T,
 }
 
 /// Functions refused for one reason.
