@@ -37,6 +37,10 @@ pub enum Symbolizer {
 /// The kind of differences that debug information has no part in.
 pub const SYMBOL: &str = "symbol";
 
+/// The kind of differences in a file's name alone. binutils 2.40 takes the primary file where a table of version 5 relies on the
+/// file that tables begin with; afterlink writes tables that say it.
+pub const FILE: &str = "file";
+
 /// A place of which something else is said.
 #[derive(Clone, Debug)]
 pub struct Difference {
@@ -126,7 +130,8 @@ impl Symbolizer {
         };
         match self {
             Self::Addr2line => command.args(["-a", "-f", "-i", "-e"]).arg(program),
-            Self::Llvm => command.args(["--inlines", "--no-demangle", "-e"]).arg(program),
+            // Linkage names would be those of symbols, of which one place may have several.
+            Self::Llvm => command.args(["--inlines", "--functions=short", "-e"]).arg(program),
         };
         let outcome = command.stdin(list).stderr(Stdio::inherit()).output();
         let outcome = outcome.map_err(|e| format!("{self:?}: {e}"))?;
@@ -175,7 +180,7 @@ impl Symbolizer {
 }
 
 impl Difference {
-    /// What is another: what comes of symbols alone; the functions' names; how many calls were inlined; or where it stands in the source.
+    /// What is another: what comes of symbols alone; the functions' names; how many calls were inlined; the line; or the file alone.
     ///
     /// Symbols tell a part of a function from the whole (`work.cold`), and that name is taken before debug information's, too. Of code
     /// without lines they are all there is.
@@ -186,15 +191,21 @@ impl Difference {
         }
         let names = input.iter().zip(&output).step_by(2);
         let places = input.iter().zip(&output).skip(1).step_by(2);
+        let numbers = |text: &str| text.split_once(':').map(|parts| parts.1.to_owned());
         let has_no_lines = |text: &str| text.ends_with(":?") || text.ends_with(":0:0");
         if places.clone().all(|(a, b)| has_no_lines(a) && has_no_lines(b)) {
             return SYMBOL;
         }
         let whole = |name: &str| name.trim_end_matches(".cold").to_owned();
-        if names.clone().any(|(a, b)| whole(a) != whole(b)) {
+        let outermost = names.clone().last().map(|last| whole(last.0));
+        // addr2line names inlined calls by the part's symbol, too.
+        let is_part = |name: &str| name.ends_with(".cold") && Some(whole(name)) == outermost;
+        if names.clone().any(|(a, b)| whole(a) != whole(b) && !is_part(b)) {
             "name"
-        } else if places.clone().any(|(a, b)| a != b) {
+        } else if places.clone().any(|(a, b)| numbers(a) != numbers(b)) {
             "line"
+        } else if places.clone().any(|(a, b)| a != b) {
+            FILE
         } else {
             SYMBOL
         }
