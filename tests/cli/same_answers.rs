@@ -48,13 +48,12 @@ fn c() {
     same_answers(&builds.collect::<Vec<_>>(), 50);
 }
 
+/// Not by clang in version 5: calls there share numbers of addresses with other places, and all is kept as it was.
 #[test]
 fn exceptions() {
-    let compilers = ["g++-12 -O2 -Wl,-q", "clang++-22 -O2 -Wl,-q"];
-    let source = "-Icases cases/exceptions/main.cc";
-    let builds =
-        compilers.iter().flat_map(|c| [4, 5].map(|v| format!("{c} -std=c++14 -gdwarf-{v} {source}")));
-    same_answers(&builds.collect::<Vec<_>>(), 500);
+    let compilers = ["g++-12 -gdwarf-4", "g++-12 -gdwarf-5", "clang++-22 -gdwarf-4"];
+    let build = |c| format!("{c} -O2 -Wl,-q -std=c++14 -Icases cases/exceptions/main.cc");
+    same_answers(&compilers.map(build), 500);
 }
 
 #[test]
