@@ -197,7 +197,7 @@ impl Difference {
             return SYMBOL;
         }
         let whole = |name: &str| name.trim_end_matches(".cold").to_owned();
-        let outermost = names.clone().last().map(|last| whole(last.0));
+        let outermost = names.clone().next_back().map(|last| whole(last.0));
         // addr2line names inlined calls by the part's symbol, too.
         let is_part = |name: &str| name.ends_with(".cold") && Some(whole(name)) == outermost;
         if names.clone().any(|(a, b)| whole(a) != whole(b) && !is_part(b)) {
