@@ -17,6 +17,7 @@ pub mod plan;
 pub mod report;
 pub mod sandbox;
 pub mod stepping;
+pub mod symbolizers;
 pub mod symbols;
 pub mod tool;
 

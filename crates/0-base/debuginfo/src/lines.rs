@@ -65,6 +65,7 @@ pub fn update(section: &[u8], moves: &Moves, tally: &mut Tally) -> Lines {
 }
 
 struct Header {
+    version: u16,
     least: u64,
     default_is_stmt: bool,
     line_base: i64,
@@ -101,11 +102,18 @@ impl Header {
             return Err(Damaged);
         }
         let lengths = r.take(usize::from(opcode_base) - 1)?.to_vec();
-        Ok(Self { least, default_is_stmt, line_base, line_range, opcode_base, lengths, program })
+        Ok(Self { version, least, default_is_stmt, line_base, line_range, opcode_base, lengths, program })
     }
 
     fn start(&self) -> Row {
         Row { file: 1, line: 1, is_stmt: self.default_is_stmt, ..Row::default() }
+    }
+
+    /// What is known where a written sequence starts. In version 5 that is not the file: readers disagree about which one it is
+    /// (binutils 2.40 takes the primary one), unless it is said.
+    fn start_of_sequence(&self, address: u64) -> Row {
+        let file = if self.version >= 5 { u64::MAX } else { 1 };
+        Row { address, file, ..self.start() }
     }
 }
 
@@ -260,7 +268,7 @@ fn write(header: &Header, mut placed: Vec<Placed>, out: &mut Vec<u8>, tally: &mu
                 }
                 out.extend_from_slice(&[0, 9, 2]);
                 out.extend_from_slice(&start.to_le_bytes());
-                Row { address: start, ..header.start() }
+                header.start_of_sequence(start)
             }
         };
         write_row(header, &before, &row, out);
