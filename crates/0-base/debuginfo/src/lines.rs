@@ -65,7 +65,6 @@ pub fn update(section: &[u8], moves: &Moves, tally: &mut Tally) -> Lines {
 }
 
 struct Header {
-    version: u16,
     least: u64,
     default_is_stmt: bool,
     line_base: i64,
@@ -102,18 +101,11 @@ impl Header {
             return Err(Damaged);
         }
         let lengths = r.take(usize::from(opcode_base) - 1)?.to_vec();
-        Ok(Self { version, least, default_is_stmt, line_base, line_range, opcode_base, lengths, program })
+        Ok(Self { least, default_is_stmt, line_base, line_range, opcode_base, lengths, program })
     }
 
     fn start(&self) -> Row {
         Row { file: 1, line: 1, is_stmt: self.default_is_stmt, ..Row::default() }
-    }
-
-    /// What is known where a written sequence starts. In version 5 that is not the file: readers disagree about which one it is
-    /// (binutils 2.40 takes the primary one), unless it is said.
-    fn start_of_sequence(&self, address: u64) -> Row {
-        let file = if self.version >= 5 { u64::MAX } else { 1 };
-        Row { address, file, ..self.start() }
     }
 }
 
@@ -121,6 +113,8 @@ impl Header {
 struct Row {
     address: u64,
     file: u64,
+    /// Whether an instruction named the file. Where none does, readers disagree in version 5 about which one it is.
+    says_file: bool,
     line: u64,
     column: u64,
     discriminator: u64,
@@ -203,7 +197,7 @@ fn sequence(r: &mut Reader, header: &Header, rows: &mut Vec<Row>) -> Result<Opti
             1 => push(&mut row, rows),
             2 => row.address = row.address.wrapping_add(r.uleb()?.wrapping_mul(header.least)),
             3 => row.line = row.line.wrapping_add_signed(r.sleb()?),
-            4 => row.file = r.uleb()?,
+            4 => (row.file, row.says_file) = (r.uleb()?, true),
             5 => row.column = r.uleb()?,
             6 => row.is_stmt = !row.is_stmt,
             7 => row.basic_block = true,
@@ -256,7 +250,7 @@ fn write(header: &Header, mut placed: Vec<Placed>, out: &mut Vec<u8>, tally: &mu
     while let Some(Placed { start, end, row }) = left.next() {
         let row = Row { address: start, ..row };
         let before = match last {
-            Some((before, reached)) if reached == start => before,
+            Some((before, reached)) if reached == start && before.says_file <= row.says_file => before,
             other => {
                 // What has no code, and does not come before code, tells of nothing.
                 if start == end && left.peek().is_none_or(|next| next.start != start) {
@@ -268,7 +262,7 @@ fn write(header: &Header, mut placed: Vec<Placed>, out: &mut Vec<u8>, tally: &mu
                 }
                 out.extend_from_slice(&[0, 9, 2]);
                 out.extend_from_slice(&start.to_le_bytes());
-                header.start_of_sequence(start)
+                Row { address: start, ..header.start() }
             }
         };
         write_row(header, &before, &row, out);
@@ -286,9 +280,11 @@ fn end_sequence(out: &mut Vec<u8>, before: &Row, end: u64) {
 }
 
 fn write_row(header: &Header, before: &Row, row: &Row, out: &mut Vec<u8>) {
-    for (opcode, was, is) in
-        [(4, before.file, row.file), (5, before.column, row.column), (12, before.isa, row.isa)]
-    {
+    if before.file != row.file || before.says_file != row.says_file {
+        out.push(4);
+        write_uleb(out, row.file);
+    }
+    for (opcode, was, is) in [(5, before.column, row.column), (12, before.isa, row.isa)] {
         if was != is {
             out.push(opcode);
             write_uleb(out, is);

@@ -47,6 +47,12 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Whether nothing was led.
+    pub fn is_left_whole(&self) -> bool {
+        let of_units = self.left.iter().filter(|(why, _)| !matches!(why, Left::Rows | Left::Index));
+        self.units > 0 && of_units.map(|(_, count)| count).sum::<u64>() >= self.units
+    }
+
     pub fn leave(&mut self, why: Left) {
         *self.left.entry(why).or_default() += 1;
     }

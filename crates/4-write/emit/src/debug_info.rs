@@ -58,8 +58,7 @@ pub(crate) fn lead(
     let moves = moves(image, program, placement, addresses, shapes);
     let updated = afterlink_debuginfo::update(&sections, &moves);
     let mut led = Led { tally: updated.tally.clone(), ..Led::default() };
-    // A part that tells of the code as it was beside others that tell of it as it is would not be proven.
-    if !led.tally.left.is_empty() {
+    if led.tally.is_left_whole() {
         return Some(led);
     }
     let packed: Vec<Vec<u8>> = <[Vec<u8>; 11]>::from(updated)

@@ -94,6 +94,7 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     let (old, new) = (old_sections.dwarf(), new_sections.dwarf());
     let ([loc, new_loc], [lists, new_lists]) = (of_both(".debug_loc"), of_both(".debug_loclists"));
     let unmoved = counterparts.unmoved();
+    let same_lines = lines.keys().map(|&table| (table, table)).collect();
     for (name, is_types) in [(".debug_info", false), (".debug_types", true)] {
         let [old_units, new_units] = of_both(name).map(units);
         let is_aligned = |(a, b): (&&[u8], &&[u8])| a.len() == b.len();
@@ -106,13 +107,17 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
             let (Some(old_head), Some(new_head)) = (header(a, is_types), header(b, is_types)) else {
                 return if a == b { Ok(()) } else { Err(Fault::new("a unit that cannot be read changed")) };
             };
-            let pair = |counterparts| {
-                let input = Unit::read(&old, old_head, (loc, lists))?;
-                let output = Unit::read(&new, new_head, (new_loc, new_lists))?;
-                Pair { counterparts, lines: &lines, input, output }.judge()
-            };
+            let was = || Unit::read(&old, old_head, (loc, lists));
+            let is = || Unit::read(&new, new_head, (new_loc, new_lists));
+            let pair =
+                |counterparts| Pair { counterparts, lines: &lines, input: was()?, output: is()? }.judge();
+            let is_readable =
+                || Pair { counterparts: &unmoved, lines: &same_lines, input: was()?, output: was()? }.judge();
             // A unit that tells of where the code was is as good as no unit, but no wrong one.
-            pair(&counterparts).or_else(|fault| pair(&unmoved).map_err(|_| fault))
+            pair(&counterparts).or_else(|fault| match pair(&unmoved) {
+                Err(_) if a != b || is_readable().is_ok() => Err(fault),
+                _ => Ok(()),
+            })
         };
         faults.extend(
             old_units.par_iter().zip(&new_units).map(judge).filter_map(Result::err).collect::<Vec<_>>(),

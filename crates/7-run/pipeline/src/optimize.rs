@@ -229,7 +229,7 @@ impl<'a> LaidOut<'a> {
             input_bytes: self.image.bytes.len() as u64,
             output_bytes: 0,
             debug_bytes: debug_bytes(&self.image),
-            debug_info_follows: emitted.debug_info.as_ref().is_some_and(|tally| tally.left.is_empty()),
+            debug_info_follows: emitted.debug_info.as_ref().is_some_and(|tally| !tally.is_left_whole()),
             debug_info: emitted.debug_info.clone(),
             unproven_functions: Vec::new(),
             unproven_debug_info: None,

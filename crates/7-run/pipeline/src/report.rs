@@ -118,13 +118,13 @@ fn write_debug(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
         return Ok(());
     }
     let tally = report.debug_info.clone().unwrap_or_default();
+    let left: Vec<_> = tally.left.iter().map(|(why, count)| format!("{count} {why}")).collect();
     if !report.debug_info_follows {
         writeln!(
             f,
             "debug info   {bytes} bytes kept, with the addresses that the code had: debuggers find moved functions by their\n             \
              symbols, not their source lines"
         )?;
-        let left: Vec<_> = tally.left.iter().map(|(why, count)| format!("{count} {why}")).collect();
         if !left.is_empty() {
             writeln!(f, "             because of {}, of {} units", left.join(", "), tally.units)?;
         }
@@ -134,6 +134,14 @@ fn write_debug(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
         };
     }
     writeln!(f, "debug info   follows the code; it was {bytes} bytes")?;
+    if !left.is_empty() {
+        let units = tally.units;
+        writeln!(
+            f,
+            "             but for {}, of {units} units: they tell of where the code was",
+            left.join(", ")
+        )?;
+    }
     let removed: Vec<_> = tally.removed.iter().map(|(what, count)| format!("{count} {what}")).collect();
     if !removed.is_empty() {
         let all = tally.entries + tally.rows;

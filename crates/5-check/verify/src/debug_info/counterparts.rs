@@ -164,9 +164,8 @@ impl<'c, 'a> Counterparts<'c, 'a> {
                     let folded = self.folded.partition_point(|f| f.1 <= from);
                     let is_folded = self.folded.get(folded).is_some_and(|f| f.0 < to);
                     // Padding between functions, and behind them, is nobody's.
-                    if !is_folded && first_code(&self.check.code, from, to).is_some() {
-                        must.push((from, to));
-                    }
+                    let code = first_code(&self.check.code, from, to).filter(|_| !is_folded);
+                    must.extend(code.map(|from| (from, to)));
                 }
             };
             let blocks = self.blocks_in((start, end));
@@ -193,7 +192,8 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         let stays = first_code(code, run.0, blocks.first().map_or(run.1, |b| b.input.min(run.1)));
         let moved =
             || blocks.iter().map(|b| self.part(b, run)).find(|part| part.0 < part.1).map(|part| part.0);
-        stays.or_else(moved)
+        // Padding that did not move may still be where it was.
+        stays.or_else(moved).or(blocks.is_empty().then_some(run.0))
     }
 
     /// Holds the output's runs against those of the input.

@@ -146,8 +146,14 @@ fn program(table: &[u8]) -> Result<IncompleteLineProgram<R<'_>>, Fault> {
 }
 
 fn rows(program: IncompleteLineProgram<R>) -> Result<Vec<Row>, Fault> {
-    let (mut found, mut rows) = (Vec::new(), program.rows());
+    let (mut found, mut rows): (Vec<Row>, _) = (Vec::new(), program.rows());
     while let Some((_, row)) = rows.next_row()? {
+        // Where a sequence ends it has no code.
+        while row.end_sequence()
+            && found.last().is_some_and(|last| last.said.is_some() && last.address == row.address())
+        {
+            found.pop();
+        }
         found.push(Row { address: row.address(), said: (!row.end_sequence()).then(|| Said::of(row)) });
     }
     Ok(found)
