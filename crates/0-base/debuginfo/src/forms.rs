@@ -23,6 +23,8 @@ pub struct Abbreviation {
     pub specs: Vec<Spec>,
     /// Its entries have lists of ranges in place of one range.
     pub is_split: bool,
+    /// An attribute that its entries do not say any more.
+    unsaid: Option<DwAt>,
 }
 
 impl Abbreviation {
@@ -49,12 +51,15 @@ impl Abbreviation {
 pub struct Abbreviations {
     pub by_code: FxHashMap<u64, Abbreviation>,
     order: Vec<u64>,
+    /// Codes that were added, by those whose abbreviations they have but for an attribute.
+    unsaying: FxHashMap<u64, u64>,
 }
 
 impl Abbreviations {
     pub fn read(section: &[u8], at: usize) -> Result<Self> {
-        let (mut r, mut all) =
-            (Reader::new(section, at), Self { by_code: FxHashMap::default(), order: Vec::new() });
+        let mut r = Reader::new(section, at);
+        let (by_code, unsaying) = (FxHashMap::default(), FxHashMap::default());
+        let mut all = Self { by_code, order: Vec::new(), unsaying };
         loop {
             let code = r.uleb()?;
             if code == 0 {
@@ -73,12 +78,36 @@ impl Abbreviations {
                 specs.push(Spec { name, form, implicit });
             }
             all.order.push(code);
-            all.by_code.insert(code, Abbreviation { tag, has_children, specs, is_split: false });
+            all.by_code
+                .insert(code, Abbreviation { tag, has_children, specs, is_split: false, unsaid: None });
         }
     }
 
-    pub fn any_split(&self) -> bool {
-        self.by_code.values().any(|a| a.is_split)
+    /// Whether entries need another table than the unit had.
+    pub fn changed(&self) -> bool {
+        self.by_code.values().any(|a| a.is_split || a.unsaid.is_some())
+    }
+
+    /// Has no entry with a code say an attribute any more; false if none does already.
+    pub fn unsay(&mut self, code: u64, name: DwAt) -> bool {
+        let abbreviation = self.by_code.get_mut(&code);
+        abbreviation.is_some_and(|a| a.unsaid.replace(name).is_none())
+    }
+
+    /// A code of the same size for entries that do not say an attribute any more; none if all are taken.
+    pub fn unsaying(&mut self, code: u64, name: DwAt) -> Option<u64> {
+        if let Some(known) = self.unsaying.get(&code) {
+            return Some(*known);
+        }
+        let first = if code < 1 << 7 { 1 } else { 1 << (7 * ((63 - code.leading_zeros()) / 7)) };
+        let last = if code < 1 << 7 { 1 << 7 } else { first << 7 };
+        let free = (first..last).find(|free| !self.by_code.contains_key(free))?;
+        let mut abbreviation = self.by_code.get(&code)?.clone();
+        abbreviation.unsaid = Some(name);
+        self.by_code.insert(free, abbreviation);
+        self.order.push(free);
+        self.unsaying.insert(code, free);
+        Some(free)
     }
 
     /// The same table, with lists of ranges where entries have them now.
@@ -106,6 +135,7 @@ fn write_spec(out: &mut Vec<u8>, abbreviation: &Abbreviation, spec: &Spec, versi
     };
     let room = abbreviation.room(offset_size).filter(|_| abbreviation.is_split);
     match spec.name {
+        name if abbreviation.unsaid == Some(name) => pair(PADDING, spec.form),
         name if room == Some(name) => {
             let of_size = if offset_size == 8 { DW_FORM_data8 } else { DW_FORM_data4 };
             pair(DW_AT_ranges.0.into(), if version < 4 { of_size } else { DW_FORM_sec_offset });

@@ -32,6 +32,8 @@ pub enum Removed {
     Run,
     /// A row of no code that stands before none.
     Row,
+    /// Where a call comes back, if the number of the address has no room.
+    Return,
 }
 
 /// The sum.
@@ -97,6 +99,7 @@ impl fmt::Display for Removed {
         f.write_str(match self {
             Self::Run => "runs without room for a list",
             Self::Row => "rows of no code",
+            Self::Return => "places where calls come back",
         })
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::Lines;
 use crate::Sections;
-use crate::bytes::{Damaged, Reader, Result, put};
+use crate::bytes::{Damaged, Reader, Result, put, write_uleb};
 use crate::forms::{Abbreviation, Abbreviations, is_unit, skip};
 use crate::lists::{Entry, Form, moved_locations, moved_ranges};
 use crate::moves::Moves;
@@ -35,6 +35,8 @@ pub struct Unit {
     pub more_addresses: Vec<u64>,
     /// Attributes that name what stands behind a call by its number.
     behind_calls: Vec<BehindCall>,
+    /// How many entries say where a call comes back, by the codes of their abbreviations.
+    calls: FxHashMap<u64, u64>,
     pub tally: Tally,
 }
 
@@ -43,9 +45,13 @@ struct BehindCall {
     at: usize,
     end: usize,
     form: DwForm,
+    name: DwAt,
     /// Its entry of `.debug_addr`.
     entry: usize,
     place: u64,
+    /// The code of the call's entry, and where that stands.
+    code: u64,
+    code_at: usize,
 }
 
 /// A unit that stays as it was, but for where its rows are.
@@ -159,17 +165,22 @@ fn try_update(led: &Led, bytes: &[u8], is_types: bool) -> Result<Unit, Left> {
         walk.new_base = 0;
         walk.lacks_base |= kind.room(offset_size) == Some(DW_AT_low_pc);
     }
-    walk.entries(start, &abbreviations, |_, kind, attributes| {
+    walk.entries(start, &abbreviations, |code, kind, attributes| {
         unit.tally.entries += 1;
-        let removed = unit.tally.removed.len();
+        let (removed, calls) = (unit.tally.removed.len(), unit.behind_calls.len());
         walk.lead(kind, attributes, &mut unit)?;
+        if attributes.iter().any(|a| a.name == DW_AT_call_return_pc) {
+            *unit.calls.entry(code).or_default() += 1;
+        }
+        let code_at = attributes.first().map_or(0, |a| a.at.saturating_sub(uleb_size(code)));
+        unit.behind_calls[calls..].iter_mut().for_each(|call| (call.code, call.code_at) = (code, code_at));
         let is_whole = unit.tally.removed.len() == removed || !is_unit(kind.tag);
         if is_whole { Ok(()) } else { Err(Left::NoRoom) }
     })?;
     walk.tables(&mut unit)?;
     unit.address_base = walk.address_base;
-    walk.behind_calls(&mut unit)?;
-    if abbreviations.any_split() {
+    walk.behind_calls(&mut unit, &mut abbreviations)?;
+    if abbreviations.changed() {
         unit.abbreviations = Some(abbreviations.write(version, offset_size));
     }
     Ok(unit)
@@ -462,8 +473,9 @@ impl Walk<'_> {
                 if place == self.moves.point(address) {
                     self.named.borrow_mut().insert(entry);
                 } else {
-                    let Attribute { form, at, end, .. } = *attribute;
-                    unit.behind_calls.push(BehindCall { at, end, form, entry, place });
+                    let Attribute { name, form, at, end } = *attribute;
+                    let (code, code_at) = (0, 0);
+                    unit.behind_calls.push(BehindCall { at, end, form, name, entry, place, code, code_at });
                 }
             }
             DW_FORM_exprloc | DW_FORM_block1 | DW_FORM_block2 | DW_FORM_block4 | DW_FORM_block
@@ -502,8 +514,9 @@ impl Walk<'_> {
     }
 
     /// The address behind a call may be that of an instruction, and be named as both by one number. If what stands behind
-    /// the call is another instruction now, the call's needs an entry of its own.
-    fn behind_calls(&self, unit: &mut Unit) -> Result<(), Left> {
+    /// the call is another instruction now, the call's needs an entry of its own. Where the new number is too long for the
+    /// attribute, the call's entry does not say any more where it comes back.
+    fn behind_calls(&self, unit: &mut Unit, abbreviations: &mut Abbreviations) -> Result<(), Left> {
         let named = self.named.borrow();
         let first = self.address_count();
         for call in std::mem::take(&mut unit.behind_calls) {
@@ -516,7 +529,8 @@ impl Walk<'_> {
             let size = call.end - call.at;
             let is_leb = call.form == DW_FORM_addrx;
             if (number as u64) >> (if is_leb { 7 } else { 8 } * size as u32).min(63) != 0 {
-                return Err(Left::SharedAddress);
+                self.unsay(&call, unit, abbreviations)?;
+                continue;
             }
             if known.is_none() {
                 unit.more_addresses.push(call.place);
@@ -530,6 +544,30 @@ impl Walk<'_> {
                 };
             }
         }
+        Ok(())
+    }
+
+    fn unsay(
+        &self,
+        call: &BehindCall,
+        unit: &mut Unit,
+        abbreviations: &mut Abbreviations,
+    ) -> Result<(), Left> {
+        if Reader::new(self.bytes, call.code_at).uleb() != Ok(call.code) {
+            return Err(Left::SharedAddress);
+        }
+        let Some(other) = abbreviations.unsaying(call.code, call.name) else {
+            // All short codes are taken: no entry of this kind says it then.
+            if abbreviations.unsay(call.code, call.name) {
+                let calls = unit.calls.get(&call.code).copied().unwrap_or_default();
+                (0..calls).for_each(|_| unit.tally.remove(Removed::Return));
+            }
+            return Ok(());
+        };
+        let mut code = Vec::new();
+        write_uleb(&mut code, other);
+        unit.bytes[call.code_at..call.code_at + code.len()].copy_from_slice(&code);
+        unit.tally.remove(Removed::Return);
         Ok(())
     }
 
@@ -607,8 +645,8 @@ impl Walk<'_> {
         let entries = moved_locations(entries, self.moves);
         unit.locations.fields.push((views.at, views.end - views.at, unit.locations.bytes.len() as u64));
         for entry in &entries {
-            crate::bytes::write_uleb(&mut unit.locations.bytes, entry.views.0);
-            crate::bytes::write_uleb(&mut unit.locations.bytes, entry.views.1);
+            write_uleb(&mut unit.locations.bytes, entry.views.0);
+            write_uleb(&mut unit.locations.bytes, entry.views.1);
         }
         unit.locations.fields.push((attribute.at, size, unit.locations.bytes.len() as u64));
         self.write_locations(entries, unit);
@@ -705,6 +743,10 @@ fn enter_at(runs: &mut Vec<(u64, u64)>, entry: u64) {
 
 /// Compilers put no value at the entry into another one.
 const DEEPEST: usize = 8;
+
+fn uleb_size(number: u64) -> usize {
+    (64 - number.max(1).leading_zeros() as usize).div_ceil(7)
+}
 
 /// Whether an attribute may hold a location.
 fn names_location(name: DwAt) -> bool {

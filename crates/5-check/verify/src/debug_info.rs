@@ -125,7 +125,7 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     }
     faults.extend(judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges")).err());
     faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());
-    faults.extend(gdb_index::judge(&counterparts, of_both(gdb_index::NAME)).err());
+    faults.extend(gdb_index::judge([&counterparts, &unmoved], of_both(gdb_index::NAME)).err());
     faults
 }
 

@@ -97,7 +97,13 @@ impl Pair<'_, '_> {
         let has_extent = old.is_some();
         let mut others = is.attrs().iter().filter(|a| !is_of_extent(a, is, has_extent, was));
         for attribute in was.attrs().iter().filter(|a| !is_of_extent(a, was, has_extent, was)) {
-            let Some(other) = others.next().filter(|o| o.name() == attribute.name()) else {
+            let other =
+                others.next().filter(|o| o.form() == attribute.form() || o.name() == attribute.name());
+            // Where a call comes back may be left unsaid.
+            if other.is_some_and(|o| o.name() == PADDING[0]) && comes_back(was, attribute) {
+                continue;
+            }
+            let Some(other) = other.filter(|o| o.name() == attribute.name()) else {
                 return Err(Fault::new(format!("has no {} in its place", attribute.name())));
             };
             self.judge_attribute(was, attribute, is, other)
@@ -149,10 +155,8 @@ impl Pair<'_, '_> {
                 let (Some(address), Some(found)) = (self.input.address(old), self.output.address(new)) else {
                     return Err(Fault::new("names no address"));
                 };
-                let comes_back = old.name() == dw::DW_AT_call_return_pc
-                    || was.tag() == dw::DW_TAG_GNU_call_site && old.name() == dw::DW_AT_low_pc;
                 let place = self.place(address);
-                let is_right = match comes_back && self.counterparts.is_code(address) {
+                let is_right = match comes_back(was, old) && self.counterparts.is_code(address) {
                     true => {
                         let (first, last) = self.counterparts.behind(address);
                         (first..=last).contains(&found)
@@ -256,6 +260,12 @@ fn is_of_extent(attribute: &Attribute, entry: &Entry, has_extent: bool, was: &En
         dw::DW_AT_entry_pc => is_run && !was.has_attr(dw::DW_AT_entry_pc),
         name => is_run && PADDING.contains(&name) && entry.has_attr(dw::DW_AT_ranges),
     }
+}
+
+/// Whether an attribute names the place behind a call.
+fn comes_back(entry: &Entry, attribute: &Attribute) -> bool {
+    attribute.name() == dw::DW_AT_call_return_pc
+        || entry.tag() == dw::DW_TAG_GNU_call_site && attribute.name() == dw::DW_AT_low_pc
 }
 
 /// Whether an offset leads to macros, which know no code.

@@ -51,7 +51,7 @@ fn read(section: &[u8]) -> Option<Index<'_>> {
     Some(Index { version, units, runs, rest: section.get(end..)?, parts })
 }
 
-pub(super) fn judge(counterparts: &Counterparts, [old, new]: [&[u8]; 2]) -> Result<(), Fault> {
+pub(super) fn judge([moved, unmoved]: [&Counterparts; 2], [old, new]: [&[u8]; 2]) -> Result<(), Fault> {
     if old == new {
         return Ok(());
     }
@@ -64,10 +64,11 @@ pub(super) fn judge(counterparts: &Counterparts, [old, new]: [&[u8]; 2]) -> Resu
     }
     for unit in old.runs.keys().chain(new.runs.keys()) {
         let runs = |index: &Index| index.runs.get(unit).cloned().unwrap_or_default();
-        counterparts.judge_runs(&runs(&old), &runs(&new)).map_err(|(what, at)| Fault {
-            what: format!("the index of a debugger {what}"),
-            input: None,
-            output: Some(at),
+        let (was, is) = (runs(&old), runs(&new));
+        // Those of a unit that was left as it was stay.
+        let judged = moved.judge_runs(&was, &is);
+        judged.or_else(|fault| unmoved.judge_runs(&was, &is).map_err(|_| fault)).map_err(|(what, at)| {
+            Fault { what: format!("the index of a debugger {what}"), input: None, output: Some(at) }
         })?;
     }
     Ok(())
