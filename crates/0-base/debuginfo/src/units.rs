@@ -3,6 +3,8 @@
 
 #![expect(non_upper_case_globals, reason = "DWARF's own names")]
 
+mod behind_calls;
+
 use crate::Lines;
 use crate::Sections;
 use crate::bytes::{Damaged, Reader, Result, put, write_uleb};
@@ -10,6 +12,7 @@ use crate::forms::{Abbreviation, Abbreviations, is_unit, skip};
 use crate::lists::{Entry, Form, moved_locations, moved_ranges};
 use crate::moves::Moves;
 use crate::tally::{Left, Removed, Tally};
+use behind_calls::BehindCall;
 use gimli::constants::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
@@ -38,20 +41,6 @@ pub struct Unit {
     /// How many entries say where a call comes back, by the codes of their abbreviations.
     calls: FxHashMap<u64, u64>,
     pub tally: Tally,
-}
-
-/// An attribute that names a place behind a call.
-struct BehindCall {
-    at: usize,
-    end: usize,
-    form: DwForm,
-    name: DwAt,
-    /// Its entry of `.debug_addr`.
-    entry: usize,
-    place: u64,
-    /// The code of the call's entry, and where that stands.
-    code: u64,
-    code_at: usize,
 }
 
 /// A unit that stays as it was, but for where its rows are.
@@ -468,15 +457,7 @@ impl Walk<'_> {
                 put(&mut unit.bytes, attribute.at, 8, self.place(kind, attribute.name, address));
             }
             DW_FORM_addrx | DW_FORM_addrx1 | DW_FORM_addrx2 | DW_FORM_addrx3 | DW_FORM_addrx4 => {
-                let (address, entry) = (self.address(attribute)?, self.indexed(attribute)?.ok_or(Damaged)?);
-                let place = self.place(kind, attribute.name, address);
-                if place == self.moves.point(address) {
-                    self.named.borrow_mut().insert(entry);
-                } else {
-                    let Attribute { name, form, at, end } = *attribute;
-                    let (code, code_at) = (0, 0);
-                    unit.behind_calls.push(BehindCall { at, end, form, name, entry, place, code, code_at });
-                }
+                self.numbered(kind, attribute, unit)?;
             }
             DW_FORM_exprloc | DW_FORM_block1 | DW_FORM_block2 | DW_FORM_block4 | DW_FORM_block
                 if attribute.form == DW_FORM_exprloc
@@ -511,71 +492,6 @@ impl Walk<'_> {
             _ => {}
         }
         Ok(())
-    }
-
-    /// The address behind a call may be that of an instruction, and be named as both by one number. If what stands behind
-    /// the call is another instruction now, the call's needs an entry of its own. Where the new number is too long for the
-    /// attribute, the call's entry does not say any more where it comes back.
-    fn behind_calls(&self, unit: &mut Unit, abbreviations: &mut Abbreviations) -> Result<(), Left> {
-        let named = self.named.borrow();
-        let first = self.address_count();
-        for call in std::mem::take(&mut unit.behind_calls) {
-            if !named.contains(&call.entry) {
-                unit.addresses.push((call.entry, call.place));
-                continue;
-            }
-            let known = unit.more_addresses.iter().position(|place| *place == call.place);
-            let number = first + known.unwrap_or(unit.more_addresses.len());
-            let size = call.end - call.at;
-            let is_leb = call.form == DW_FORM_addrx;
-            if (number as u64) >> (if is_leb { 7 } else { 8 } * size as u32).min(63) != 0 {
-                self.unsay(&call, unit, abbreviations)?;
-                continue;
-            }
-            if known.is_none() {
-                unit.more_addresses.push(call.place);
-            }
-            let field = &mut unit.bytes[call.at..call.end];
-            for (i, byte) in field.iter_mut().enumerate() {
-                let goes_on = is_leb && i + 1 < size;
-                *byte = match is_leb {
-                    true => (number >> (7 * i)) as u8 & 0x7f | u8::from(goes_on) << 7,
-                    false => (number >> (8 * i)) as u8,
-                };
-            }
-        }
-        Ok(())
-    }
-
-    fn unsay(
-        &self,
-        call: &BehindCall,
-        unit: &mut Unit,
-        abbreviations: &mut Abbreviations,
-    ) -> Result<(), Left> {
-        if Reader::new(self.bytes, call.code_at).uleb() != Ok(call.code) {
-            return Err(Left::SharedAddress);
-        }
-        let Some(other) = abbreviations.unsaying(call.code, call.name) else {
-            // All short codes are taken: no entry of this kind says it then.
-            if abbreviations.unsay(call.code, call.name) {
-                let calls = unit.calls.get(&call.code).copied().unwrap_or_default();
-                (0..calls).for_each(|_| unit.tally.remove(Removed::Return));
-            }
-            return Ok(());
-        };
-        let mut code = Vec::new();
-        write_uleb(&mut code, other);
-        unit.bytes[call.code_at..call.code_at + code.len()].copy_from_slice(&code);
-        unit.tally.remove(Removed::Return);
-        Ok(())
-    }
-
-    /// How many entries of `.debug_addr` the unit has.
-    fn address_count(&self) -> usize {
-        let head = self.address_base.checked_sub(4 + self.offset_size);
-        let size = head.and_then(|at| Reader::new(self.sections.addr, at).number(self.offset_size).ok());
-        size.map_or(0, |size| (size as usize).saturating_sub(4) / 8)
     }
 
     fn place(&self, kind: &Abbreviation, name: DwAt, address: u64) -> u64 {

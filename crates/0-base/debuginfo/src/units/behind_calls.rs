@@ -1,0 +1,106 @@
+//! Places behind calls, where `.debug_addr` has them by their numbers.
+
+use super::{Attribute, Unit, Walk};
+use crate::bytes::{Damaged, Reader, Result, write_uleb};
+use crate::forms::{Abbreviation, Abbreviations};
+use crate::tally::{Left, Removed};
+use gimli::constants::*;
+
+/// An attribute that names a place behind a call.
+pub(super) struct BehindCall {
+    at: usize,
+    end: usize,
+    form: DwForm,
+    name: DwAt,
+    /// Its entry of `.debug_addr`.
+    entry: usize,
+    place: u64,
+    /// The code of the call's entry, and where that stands.
+    pub code: u64,
+    pub code_at: usize,
+}
+
+impl Walk<'_> {
+    /// Takes note of an attribute with an address that `.debug_addr` has.
+    pub(super) fn numbered(&self, kind: &Abbreviation, attribute: &Attribute, unit: &mut Unit) -> Result<()> {
+        let (address, entry) = (self.address(attribute)?, self.indexed(attribute)?.ok_or(Damaged)?);
+        let place = self.place(kind, attribute.name, address);
+        if place == self.moves.point(address) {
+            self.named.borrow_mut().insert(entry);
+        } else {
+            let Attribute { name, form, at, end } = *attribute;
+            let (code, code_at) = (0, 0);
+            unit.behind_calls.push(BehindCall { at, end, form, name, entry, place, code, code_at });
+        }
+        Ok(())
+    }
+
+    /// The address behind a call may be that of an instruction, and be named as both by one number. If what stands behind
+    /// the call is another instruction now, the call's needs an entry of its own. Where the new number is too long for the
+    /// attribute, the call's entry does not say any more where it comes back.
+    pub(super) fn behind_calls(
+        &self,
+        unit: &mut Unit,
+        abbreviations: &mut Abbreviations,
+    ) -> Result<(), Left> {
+        let named = self.named.borrow();
+        let first = self.address_count();
+        for call in std::mem::take(&mut unit.behind_calls) {
+            if !named.contains(&call.entry) {
+                unit.addresses.push((call.entry, call.place));
+                continue;
+            }
+            let known = unit.more_addresses.iter().position(|place| *place == call.place);
+            let number = first + known.unwrap_or(unit.more_addresses.len());
+            let size = call.end - call.at;
+            let is_leb = call.form == DW_FORM_addrx;
+            if (number as u64) >> (if is_leb { 7 } else { 8 } * size as u32).min(63) != 0 {
+                self.unsay(&call, unit, abbreviations)?;
+                continue;
+            }
+            if known.is_none() {
+                unit.more_addresses.push(call.place);
+            }
+            let field = &mut unit.bytes[call.at..call.end];
+            for (i, byte) in field.iter_mut().enumerate() {
+                let goes_on = is_leb && i + 1 < size;
+                *byte = match is_leb {
+                    true => (number >> (7 * i)) as u8 & 0x7f | u8::from(goes_on) << 7,
+                    false => (number >> (8 * i)) as u8,
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn unsay(
+        &self,
+        call: &BehindCall,
+        unit: &mut Unit,
+        abbreviations: &mut Abbreviations,
+    ) -> Result<(), Left> {
+        if Reader::new(self.bytes, call.code_at).uleb() != Ok(call.code) {
+            return Err(Left::SharedAddress);
+        }
+        let Some(other) = abbreviations.unsaying(call.code, call.name) else {
+            // All short codes are taken: no entry of this kind says it then.
+            if abbreviations.unsay(call.code, call.name) {
+                let calls = unit.calls.get(&call.code).copied().unwrap_or_default();
+                (0..calls).for_each(|_| unit.tally.remove(Removed::Return));
+            }
+            return Ok(());
+        };
+        let mut code = Vec::new();
+        write_uleb(&mut code, other);
+        unit.bytes[call.code_at..call.code_at + code.len()].copy_from_slice(&code);
+        unit.tally.remove(Removed::Return);
+        Ok(())
+    }
+
+    /// How many entries of `.debug_addr` the unit has.
+    fn address_count(&self) -> usize {
+        let head = self.address_base.checked_sub(4 + self.offset_size);
+        let size = head.and_then(|at| Reader::new(self.sections.addr, at).number(self.offset_size).ok());
+        size.map_or(0, |size| (size as usize).saturating_sub(4) / 8)
+    }
+}
