@@ -178,19 +178,37 @@ fn an_output_is_no_other_file_of_the_command() {
 }
 
 #[test]
-fn debug_information_is_kept_and_the_user_told_what_it_is_worth() {
+fn debug_information_follows_or_is_kept_and_the_user_is_told() {
     let sandbox = Sandbox::default();
     sandbox.put("tiny.c", b"#include <stdio.h>\nint main(void) { return puts(\"tiny\") < 0; }\n");
     let build = |flags: &str| {
         let mut gcc = Command::new("gcc");
         gcc.args(["-O2", "-Wl,--emit-relocs", "tiny.c", "-o", "in"]).args(flags.split_whitespace());
         assert_eq!(sandbox.run(&mut gcc).exit, 0);
-        fs::remove_file(sandbox.path("out")).ok();
-        let said = optimize_to(&sandbox, "out").stdout();
-        (said, String::from_utf8_lossy(&fs::read(sandbox.path("out")).unwrap()).contains(".debug_info"))
     };
-    let (said, kept) = build("-g");
-    assert!(said.contains("not updated") && kept, "{said}");
-    let (said, kept) = build("");
-    assert!(!said.contains("debug info") && !kept, "{said}");
+    let optimize = |keep: &[&str]| {
+        fs::remove_file(sandbox.path("out")).ok();
+        let words = ["optimize", "in", "-o", "out", "--scope", "all", "--order-functions", "reverse"];
+        let outcome = sandbox.afterlink(&[&words[..], keep].concat());
+        assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+        outcome.stdout().to_owned()
+    };
+    // Where main is, by the symbols, and by the debug information.
+    let lines = |file: &str| {
+        let mut nm = Command::new("nm");
+        let symbols = sandbox.run(nm.arg(file)).stdout().to_owned();
+        let main = symbols.lines().find(|line| line.ends_with(" T main")).expect("a symbol").to_owned();
+        let mut ask = Command::new("addr2line");
+        sandbox.run(ask.args(["-e", file, main.split_whitespace().next().unwrap()])).stdout().to_owned()
+    };
+    build("-g");
+    let said = optimize(&[]);
+    assert!(said.contains("follows the code"), "{said}");
+    assert!(lines("in").contains("tiny.c:2"), "{}", lines("in"));
+    assert_eq!(lines("out"), lines("in"));
+    let said = optimize(&["--keep-debug-info"]);
+    assert!(said.contains("kept, with the addresses that the code had"), "{said}");
+    assert!(!lines("out").contains("tiny.c"), "{}", lines("out"));
+    build("");
+    assert!(!optimize(&[]).contains("debug info"));
 }
