@@ -5,6 +5,7 @@
 //! next step, what keeps one from being rewritten (another processor, no relocations kept, stripped, already processed, …).
 
 mod compressed;
+mod debug_file;
 mod consistency;
 mod dynamic;
 mod header;
@@ -17,6 +18,7 @@ mod structure;
 mod symbol;
 
 pub use compressed::{Compression, Contents};
+pub use debug_file::DebugFile;
 pub use dynamic::{Dynamic, DynamicEntry, DynamicRelocation};
 pub use header::Segment;
 pub use mapping::Mapped;

@@ -2,10 +2,12 @@
 
 use crate::addresses::Addresses;
 use crate::shape::Shape;
-use afterlink_core::{InputAddr, OutputAddr};
-use afterlink_debuginfo::{Inside, Moves, Piece, Sections, Tally};
+use afterlink_core::{DebugFiles, InputAddr, OutputAddr};
+use afterlink_debuginfo::{
+    InputPackage, Inside, Lost, Moves, Package, Parts, Piece, Sections, SplitSections, Tally, Wanted,
+};
 use afterlink_elf::LooseSection;
-use afterlink_image::{Compression, Contents, Image, SectionId, elf};
+use afterlink_image::{Compression, Contents, DebugFile, Image, SectionId, elf};
 use afterlink_program::{Block, Chunk, Function, Placement, Program};
 use rayon::prelude::*;
 use std::io::Write;
@@ -28,6 +30,15 @@ const LED: [&str; 11] = [
     ".gdb_index",
 ];
 
+/// Where in [`LED`] the addresses are that units name by their numbers, as all do whose entries stand in other files.
+const ADDRESSES: usize = 4;
+
+/// Sections that say which files these are.
+const READ: [&str; 3] = [".debug_str", ".debug_line_str", ".debug_str_offsets"];
+
+/// Where a file's header names the processor.
+const MACHINE: usize = 18;
+
 /// What becomes of debug information.
 #[derive(Default)]
 pub(crate) struct Led {
@@ -37,30 +48,68 @@ pub(crate) struct Led {
     pub added: Vec<LooseSection>,
     /// What could not be led.
     pub tally: Tally,
+    /// The entries of units that stand in other files.
+    pub package: Option<Package>,
+}
+
+/// Finds the entries of units that stand in other files.
+struct Files<'a> {
+    files: &'a dyn DebugFiles,
+    package: Option<InputPackage<'a>>,
+}
+
+impl<'a> Files<'a> {
+    fn new(files: &'a dyn DebugFiles) -> Self {
+        let package = files.package().and_then(|bytes| DebugFile::parse(bytes).ok());
+        Self { files, package: package.and_then(|file| InputPackage::read(|name| file.section(name))) }
+    }
+}
+
+impl Parts for Files<'_> {
+    fn find(&self, wanted: &Wanted) -> Result<SplitSections<'_>, Lost> {
+        // Debuggers look into a package, and nowhere else where there is one.
+        if self.files.package().is_some() {
+            return self.package.as_ref().ok_or(Lost::Damaged)?.unit(wanted.id).ok_or(Lost::File);
+        }
+        let bytes = self.files.unit(wanted.name, wanted.folder).ok_or(Lost::File)?;
+        let file = DebugFile::parse(&bytes).map_err(|_| Lost::Damaged)?;
+        Ok(SplitSections::of_file(wanted.version, |name| file.section(name).into_owned().into()))
+    }
+
+    fn package(&self) -> Option<&InputPackage<'_>> {
+        self.package.as_ref()
+    }
 }
 
 /// `None` if the program has debug information that cannot be led.
+///
+/// # Errors
+/// If there is no place for the entries of units that stand in other files.
 pub(crate) fn lead(
     image: &Image,
     program: &Program,
     placement: &Placement,
     addresses: &Addresses,
     shapes: &[Shape],
-) -> Option<Led> {
+    files: &dyn DebugFiles,
+) -> afterlink_core::Result<Option<Led>> {
     if image.debug_section(".debug_info").is_none() {
-        return Some(Led::default());
+        return Ok(Some(Led::default()));
     }
-    let ids = LED.map(|name| image.debug_section(name));
-    let contents: Vec<Option<Contents>> =
-        ids.par_iter().map(|id| id.map(|id| image.contents(id)).transpose().ok()).collect::<Option<_>>()?;
-    let bytes: Vec<&[u8]> = contents.iter().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes)).collect();
-    let sections = Sections::from(<[&[u8]; 11]>::try_from(bytes).ok()?);
+    let Some((contents, read)) = contents(image) else { return Ok(None) };
+    let bytes = contents.each_ref().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes));
+    let [str, line_str, str_offsets] = read.each_ref().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes));
+    let sections = Sections { str, line_str, str_offsets, ..Sections::from(bytes) };
     let moves = moves(image, program, placement, addresses, shapes);
-    let updated = afterlink_debuginfo::update(&sections, &moves);
+    // Invariant: an image has a whole header.
+    let machine = u16::from_le_bytes([image.bytes[MACHINE], image.bytes[MACHINE + 1]]);
+    let package = || Package::new(files, machine);
+    let (updated, package) = afterlink_debuginfo::update(&sections, &moves, &Files::new(files), package)?;
     let mut led = Led { tally: updated.tally.clone(), ..Led::default() };
     if led.tally.is_left_whole() {
-        return Some(led);
+        return Ok(Some(led));
     }
+    led.package = Some(package).filter(|package| !package.is_empty());
     let packed: Vec<Vec<u8>> = <[Vec<u8>; 11]>::from(updated)
         .into_par_iter()
         .zip(&contents)
@@ -69,8 +118,8 @@ pub(crate) fn lead(
             _ => bytes,
         })
         .collect();
-    for ((name, id), bytes) in LED.into_iter().zip(ids).zip(packed) {
-        match id {
+    for (name, bytes) in LED.into_iter().zip(packed) {
+        match image.debug_section(name) {
             Some(id) => led.replacements.push((id, bytes)),
             None if bytes.is_empty() => {}
             None => {
@@ -78,7 +127,18 @@ pub(crate) fn lead(
             }
         }
     }
-    Some(led)
+    Ok(Some(led))
+}
+
+/// What sections hold that are led, and those that these name texts in.
+type All<'a> = ([Option<Contents<'a>>; LED.len()], [Option<Contents<'a>>; READ.len()]);
+
+fn contents<'a>(image: &Image<'a>) -> Option<All<'a>> {
+    let contents = |name: &&str| image.debug_section(name).map(|id| image.contents(id)).transpose().ok();
+    let led: Vec<Option<Contents>> = LED.par_iter().map(contents).collect::<Option<_>>()?;
+    let is_split = led[ADDRESSES].is_some();
+    let read = READ.map(|name| if is_split { contents(&name).flatten() } else { None });
+    Some((led.try_into().ok()?, read))
 }
 
 /// As the linker would have: with the same library's usual level.

@@ -20,8 +20,8 @@ mod unwind;
 use addresses::Addresses;
 use afterlink_core::counter_file::{HEADER_SIZE, MAGIC};
 use afterlink_core::limits::{MOST_MOVED, REACH};
-use afterlink_core::{Error, IdVec, InputAddr, Output, OutputAddr, Result, address_map};
-use afterlink_debuginfo::Tally;
+use afterlink_core::{DebugFiles, Error, IdVec, InputAddr, NoDebugFiles, Output, OutputAddr, Result, address_map};
+use afterlink_debuginfo::{Package, Tally};
 use afterlink_elf::{FrameHeader, LooseSection, NewSection, OutputPlan};
 use afterlink_image::{Image, LinkKind, NOTE_SECTION, elf};
 use afterlink_isa::{Encoding, StartupCode};
@@ -48,6 +48,7 @@ pub struct EmitOptions {
 /// An output file that is planned to its last byte.
 pub struct Planned<'a> {
     plan: OutputPlan<'a>,
+    package: Option<Package>,
     pub emitted: Emitted,
 }
 
@@ -72,6 +73,15 @@ impl Planned<'_> {
     /// If it has no room for what must be added, or cannot be written.
     pub fn write(self, out: &mut dyn Output) -> Result<()> {
         afterlink_elf::write_to(self.plan, out)
+    }
+
+    /// Writes the file beside it with the debug information of units that stood in other files (`.dwp`); nothing, if there are none.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_package(&mut self, out: &mut dyn Output) -> Result<()> {
+        out.clear()?;
+        self.package.as_mut().map_or(Ok(()), |package| package.write(out))
     }
 }
 
@@ -116,6 +126,20 @@ pub fn plan<'i>(
     placement: &Placement,
     options: &EmitOptions,
 ) -> Result<Planned<'i>> {
+    plan_with(image, program, placement, options, &NoDebugFiles)
+}
+
+/// The same, with files beside the program that have most of its debug information.
+///
+/// # Errors
+/// As of [`plan`], or if there is no place for what they hold.
+pub fn plan_with<'i>(
+    image: &'i Image<'i>,
+    program: &Program,
+    placement: &Placement,
+    options: &EmitOptions,
+    files: &dyn DebugFiles,
+) -> Result<Planned<'i>> {
     let shapes = settle_all(program, placement);
     let memory = options.runtime.as_ref().map_or(0, |r| r.memory);
     let start = afterlink_elf::free_address(image, memory)?;
@@ -134,7 +158,8 @@ pub fn plan<'i>(
     patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
     plan.replacements = probes::replacements(image, &addresses);
     let follows = options.update_debug_info && options.runtime.is_none();
-    let led = follows.then(|| debug_info::lead(image, program, placement, &addresses, &shapes)).flatten();
+    let lead = || debug_info::lead(image, program, placement, &addresses, &shapes, files);
+    let led = if follows { lead()? } else { None };
     let debug_info = led.as_ref().map(|led| led.tally.clone());
     let led = led.unwrap_or_default();
     plan.replacements.extend(led.replacements);
@@ -167,7 +192,7 @@ pub fn plan<'i>(
     plan.loose.extend(led.added);
     let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
     let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
-    Ok(Planned { plan, emitted: Emitted { moved_functions, section_bytes, places, debug_info } })
+    Ok(Planned { plan, package: led.package, emitted: Emitted { moved_functions, section_bytes, places, debug_info } })
 }
 
 /// Four-byte displacements must reach from one end of the program to the other, and to what little lies beside it.

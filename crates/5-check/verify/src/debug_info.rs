@@ -10,6 +10,7 @@ mod expressions;
 mod gdb_index;
 mod lines;
 mod lists;
+mod split;
 mod unit;
 
 use crate::check::Check;
@@ -19,6 +20,8 @@ use counterparts::Counterparts;
 use entries::{Fault, Pair};
 use gimli::{DebugAranges, DebugInfo, DebugTypes, Dwarf, EndianSlice, LittleEndian, SectionId, UnitHeader};
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use split::{Others, Program, Skeleton};
 use unit::{R, Unit};
 
 /// Sections whose bytes are judged here, and by nothing else.
@@ -55,16 +58,21 @@ fn raw<'a>(image: &Image<'a>, name: &str) -> &'a [u8] {
 /// The judged sections of a file, not compressed.
 struct Sections<'a>(Vec<Option<Contents<'a>>>);
 
+/// Sections in which units name their files.
+const NAMED: [&str; 3] = [".debug_str", ".debug_line_str", ".debug_str_offsets"];
+
 impl<'a> Sections<'a> {
     fn read(image: &Image<'a>) -> Result<Self, Fault> {
         let contents = |name: &&str| image.debug_section(name).map(|id| image.contents(id)).transpose();
-        let contents = JUDGED.par_iter().map(contents).collect::<Result<_, _>>();
+        // Units with entries in other files have addresses apart.
+        let named = if image.debug_section(".debug_addr").is_some() { &NAMED[..] } else { &[] };
+        let contents = JUDGED.par_iter().chain(named).map(contents).collect::<Result<_, _>>();
         contents.map(Self).map_err(|error| Fault::new(error.to_string()))
     }
 
     fn bytes(&self, name: &str) -> &[u8] {
-        let at = JUDGED.iter().position(|judged| *judged == name);
-        at.and_then(|at| self.0[at].as_ref()).map_or(&[], |contents| &contents.bytes)
+        let at = JUDGED.iter().chain(&NAMED).position(|known| *known == name);
+        at.and_then(|at| self.0.get(at)?.as_ref()).map_or(&[], |contents| &contents.bytes)
     }
 
     fn dwarf(&self) -> Dwarf<R<'_>> {
@@ -94,6 +102,10 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     let (old, new) = (old_sections.dwarf(), new_sections.dwarf());
     let ([loc, new_loc], [lists, new_lists]) = (of_both(".debug_loc"), of_both(".debug_loclists"));
     let unmoved = counterparts.unmoved();
+    let ([addr, new_addr], [ranges, new_ranges]) = (of_both(".debug_addr"), of_both(".debug_ranges"));
+    let programs = [(addr, ranges), (new_addr, new_ranges)];
+    let programs = programs.map(|(addresses, ranges)| Program { addresses, ranges });
+    let (others, has_bare) = (Others::read(check.files, programs), AtomicBool::new(false));
     let same_lines = lines.keys().map(|&table| (table, table)).collect();
     for (name, is_types) in [(".debug_info", false), (".debug_types", true)] {
         let [old_units, new_units] = of_both(name).map(units);
@@ -117,14 +129,22 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
             pair(&counterparts).or_else(|fault| match pair(&unmoved) {
                 Err(_) if a != b || is_readable().is_ok() => Err(fault),
                 _ => Ok(()),
-            })
+            })?;
+            // What cannot be read names nothing.
+            let (Ok(was), Ok(is)) = (was(), is()) else { return Ok(()) };
+            has_bare.fetch_or(was.names_bare_addresses, Ordering::Relaxed);
+            others.judge(&counterparts, (Skeleton::of(&was)?, Skeleton::of(&is)?))
         };
         faults.extend(
             old_units.par_iter().zip(&new_units).map(judge).filter_map(Result::err).collect::<Vec<_>>(),
         );
     }
     faults.extend(judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges")).err());
-    faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());
+    faults.extend(others.judge_all_types());
+    // Tables without heads are judged by the units that name what is in them.
+    if !has_bare.load(Ordering::Relaxed) {
+        faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());
+    }
     faults.extend(gdb_index::judge([&counterparts, &unmoved], of_both(gdb_index::NAME)).err());
     faults
 }

@@ -29,7 +29,7 @@ use addresses::{
     function_types, indirect_targets, jump_tables, jumps, patched_code, pointers, restartable,
     runtime_tables, sorted_tables, sums, taken, text_relocations, uses,
 };
-use afterlink_core::InputAddr;
+use afterlink_core::{DebugFiles, InputAddr, NoDebugFiles};
 use afterlink_core::limits::ENTRY_ALIGNMENT;
 use afterlink_image::{Image, elf};
 use check::Check;
@@ -101,10 +101,18 @@ impl<'c, 'a> Reading<'c, 'a> {
         let places = Places::read(input, output, &code, &functions, matching.displaced, &mut findings);
         let sections = matching.to_output;
         let slots = Slots::read(input);
+        let files: [&dyn DebugFiles; 2] = [&NoDebugFiles, &NoDebugFiles];
         let pads = LandingPads::of(std::mem::take(&mut rows.input.landings));
         let check =
-            Check { input, output, sections, code, functions, references, slots, places, pads, forget };
+            Check { input, output, sections, code, functions, references, slots, places, pads, forget, files };
         Self { check, rows, findings }
+    }
+
+    /// The same with files beside the input, and beside the output, that have most of their debug information.
+    #[must_use]
+    pub fn with_files(mut self, files: [&'c dyn DebugFiles; 2]) -> Self {
+        self.check.files = files;
+        self
     }
 
     /// Compares what was read.

@@ -2,10 +2,12 @@
 //! in the target's directory ([`OutputFile`]), then linked and renamed into place, so that it is there whole or not at
 //! all, whatever ends the process.
 
+mod debug;
 mod destination;
 mod output;
 mod profiles;
 
+pub use debug::{BesideProgram, package_of};
 pub use destination::{Destination, Kind};
 pub use output::OutputFile;
 pub use profiles::{Ran, profile_of, read_profile, read_profiles};
@@ -155,6 +157,14 @@ impl Target {
         OutputFile::new(&self.path, self.mode & RIGHTS | 0o500)
     }
 
+    /// A file that goes beside the output, with `.dwp` behind its name.
+    ///
+    /// # Errors
+    /// If it cannot.
+    pub fn check_package(&self, input: &Path) -> Result<Self> {
+        Self::check(&package_of(&self.path), input)
+    }
+
     /// Writes a program.
     pub fn write_program(&self, bytes: &[u8]) -> Result<()> {
         let mut file = self.open_program()?;
@@ -179,6 +189,11 @@ impl Target {
         let mut file = self.open()?;
         file.append(bytes)?;
         file.publish()
+    }
+
+    /// A file for the package beside it.
+    pub fn open_package(&self) -> Result<OutputFile> {
+        OutputFile::new(&package_of(&self.path), 0o666)
     }
 
     /// A file for it that is to appear here.

@@ -1,7 +1,7 @@
 //! Holds an output against its input before anybody gets to see it; what can't be proven is left alone.
 
 use crate::Progress;
-use afterlink_core::{Error, Output, Result, Viewed};
+use afterlink_core::{DebugFiles, Error, NoDebugFiles, Output, Packaged, Result, Viewed};
 use afterlink_image::Image;
 use afterlink_verify::{Finding, Options, UnprovenFunction, Verdict};
 
@@ -18,6 +18,19 @@ pub enum Check {
 /// # Errors
 /// If one of them is no program, or the input is for a processor for which programs are only read.
 pub fn verify(input: Viewed, output: Viewed, options: &Options) -> Result<Verdict> {
+    verify_with(input, output, [&NoDebugFiles, &NoDebugFiles], options)
+}
+
+/// The same, with files beside the two that have most of their debug information.
+///
+/// # Errors
+/// As of [`verify`].
+pub fn verify_with(
+    input: Viewed,
+    output: Viewed,
+    files: [&dyn DebugFiles; 2],
+    options: &Options,
+) -> Result<Verdict> {
     let (input_bytes, output_bytes) = (input.bytes(), output.bytes());
     let (before, after) = rayon::join(|| Image::parse(input_bytes), || Image::parse(output_bytes));
     let (before, after) = (before?, after?);
@@ -26,7 +39,7 @@ pub fn verify(input: Viewed, output: Viewed, options: &Options) -> Result<Verdic
         input.give_back();
         output.give_back();
     };
-    let read = afterlink_verify::Reading::of(&before, &after, &forget);
+    let read = afterlink_verify::Reading::of(&before, &after, &forget).with_files(files);
     forget();
     crate::memory::return_freed();
     Ok(read.judge(options))
@@ -80,15 +93,32 @@ pub(crate) fn write_proven<R>(
     progress: &dyn Progress,
     mut write: impl FnMut(&LeftAlone, &mut dyn Output) -> Result<R>,
 ) -> Result<Written<R>> {
+    let files = (&NoDebugFiles as &dyn DebugFiles, &mut Vec::new() as &mut dyn Output);
+    write_proven_with(input, out, files, check, progress, |left, out, _| write(left, out))
+}
+
+/// The same of a program with files beside it, and one that is written beside the output.
+///
+/// # Errors
+/// As of [`write_proven`].
+pub(crate) fn write_proven_with<R>(
+    input: Viewed,
+    out: &mut dyn Output,
+    (files, package): (&dyn DebugFiles, &mut dyn Output),
+    check: Check,
+    progress: &dyn Progress,
+    mut write: impl FnMut(&LeftAlone, &mut dyn Output, &mut dyn Output) -> Result<R>,
+) -> Result<Written<R>> {
     let mut left = LeftAlone::default();
     let mut round = 1;
     loop {
-        let report = write(&left, out)?;
+        let report = write(&left, out, package)?;
         input.give_back();
         if check == Check::Skip {
             return Ok(Written { report, left, proven_functions: None });
         }
-        let verdict = prove(input, out.bytes()?, progress)?;
+        let written = if package.size() > 0 { package.bytes()?.bytes() } else { &[] };
+        let verdict = prove(input, out.bytes()?, [files, &Packaged(written)], progress)?;
         if verdict.is_proven() {
             let proven_functions = Some(verdict.functions_proven);
             return Ok(Written { report, left, proven_functions });
@@ -105,14 +135,19 @@ pub(crate) fn write_proven<R>(
 /// # Errors
 /// If the proof fails: the output must not be used.
 pub fn check_pair(input: &[u8], output: &[u8], progress: &dyn Progress) -> Result<usize> {
-    let verdict = prove(input.into(), output.into(), progress)?;
+    let verdict = prove(input.into(), output.into(), [&NoDebugFiles, &NoDebugFiles], progress)?;
     if verdict.is_proven() { Ok(verdict.functions_proven) } else { Err(not_proven(input.into(), &verdict)) }
 }
 
-fn prove(input: Viewed, output: Viewed, progress: &dyn Progress) -> Result<Verdict> {
+fn prove(
+    input: Viewed,
+    output: Viewed,
+    files: [&dyn DebugFiles; 2],
+    progress: &dyn Progress,
+) -> Result<Verdict> {
     progress.step("proving the output");
     crate::memory::return_freed();
-    verify(input, output, &Options::default())
+    verify_with(input, output, files, &Options::default())
 }
 
 fn not_proven(input: Viewed, verdict: &Verdict) -> Error {

@@ -3,6 +3,7 @@
 mod before_after;
 pub mod bisect;
 mod check;
+mod debug_files;
 mod export;
 mod grade;
 mod hot_functions;
@@ -15,7 +16,8 @@ mod report;
 mod survey;
 
 pub use afterlink_instrument::Counting;
-pub use check::{Check, check_pair, verify};
+pub use check::{Check, check_pair, verify, verify_with};
+pub use debug_files::DebugSource;
 pub use export::{ExportOptions, Exported, Steps, export};
 pub use grade::{Aspect, Grade, Mark, grade};
 pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument, instrument_to};

@@ -1,12 +1,13 @@
 //! Program and profile in, the program in its new order out.
 
 use crate::before_after::BeforeAfter;
-use crate::check::{Check, LeftAlone, Written, write_proven};
+use crate::check::{Check, LeftAlone, Written, write_proven_with};
+use crate::debug_files::DebugSource;
 use crate::hot_functions::{self, Hottest};
 use crate::report::{Report, debug_bytes, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::{Error, Output, Refusal, Result, Viewed};
-use afterlink_emit::{EmitOptions, Emitted};
+use afterlink_emit::{EmitOptions, Emitted, Planned};
 use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
 use afterlink_passes::{PassRun, Scope, dyno_stats};
@@ -30,6 +31,8 @@ pub struct OptimizeOptions {
     pub trap_old_code: bool,
     /// Leave debug information as it was: with the addresses that the code had.
     pub keep_debug_info: bool,
+    /// Finds debug information that stands in other files.
+    pub debug_files: DebugSource,
     /// Whether to prove the output before it is returned.
     pub check: Check,
     /// The options as the user wrote them, for the note in the output.
@@ -39,6 +42,8 @@ pub struct OptimizeOptions {
 /// The new program.
 pub struct Optimized {
     pub bytes: Vec<u8>,
+    /// The file beside it (`.dwp`) with debug information that stood in other files; empty if there is none.
+    pub package: Vec<u8>,
     pub report: Report,
 }
 
@@ -62,28 +67,32 @@ pub fn optimize(
     options: &OptimizeOptions,
     progress: &dyn Progress,
 ) -> Result<Optimized> {
-    let mut bytes = Vec::new();
-    let report = optimize_to(input.into(), &mut bytes, profiles, options, progress)?;
-    Ok(Optimized { bytes, report })
+    let (mut bytes, mut package) = (Vec::new(), Vec::new());
+    let report = optimize_to(input.into(), &mut bytes, &mut package, profiles, options, progress)?;
+    Ok(Optimized { bytes, package, report })
 }
 
-/// Lays out `input` anew by `profiles`, whose counts are summed, and writes it to `out`.
+/// Lays out `input` anew by `profiles`, whose counts are summed, and writes it to `out`. What its debug information has in other files
+/// goes to `package`, which stays empty if there is none.
 ///
 /// # Errors
 /// If the input cannot be rewritten, the profiles do not belong to it, or the output could not be written or proven.
 pub fn optimize_to(
     input: Viewed,
     out: &mut dyn Output,
+    package: &mut dyn Output,
     profiles: Vec<Profile>,
     options: &OptimizeOptions,
     progress: &dyn Progress,
 ) -> Result<Report> {
     let started = Instant::now();
     let profile = sum(profiles)?;
-    let written = write_proven(input, out, options.check, progress, |left, out| {
+    let write = |left: &LeftAlone, out: &mut dyn Output, package: &mut dyn Output| {
         let laid_out = LaidOut::new(input, profile.as_ref(), left, options, progress)?;
-        laid_out.write_last(out, progress)
-    })?;
+        laid_out.write_last(out, package, progress)
+    };
+    let files = (options.debug_files.files(), package);
+    let written = write_proven_with(input, out, files, options.check, progress, write)?;
     Ok(finish(written, started))
 }
 
@@ -116,14 +125,16 @@ impl<'a> LaidOut<'a> {
     ) -> Result<(Self, Optimized)> {
         let started = Instant::now();
         let profile = sum(profiles)?;
-        let (mut last, mut bytes) = (None, Vec::new());
+        let (mut last, mut bytes, mut package) = (None, Vec::new(), Vec::new());
         let input = Viewed::from(input);
-        let written = write_proven(input, &mut bytes, options.check, progress, |left, out| {
+        let write = |left: &LeftAlone, out: &mut dyn Output, package: &mut dyn Output| {
             let laid_out = LaidOut::new(input, profile.as_ref(), left, options, progress)?;
-            last.insert(laid_out).write(out, progress)
-        })?;
+            last.insert(laid_out).write(out, package, progress)
+        };
+        let files = (options.debug_files.files(), &mut package as &mut dyn Output);
+        let written = write_proven_with(input, &mut bytes, files, options.check, progress, write)?;
         let report = finish(written, started);
-        Ok((last.expect("what was proven was laid out"), Optimized { bytes, report }))
+        Ok((last.expect("what was proven was laid out"), Optimized { bytes, package, report }))
     }
 
     fn new(
@@ -162,28 +173,47 @@ impl<'a> LaidOut<'a> {
     }
 
     /// Writes the program in this order, not proven yet.
-    fn write(&self, out: &mut dyn Output, progress: &dyn Progress) -> Result<Report> {
+    fn write(
+        &self,
+        out: &mut dyn Output,
+        package: &mut dyn Output,
+        progress: &dyn Progress,
+    ) -> Result<Report> {
         progress.step("writing");
-        let options = emit_options(&self.options, self.options.note.clone());
-        let planned = afterlink_emit::plan(&self.image, &self.program, &self.placement, &options)?;
+        let mut planned = self.plan()?;
         let report = self.report(&planned.emitted);
+        planned.write_package(package)?;
         planned.write(out)?;
         Ok(Report { output_bytes: out.size(), ..report })
     }
 
     /// The same for the last time: the model is dropped before the file is put together, which needs memory of its own.
-    fn write_last(mut self, out: &mut dyn Output, progress: &dyn Progress) -> Result<Report> {
+    fn write_last(
+        mut self,
+        out: &mut dyn Output,
+        package: &mut dyn Output,
+        progress: &dyn Progress,
+    ) -> Result<Report> {
         progress.step("writing");
         self.forget_old_code();
         crate::memory::return_freed();
         let options = emit_options(&self.options, self.options.note.clone());
-        let planned = afterlink_emit::plan(&self.image, &self.program, &self.placement, &options)?;
+        let files = self.options.debug_files.files();
+        let mut planned =
+            afterlink_emit::plan_with(&self.image, &self.program, &self.placement, &options, files)?;
+        planned.write_package(package)?;
         let report = self.report(&planned.emitted);
         drop((self.weights, self.placement));
         crate::memory::give_up(self.program);
         crate::memory::give_back(self.input);
         planned.write(out)?;
         Ok(Report { output_bytes: out.size(), ..report })
+    }
+
+    fn plan(&self) -> Result<Planned<'_>> {
+        let options = emit_options(&self.options, self.options.note.clone());
+        let files = self.options.debug_files.files();
+        afterlink_emit::plan_with(&self.image, &self.program, &self.placement, &options, files)
     }
 
     /// What only code that stays where it is needs, of the functions that move.

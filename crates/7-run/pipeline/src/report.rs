@@ -142,6 +142,15 @@ fn write_debug(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
             left.join(", ")
         )?;
     }
+    let lost: Vec<_> = tally.lost.iter().map(|(why, count)| format!("{count} {why}")).collect();
+    if !lost.is_empty() {
+        let units = tally.units;
+        writeln!(
+            f,
+            "             without the entries of {}, of {units} units: their lines follow, nothing else is said",
+            lost.join(", ")
+        )?;
+    }
     let removed: Vec<_> = tally.removed.iter().map(|(what, count)| format!("{count} {what}")).collect();
     if !removed.is_empty() {
         let all = tally.entries + tally.rows;

@@ -3,11 +3,12 @@
 use crate::commands::layout_options::{LayoutArgs, OutputArgs};
 use crate::progress::Terminal;
 use crate::{commands, files};
-use afterlink_core::Result;
-use afterlink_pipeline::{OptimizeOptions, Report};
+use afterlink_core::{Output, Result};
+use afterlink_pipeline::{DebugSource, OptimizeOptions, Report};
 use afterlink_report::layout::{LayoutPage, LeftAlone, MovedFunction};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Lays out a program anew by a profile.
 ///
@@ -56,10 +57,17 @@ impl Optimize {
         let input = files::map(&self.binary)?;
         let profiles = files::read_profiles(&self.profiles, files::Ran::new(&self.binary, &input))?;
         let progress = Terminal::new(self.json);
-        let mut output = target.open_program()?;
+        let beside = files::BesideProgram::new(&self.binary, &self.output);
+        let options = OptimizeOptions { debug_files: DebugSource(Some(Arc::new(beside))), ..options };
+        let package_target = target.check_package(&self.binary);
+        let (mut output, mut package) = (target.open_program()?, target.open_package()?);
+        let (program, others) = (&mut output, &mut package);
         let done =
-            afterlink_pipeline::optimize_to(input.viewed(), &mut output, profiles, &options, &progress)
+            afterlink_pipeline::optimize_to(input.viewed(), program, others, profiles, &options, &progress)
                 .map_err(|e| e.in_file(self.binary.display()))?;
+        if package.size() > 0 {
+            package_target?;
+        }
         // The program comes last: where it is new, everything is.
         if let Some(report) = report {
             let is_page =
@@ -69,6 +77,9 @@ impl Optimize {
                 false => serde_json::to_string_pretty(&done).expect("reports have string keys"),
             };
             report.write(text.as_bytes())?;
+        }
+        if package.size() > 0 {
+            package.publish()?;
         }
         output.publish()?;
         progress.done();

@@ -1,7 +1,7 @@
 //! `afterlink verify`.
 
 use crate::{commands, files};
-use afterlink_core::{Error, Result};
+use afterlink_core::{DebugFiles, Error, Result};
 use afterlink_image::{Image, NOTE_SECTION};
 use afterlink_verify::Options;
 use std::path::PathBuf;
@@ -29,7 +29,9 @@ impl Verify {
     pub fn run(self) -> Result<ExitCode> {
         let (input, output) = (files::map(&self.binary)?, files::map(&self.output)?);
         let options = Options { max_findings: self.findings };
-        let verdict = afterlink_pipeline::verify(input.viewed(), output.viewed(), &options)
+        let files = [&self.binary, &self.output].map(|path| files::BesideProgram::new(path, path));
+        let [before, after] = files.each_ref().map(|files| files as &dyn DebugFiles);
+        let verdict = afterlink_pipeline::verify_with(input.viewed(), output.viewed(), [before, after], &options)
             .map_err(|e| e.in_file(format!("{} or {}", self.binary.display(), self.output.display())))?;
         if !verdict.is_proven()
             && !self.json

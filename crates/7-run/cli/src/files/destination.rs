@@ -1,6 +1,6 @@
 //! Where the outputs of a command go that takes one input or several: a file, or a folder with a file for each.
 
-use super::{Target, directory_of, reason};
+use super::{OutputFile, Target, directory_of, package_of, reason};
 use afterlink_core::{Error, Output, Result};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -55,13 +55,19 @@ impl Destination {
         self.places.iter().map(|place| Target::check(&place.output, &place.input)).collect()
     }
 
-    /// Puts the outputs that there are at their places, after all of them are written.
+    /// Puts the outputs that there are at their places, after all of them are written; and beside them the packages of debug information
+    /// that are not empty, one for each place if there are any.
     ///
     /// # Errors
     /// If one can't be written; then none has appeared.
-    pub fn publish(&self, kind: Kind, outputs: &[Option<Vec<u8>>]) -> Result<()> {
+    pub fn publish(&self, kind: Kind, outputs: &[Option<Vec<u8>>], packages: &[Vec<u8>]) -> Result<()> {
         let folder = self.make_folder()?;
-        let mut written = Vec::new();
+        let (mut written, mut beside) = (Vec::new(), Vec::new());
+        for (place, package) in self.places.iter().zip(packages).filter(|(_, package)| !package.is_empty()) {
+            let mut file = Target::check(&package_of(&place.output), &place.input)?.open()?;
+            file.append(package)?;
+            beside.push(file);
+        }
         for (target, bytes) in self.targets()?.into_iter().zip(outputs) {
             let Some(bytes) = bytes else { continue };
             let mut file = match kind {
@@ -71,6 +77,8 @@ impl Destination {
             file.append(bytes)?;
             written.push((target, file));
         }
+        // Programs come last: where one is new, everything is.
+        beside.into_iter().try_for_each(OutputFile::publish)?;
         for (target, file) in written {
             file.publish()?;
             if kind == Kind::Program {
