@@ -15,11 +15,24 @@ pub trait DebugFiles: Send + Sync {
     /// The one file that has them all (`.dwp`).
     fn package(&self) -> Option<&[u8]>;
 
+    /// The name of a file of the output, with the entries of that id.
+    fn new_name(&self, id: u64) -> Vec<u8> {
+        format!("{id:016x}.dwo").into_bytes()
+    }
+
     /// A place for what would need much memory.
     ///
     /// # Errors
     /// If there can be none.
     fn scratch(&self) -> Result<Box<dyn Output + Send>>;
+}
+
+/// A file that is written beside an output: its name, and where it starts and ends in what holds them all.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct DebugPart {
+    pub name: Vec<u8>,
+    pub start: u64,
+    pub end: u64,
 }
 
 /// There are none.
@@ -40,17 +53,22 @@ impl DebugFiles for NoDebugFiles {
     }
 }
 
-/// A package, and no other file.
+/// What was written, and is not under its name yet: a package, or these files in one.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Packaged<'a>(pub &'a [u8]);
+pub struct Packaged<'a> {
+    pub bytes: &'a [u8],
+    pub parts: &'a [DebugPart],
+}
 
 impl DebugFiles for Packaged<'_> {
-    fn unit(&self, _: &[u8], _: &[u8]) -> Option<FileBytes> {
-        None
+    fn unit(&self, name: &[u8], _: &[u8]) -> Option<FileBytes> {
+        let part = self.parts.iter().find(|part| part.name == name)?;
+        let bytes = self.bytes.get(part.start as usize..part.end as usize)?;
+        Some(Box::new(bytes.to_vec()))
     }
 
     fn package(&self) -> Option<&[u8]> {
-        (!self.0.is_empty()).then_some(self.0)
+        (!self.bytes.is_empty() && self.parts.is_empty()).then_some(self.bytes)
     }
 
     fn scratch(&self) -> Result<Box<dyn Output + Send>> {

@@ -24,9 +24,9 @@ use bytes::{Reader, Result, put};
 use indices::{BaseField, MoreAddresses};
 use lines::Lines;
 use rayon::prelude::*;
-use std::collections::BTreeSet;
 use split::Part;
-use units::{LeftUnit, Lists, Split, Unit};
+use std::collections::BTreeSet;
+use units::{LeftUnit, Lists, NameField, Split, Unit};
 
 /// The sections, not compressed; those that are not there are empty.
 #[derive(Clone, Copy, Default)]
@@ -42,10 +42,10 @@ pub struct Sections<'a> {
     pub loc: &'a [u8],
     pub loclists: &'a [u8],
     pub gdb_index: &'a [u8],
-    /// These are only read.
     pub str: &'a [u8],
-    pub line_str: &'a [u8],
     pub str_offsets: &'a [u8],
+    /// This is only read.
+    pub line_str: &'a [u8],
 }
 
 /// The sections as they are now.
@@ -62,16 +62,19 @@ pub struct Updated {
     pub loc: Vec<u8>,
     pub loclists: Vec<u8>,
     pub gdb_index: Vec<u8>,
+    pub str: Vec<u8>,
+    pub str_offsets: Vec<u8>,
     /// What could not be led.
     pub tally: Tally,
 }
 
-const COUNT: usize = 11;
+const COUNT: usize = 13;
 
 impl<'a> From<[&'a [u8]; COUNT]> for Sections<'a> {
     fn from(sections: [&'a [u8]; COUNT]) -> Self {
-        let [info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index] = sections;
-        let rest = Self::default();
+        let [led @ .., str, str_offsets] = sections;
+        let [info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index] = led;
+        let rest = Self { str, str_offsets, ..Self::default() };
         Self { info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index, ..rest }
     }
 }
@@ -90,9 +93,25 @@ impl From<Updated> for [Vec<u8>; COUNT] {
             loc,
             loclists,
             gdb_index,
+            str,
+            str_offsets,
             ..
         } = sections;
-        [info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index]
+        [
+            info,
+            types,
+            abbrev,
+            line,
+            addr,
+            aranges,
+            ranges,
+            rnglists,
+            loc,
+            loclists,
+            gdb_index,
+            str,
+            str_offsets,
+        ]
     }
 }
 
@@ -115,6 +134,8 @@ impl Kept {
             rnglists: old(sections.rnglists),
             loc: old(sections.loc),
             loclists: old(sections.loclists),
+            str: sections.str.to_vec(),
+            str_offsets: sections.str_offsets.to_vec(),
             ..Updated::default()
         }
     }
@@ -166,8 +187,14 @@ fn lead(
         ..kept.start(sections)
     };
     let (mut left, mut needed, mut more) = (BTreeSet::new(), BTreeSet::new(), MoreAddresses::default());
-    let led =
-        units::Led { sections, moves, lines: &lines, kept_addresses: &kept.addresses, tables: &tables, parts };
+    let led = units::Led {
+        sections,
+        moves,
+        lines: &lines,
+        kept_addresses: &kept.addresses,
+        tables: &tables,
+        parts,
+    };
     let at_once = if has_split { rayon::current_num_threads() } else { AT_ONCE };
     for (section, is_types) in [(sections.info, false), (sections.types, true)] {
         let (units, rest) = starts(section);
@@ -182,7 +209,7 @@ fn lead(
                     let base = unit.address_base_at.map(|at| follow(at, unit.offset_size, unit.address_base));
                     let added = more.add(unit.address_base, std::mem::take(&mut unit.more_addresses));
                     let added = added.map_err(|Damaged| Left::SharedAddress).and_then(|()| {
-                        put_together(unit, &mut updated, &mut whole, &mut tally, package)
+                        put_together(unit, &mut updated, &mut whole, &mut tally, (package, parts))
                             .map_err(|Damaged| Left::NoRoom)
                     });
                     base.into_iter().for_each(|field| more.follow(field));
@@ -227,8 +254,7 @@ fn add_types(parts: &dyn Parts, package: &mut Package, tally: &mut Tally) {
             continue;
         };
         let part = if sections.part(Part::Info).is_empty() { Part::Types } else { Part::Info };
-        let bytes = sections.part(part).to_vec();
-        if let Err(why) = package.add_type(id, part, &bytes, Err(&sections)) {
+        if let Err(why) = package.add_type(id, part, &sections) {
             tally.lose(why);
         }
     }
@@ -255,7 +281,7 @@ fn put_together(
     updated: &mut Updated,
     whole: &mut Vec<u8>,
     tally: &mut Tally,
-    package: &mut Package,
+    (package, parts): (&mut Package, &dyn Parts),
 ) -> Result<()> {
     let is_new = unit.version >= 5;
     let places = (updated.abbrev.len(), updated.ranges.len(), updated.rnglists.len());
@@ -267,8 +293,21 @@ fn put_together(
         let section = if is_new { &mut updated.rnglists } else { &mut updated.ranges };
         add_lists(&mut unit.bytes, &unit.ranges, is_new, unit.offset_size, section)?;
         if let Some(split) = &mut unit.split {
-            let id = split_unit(split, whole.len(), &mut unit.bytes, section, package, tally)?;
-            put(&mut unit.bytes, split.id_at, 8, id);
+            let ranges = &mut updated.ranges;
+            let named = split_unit(split, whole.len(), &mut unit.bytes, ranges, (package, parts), tally)?;
+            put(&mut unit.bytes, split.id_at, 8, named.0);
+            if let Some(mut name) = named.1 {
+                let place = updated.str.len() as u64;
+                match split.name {
+                    NameField::Offset(at) => write_number(&mut unit.bytes, at, 4, place)?,
+                    NameField::Number(at) if at + 4 <= updated.str_offsets.len() => {
+                        write_number(&mut updated.str_offsets, at, 4, place)?;
+                    }
+                    _ => return Err(Damaged),
+                }
+                name.push(0);
+                updated.str.append(&mut name);
+            }
         }
         let section = if is_new { &mut updated.loclists } else { &mut updated.loc };
         add_lists(&mut unit.bytes, &unit.locations, is_new, unit.offset_size, section)?;
@@ -296,11 +335,12 @@ fn split_unit(
     start: usize,
     skeleton: &mut [u8],
     ranges: &mut Vec<u8>,
-    package: &mut Package,
+    (package, parts): (&mut Package, &dyn Parts),
     tally: &mut Tally,
-) -> Result<u64> {
-    let no_entries = units::other_id(&[&split.id.to_le_bytes(), &start.to_le_bytes()]);
+) -> Result<(u64, Option<Vec<u8>>)> {
+    let no_entries = (units::other_id(&[&split.id.to_le_bytes(), &start.to_le_bytes()]), None);
     let Ok(entries) = &mut split.entries else { return Ok(no_entries) };
+    let is_file = entries.sections.origin.is_none();
     let (unit, sections) = (&mut entries.unit, &entries.sections);
     let mut changed: Vec<(Part, Vec<u8>)> = Vec::new();
     if let Some(at) = split.ranges_base_at {
@@ -320,7 +360,8 @@ fn split_unit(
     add_lists(&mut unit.bytes, &unit.locations, unit.version >= 5, unit.offset_size, &mut lists)?;
     changed.push((Part::Locations, lists));
     if let Some(table) = unit.abbreviations.take() {
-        let old = sections.part(Part::Abbrev);
+        // Types share the table that was in their file.
+        let old = if is_file { sections.part(Part::Abbrev) } else { &[] };
         write_number(&mut unit.bytes, unit.abbreviations_at, unit.offset_size, old.len() as u64)?;
         changed.push((Part::Abbrev, [old, &table].concat()));
     }
@@ -330,20 +371,26 @@ fn split_unit(
     hashed.push(&place);
     let id = units::other_id(&hashed);
     put(&mut unit.bytes, entries.id_at, 8, id);
+    let version = unit.version;
+    changed.push((Part::Info, if is_file { entries.with_types() } else { std::mem::take(&mut unit.bytes) }));
+    let changed: Vec<(Part, &[u8])> = changed.iter().map(|(part, bytes)| (*part, &bytes[..])).collect();
     let mut add = || {
-        if !package.takes(unit.version) {
+        if is_file {
+            if matches!(split.name, NameField::Other) {
+                return Err(Lost::Form);
+            }
+            let name = parts.new_name(id);
+            package.add_file(name.clone(), version, &entries.sections, &changed)?;
+            return Ok(Some(name));
+        }
+        if !package.takes(version) {
             return Err(Lost::Version);
         }
-        changed.push((Part::Info, std::mem::take(&mut unit.bytes)));
-        let changed: Vec<(Part, &[u8])> = changed.iter().map(|(part, bytes)| (*part, &bytes[..])).collect();
-        let row = package.add_unit(id, sections, &changed)?;
-        let mut types = entries.types.iter();
-        types.try_for_each(|&(id, part, start, end)| {
-            package.add_type(id, part, &sections.part(part)[start..end], Ok(row))
-        })
+        package.add_unit(id, &entries.sections, &changed)?;
+        Ok(None)
     };
     match add() {
-        Ok(()) => Ok(id),
+        Ok(name) => Ok((id, name)),
         Err(why) => {
             tally.lose(why);
             Ok(no_entries)

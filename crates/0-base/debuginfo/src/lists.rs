@@ -310,7 +310,8 @@ mod tests {
     #[test]
     fn a_kind_that_no_list_has() {
         for (is_location, kind) in [(false, u8::MAX), (false, 8), (true, 10), (true, u8::MAX)] {
-            let form = Form { version: 5, is_location, base: 0, lacks_base: false, addresses: &[], pool: None };
+            let form =
+                Form { version: 5, is_location, base: 0, lacks_base: false, addresses: &[], pool: None };
             assert_eq!(form.read(&[kind, 0, 0], 0).err(), Some(Damaged), "{kind} {is_location}");
         }
     }

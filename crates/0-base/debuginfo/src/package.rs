@@ -1,5 +1,5 @@
-//! The one file in which the entries of all units go that stood in other files (`.dwp`). Its sections grow unit by unit, in places that
-//! need not be memory; each string stands in it once.
+//! Where the entries of units go that stood in other files: into a file each (`.dwo`), or if they came in one, into one (`.dwp`). Its
+//! sections grow unit by unit, in places that need not be memory; each string stands in it once.
 
 mod index;
 
@@ -8,7 +8,7 @@ pub use index::Index;
 use crate::bytes::{Damaged, Reader};
 use crate::split::{PARTS, Part, STRINGS, SplitSections};
 use crate::tally::Lost;
-use afterlink_core::{DebugFiles, Output};
+use afterlink_core::{DebugFiles, DebugPart, Output};
 use index::Row;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::{Hash, Hasher};
@@ -28,6 +28,9 @@ pub struct Package {
     led: FxHashMap<(usize, u32), (u32, u32)>,
     /// The processor's number in ELF.
     machine: u16,
+    /// Files of one unit each, one behind the other.
+    files: Box<dyn Output + Send>,
+    parts: Vec<DebugPart>,
 }
 
 impl std::fmt::Debug for Package {
@@ -46,13 +49,31 @@ impl Package {
     /// If there is no place for it.
     pub fn new(files: &dyn DebugFiles, machine: u16) -> afterlink_core::Result<Self> {
         let sections = PARTS.iter().map(|_| files.scratch()).collect::<afterlink_core::Result<_>>()?;
+        let (files, parts) = (files.scratch()?, Vec::new());
         let (known, led) = (FxHashMap::default(), FxHashMap::default());
         let (strings, units, types, known_types) = (Vec::new(), Vec::new(), Vec::new(), FxHashSet::default());
-        Ok(Self { version: 0, sections, strings, known, units, types, known_types, led, machine })
+        Ok(Self {
+            version: 0,
+            sections,
+            strings,
+            known,
+            units,
+            types,
+            known_types,
+            led,
+            machine,
+            files,
+            parts,
+        })
     }
 
     pub fn is_empty(&self) -> bool {
-        self.units.is_empty()
+        self.units.is_empty() && self.parts.is_empty()
+    }
+
+    /// Whether there is a file for each unit, which the unit names.
+    pub fn names_files(&self) -> bool {
+        !self.parts.is_empty()
     }
 
     /// Whether units of that version may stand in it.
@@ -70,7 +91,7 @@ impl Package {
         id: u64,
         sections: &SplitSections,
         changed: &[(Part, &[u8])],
-    ) -> Result<Row, Lost> {
+    ) -> Result<(), Lost> {
         let mut row = Row::default();
         for part in PARTS {
             let new = changed.iter().find(|(changed, _)| *changed == part).map(|(_, bytes)| *bytes);
@@ -80,49 +101,47 @@ impl Package {
             }
             row[part as usize] = match (part, new) {
                 (Part::StrOffsets, _) => self.add_strings(sections)?,
-                (_, Some(new)) => {
-                    let place = self.append(part, new)?;
-                    // What stood there is where the new part starts.
-                    if let (Some(origin), Part::Abbrev) = (&sections.origin, part) {
-                        self.led.insert((part as usize, origin[part as usize]), place);
-                    }
-                    place
-                }
+                (_, Some(new)) => self.append(part, new)?,
                 (_, None) => self.copy(part, sections)?,
             };
         }
         self.units.push((id, row));
-        Ok(row)
+        Ok(())
     }
 
-    /// Adds a unit of a type, unless it is there. It shares the parts of the unit that it was compiled with, if these are given.
-    pub fn add_type(
+    /// Adds a file with one unit, of which these parts changed.
+    pub fn add_file(
         &mut self,
-        id: u64,
-        part: Part,
-        bytes: &[u8],
-        others: Result<Row, &SplitSections>,
+        name: Vec<u8>,
+        version: u16,
+        sections: &SplitSections,
+        changed: &[(Part, &[u8])],
     ) -> Result<(), Lost> {
+        let mut file = vec![0; HEADER];
+        let mut rows: Vec<(&str, u64, u64)> = Vec::new();
+        let new = |part| changed.iter().find(|(changed, _)| *changed == part).map(|(_, bytes)| *bytes);
+        let parts = PARTS.iter().map(|part| (part.name(version), new(*part).unwrap_or(sections.part(*part))));
+        for (name, bytes) in parts.chain([(STRINGS, &*sections.strings)]).filter(|row| !row.1.is_empty()) {
+            rows.push((name, file.len() as u64, bytes.len() as u64));
+            file.extend_from_slice(bytes);
+        }
+        finish(&rows, self.machine, &mut file).map_err(|_| Lost::Room)?;
+        let start = self.files.size();
+        self.files.append(&file).map_err(|_| Lost::Room)?;
+        self.parts.push(DebugPart { name, start, end: self.files.size() });
+        Ok(())
+    }
+
+    /// Adds a unit of a type, unless it is there.
+    pub fn add_type(&mut self, id: u64, part: Part, sections: &SplitSections) -> Result<(), Lost> {
         if !self.known_types.insert(id) {
             return Ok(());
         }
-        let mut row = match others {
-            Ok(row) => row,
-            Err(sections) => {
-                let mut row = Row::default();
-                for part in [Part::Abbrev, Part::Line] {
-                    row[part as usize] = self.copy(part, sections)?;
-                }
-                row[Part::StrOffsets as usize] = self.add_strings(sections)?;
-                row
-            }
-        };
-        for other in PARTS {
-            if !matches!(other, Part::Abbrev | Part::Line | Part::StrOffsets) {
-                row[other as usize] = (0, 0);
-            }
+        let mut row = Row::default();
+        for part in [part, Part::Abbrev, Part::Line] {
+            row[part as usize] = self.copy(part, sections)?;
         }
-        row[part as usize] = self.append(part, bytes)?;
+        row[Part::StrOffsets as usize] = self.add_strings(sections)?;
         self.types.push((id, row));
         Ok(())
     }
@@ -203,12 +222,17 @@ impl Package {
         Ok(place)
     }
 
-    /// Writes the file.
+    /// Writes the file; or files of one unit each, one behind the other, and gives where they are.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write(&mut self, out: &mut dyn Output) -> afterlink_core::Result<()> {
+    pub fn write(&mut self, out: &mut dyn Output) -> afterlink_core::Result<Vec<DebugPart>> {
         out.clear()?;
+        if !self.parts.is_empty() {
+            let bytes = self.files.bytes()?;
+            bytes.bytes().chunks(CHUNK).try_for_each(|chunk| out.append(chunk))?;
+            return Ok(std::mem::take(&mut self.parts));
+        }
         out.append(&[0; HEADER])?;
         let version = self.version;
         let mut rows: Vec<(&str, u64, u64)> = Vec::new();
@@ -232,7 +256,8 @@ impl Package {
             rows.push((name, out.size(), bytes.len() as u64));
             out.append(bytes)?;
         }
-        finish(&rows, self.machine, out)
+        finish(&rows, self.machine, out)?;
+        Ok(Vec::new())
     }
 }
 

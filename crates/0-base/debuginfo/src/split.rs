@@ -78,11 +78,7 @@ pub struct SplitSections<'a> {
 impl<'a> SplitSections<'a> {
     /// All that a `.dwo` holds.
     pub fn of_file(version: u16, section: impl Fn(&str) -> Cow<'a, [u8]>) -> Self {
-        Self {
-            parts: PARTS.map(|part| section(part.name(version))),
-            strings: section(STRINGS),
-            origin: None,
-        }
+        Self { parts: PARTS.map(|part| section(part.name(version))), strings: section(STRINGS), origin: None }
     }
 
     pub fn part(&self, part: Part) -> &[u8] {
@@ -108,6 +104,9 @@ pub trait Parts: Sync {
     /// Why there are none.
     fn find(&self, wanted: &Wanted) -> Result<SplitSections<'_>, Lost>;
 
+    /// What the file with the entries of that id is called in the output.
+    fn new_name(&self, id: u64) -> Vec<u8>;
+
     /// The input's package.
     fn package(&self) -> Option<&InputPackage<'_>>;
 }
@@ -118,6 +117,10 @@ pub struct NoParts;
 impl Parts for NoParts {
     fn find(&self, _: &Wanted) -> Result<SplitSections<'_>, Lost> {
         Err(Lost::File)
+    }
+
+    fn new_name(&self, id: u64) -> Vec<u8> {
+        format!("{id:016x}.dwo").into_bytes()
     }
 
     fn package(&self) -> Option<&InputPackage<'_>> {

@@ -6,7 +6,7 @@
 mod behind_calls;
 mod split;
 
-pub use split::{Split, other_id};
+pub use split::{NameField, Split, other_id};
 
 use crate::Lines;
 use crate::Sections;
@@ -128,7 +128,10 @@ pub fn tables(sections: &Sections) -> (Tables, bool) {
             let bytes = &section[start..end];
             let Ok(head) = Head::read(bytes, is_types) else { continue };
             let Ok(abbreviations) = Abbreviations::read(sections.abbrev, head.table) else { continue };
-            let Ok(attributes) = first(bytes, head.entries, (head.offset_size, head.version), &abbreviations) else { continue };
+            let Ok(attributes) = first(bytes, head.entries, (head.offset_size, head.version), &abbreviations)
+            else {
+                continue;
+            };
             has_split |= head.skeleton_id.is_some();
             for attribute in attributes {
                 let size = attribute.end - attribute.at;
@@ -170,7 +173,9 @@ pub fn leave(led: &Led, bytes: &[u8], is_types: bool, why: Left) -> LeftUnit {
                 }
             }
             // No file with entries of the input belongs to the output.
-            DW_AT_GNU_dwo_id if attribute.form == DW_FORM_data8 => split::rename(&mut unit.bytes, attribute.at),
+            DW_AT_GNU_dwo_id if attribute.form == DW_FORM_data8 => {
+                split::rename(&mut unit.bytes, attribute.at)
+            }
             _ => {}
         }
     }
@@ -552,7 +557,9 @@ impl Walk<'_, '_> {
                 let at = self.ranges_at(offset()?, unit)?;
                 unit.ranges.fields.push((attribute.at, size, at));
             }
-            _ if matches!(attribute.name, DW_AT_addr_base | DW_AT_GNU_addr_base) => unit.address_base_at = Some(attribute.at),
+            _ if matches!(attribute.name, DW_AT_addr_base | DW_AT_GNU_addr_base) => {
+                unit.address_base_at = Some(attribute.at)
+            }
             _ if attribute.name == DW_AT_rnglists_base => unit.ranges.base = Some(attribute.at),
             _ if attribute.name == DW_AT_loclists_base => unit.locations.base = Some(attribute.at),
             _ if self.version < 4 && !names_location(attribute.name) => {}

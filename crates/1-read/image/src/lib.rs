@@ -5,8 +5,8 @@
 //! next step, what keeps one from being rewritten (another processor, no relocations kept, stripped, already processed, …).
 
 mod compressed;
-mod debug_file;
 mod consistency;
+mod debug_file;
 mod dynamic;
 mod header;
 mod mapping;

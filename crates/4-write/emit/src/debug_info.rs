@@ -16,7 +16,7 @@ use std::io::Write;
 const ZSTD_LEVEL: i32 = 5;
 
 /// Sections that are led.
-const LED: [&str; 11] = [
+const LED: [&str; 13] = [
     ".debug_info",
     ".debug_types",
     ".debug_abbrev",
@@ -28,13 +28,16 @@ const LED: [&str; 11] = [
     ".debug_loc",
     ".debug_loclists",
     ".gdb_index",
+    STRINGS[0],
+    STRINGS[1],
 ];
 
-/// Where in [`LED`] the addresses are that units name by their numbers, as all do whose entries stand in other files.
-const ADDRESSES: usize = 4;
+/// Where units name files with their entries; nothing else of them changes.
+const STRINGS: [&str; 2] = [".debug_str", ".debug_str_offsets"];
+const LINE_STRINGS: &str = ".debug_line_str";
 
-/// Sections that say which files these are.
-const READ: [&str; 3] = [".debug_str", ".debug_line_str", ".debug_str_offsets"];
+/// Addresses that units name by their numbers, as all do whose entries stand in other files.
+const ADDRESSES: &str = ".debug_addr";
 
 /// Where a file's header names the processor.
 const MACHINE: usize = 18;
@@ -76,6 +79,10 @@ impl Parts for Files<'_> {
         Ok(SplitSections::of_file(wanted.version, |name| file.section(name).into_owned().into()))
     }
 
+    fn new_name(&self, id: u64) -> Vec<u8> {
+        self.files.new_name(id)
+    }
+
     fn package(&self) -> Option<&InputPackage<'_>> {
         self.package.as_ref()
     }
@@ -96,10 +103,10 @@ pub(crate) fn lead(
     if image.debug_section(".debug_info").is_none() {
         return Ok(Some(Led::default()));
     }
-    let Some((contents, read)) = contents(image) else { return Ok(None) };
+    let Some((contents, line_strings)) = contents(image) else { return Ok(None) };
     let bytes = contents.each_ref().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes));
-    let [str, line_str, str_offsets] = read.each_ref().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes));
-    let sections = Sections { str, line_str, str_offsets, ..Sections::from(bytes) };
+    let line_str = line_strings.as_ref().map_or(&[][..], |c| &c.bytes);
+    let sections = Sections { line_str, ..Sections::from(bytes) };
     let moves = moves(image, program, placement, addresses, shapes);
     // Invariant: an image has a whole header.
     let machine = u16::from_le_bytes([image.bytes[MACHINE], image.bytes[MACHINE + 1]]);
@@ -110,7 +117,7 @@ pub(crate) fn lead(
         return Ok(Some(led));
     }
     led.package = Some(package).filter(|package| !package.is_empty());
-    let packed: Vec<Vec<u8>> = <[Vec<u8>; 11]>::from(updated)
+    let packed: Vec<Vec<u8>> = <[Vec<u8>; LED.len()]>::from(updated)
         .into_par_iter()
         .zip(&contents)
         .map(|(bytes, old)| match old {
@@ -118,7 +125,11 @@ pub(crate) fn lead(
             _ => bytes,
         })
         .collect();
+    let names_files = matches!(&led.package, Some(package) if package.names_files());
     for (name, bytes) in LED.into_iter().zip(packed) {
+        if STRINGS.contains(&name) && !names_files {
+            continue;
+        }
         match image.debug_section(name) {
             Some(id) => led.replacements.push((id, bytes)),
             None if bytes.is_empty() => {}
@@ -131,14 +142,17 @@ pub(crate) fn lead(
 }
 
 /// What sections hold that are led, and those that these name texts in.
-type All<'a> = ([Option<Contents<'a>>; LED.len()], [Option<Contents<'a>>; READ.len()]);
+type All<'a> = ([Option<Contents<'a>>; LED.len()], Option<Contents<'a>>);
 
 fn contents<'a>(image: &Image<'a>) -> Option<All<'a>> {
-    let contents = |name: &&str| image.debug_section(name).map(|id| image.contents(id)).transpose().ok();
+    let is_split = image.debug_section(ADDRESSES).is_some();
+    let contents = |name: &&str| {
+        let id = image.debug_section(name).filter(|_| is_split || !STRINGS.contains(name));
+        id.map(|id| image.contents(id)).transpose().ok()
+    };
     let led: Vec<Option<Contents>> = LED.par_iter().map(contents).collect::<Option<_>>()?;
-    let is_split = led[ADDRESSES].is_some();
-    let read = READ.map(|name| if is_split { contents(&name).flatten() } else { None });
-    Some((led.try_into().ok()?, read))
+    let line_strings = if is_split { contents(&LINE_STRINGS)? } else { None };
+    Some((led.try_into().ok()?, line_strings))
 }
 
 /// As the linker would have: with the same library's usual level.

@@ -20,7 +20,9 @@ mod unwind;
 use addresses::Addresses;
 use afterlink_core::counter_file::{HEADER_SIZE, MAGIC};
 use afterlink_core::limits::{MOST_MOVED, REACH};
-use afterlink_core::{DebugFiles, Error, IdVec, InputAddr, NoDebugFiles, Output, OutputAddr, Result, address_map};
+use afterlink_core::{
+    DebugFiles, DebugPart, Error, IdVec, InputAddr, NoDebugFiles, Output, OutputAddr, Result, address_map,
+};
 use afterlink_debuginfo::{Package, Tally};
 use afterlink_elf::{FrameHeader, LooseSection, NewSection, OutputPlan};
 use afterlink_image::{Image, LinkKind, NOTE_SECTION, elf};
@@ -75,13 +77,14 @@ impl Planned<'_> {
         afterlink_elf::write_to(self.plan, out)
     }
 
-    /// Writes the file beside it with the debug information of units that stood in other files (`.dwp`); nothing, if there are none.
+    /// Writes the file beside it with the debug information of units that stood in other files (`.dwp`); or files of one unit each, one
+    /// behind the other, and gives where they are. Nothing, if there are none.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write_package(&mut self, out: &mut dyn Output) -> Result<()> {
+    pub fn write_package(&mut self, out: &mut dyn Output) -> Result<Vec<DebugPart>> {
         out.clear()?;
-        self.package.as_mut().map_or(Ok(()), |package| package.write(out))
+        self.package.as_mut().map_or(Ok(Vec::new()), |package| package.write(out))
     }
 }
 
@@ -192,7 +195,11 @@ pub fn plan_with<'i>(
     plan.loose.extend(led.added);
     let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
     let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
-    Ok(Planned { plan, package: led.package, emitted: Emitted { moved_functions, section_bytes, places, debug_info } })
+    Ok(Planned {
+        plan,
+        package: led.package,
+        emitted: Emitted { moved_functions, section_bytes, places, debug_info },
+    })
 }
 
 /// Four-byte displacements must reach from one end of the program to the other, and to what little lies beside it.

@@ -20,12 +20,12 @@ use counterparts::Counterparts;
 use entries::{Fault, Pair};
 use gimli::{DebugAranges, DebugInfo, DebugTypes, Dwarf, EndianSlice, LittleEndian, SectionId, UnitHeader};
 use rayon::prelude::*;
-use std::sync::atomic::{AtomicBool, Ordering};
 use split::{Others, Program, Skeleton};
+use std::sync::atomic::{AtomicBool, Ordering};
 use unit::{R, Unit};
 
 /// Sections whose bytes are judged here, and by nothing else.
-const JUDGED: [&str; 11] = [
+const JUDGED: [&str; 13] = [
     ".debug_info",
     ".debug_types",
     ".debug_abbrev",
@@ -37,7 +37,12 @@ const JUDGED: [&str; 11] = [
     ".debug_loc",
     ".debug_loclists",
     gdb_index::NAME,
+    ".debug_str",
+    ".debug_str_offsets",
 ];
+
+/// Those in which only the names of files with entries may change.
+const STRINGS: [&str; 2] = [".debug_str", ".debug_str_offsets"];
 
 /// Whether the checks here are all that is asked of a section's size and bytes.
 pub(crate) fn is_judged(section: &Section) -> bool {
@@ -58,20 +63,24 @@ fn raw<'a>(image: &Image<'a>, name: &str) -> &'a [u8] {
 /// The judged sections of a file, not compressed.
 struct Sections<'a>(Vec<Option<Contents<'a>>>);
 
-/// Sections in which units name their files.
-const NAMED: [&str; 3] = [".debug_str", ".debug_line_str", ".debug_str_offsets"];
+/// Where units name folders.
+const LINE_STRINGS: [&str; 1] = [".debug_line_str"];
 
 impl<'a> Sections<'a> {
     fn read(image: &Image<'a>) -> Result<Self, Fault> {
         let contents = |name: &&str| image.debug_section(name).map(|id| image.contents(id)).transpose();
         // Units with entries in other files have addresses apart.
-        let named = if image.debug_section(".debug_addr").is_some() { &NAMED[..] } else { &[] };
-        let contents = JUDGED.par_iter().chain(named).map(contents).collect::<Result<_, _>>();
+        let is_split = image.debug_section(".debug_addr").is_some();
+        let contents = JUDGED.par_iter().chain(&LINE_STRINGS).map(|name| match STRINGS.contains(name) {
+            true if !is_split => Ok(None),
+            _ => contents(name),
+        });
+        let contents = contents.collect::<Result<_, _>>();
         contents.map(Self).map_err(|error| Fault::new(error.to_string()))
     }
 
     fn bytes(&self, name: &str) -> &[u8] {
-        let at = JUDGED.iter().chain(&NAMED).position(|known| *known == name);
+        let at = JUDGED.iter().chain(&LINE_STRINGS).position(|known| *known == name);
         at.and_then(|at| self.0.get(at)?.as_ref()).map_or(&[], |contents| &contents.bytes)
     }
 
@@ -87,6 +96,10 @@ pub(crate) fn check(check: &Check) -> Vec<Finding> {
     let same = |name: &&str| raw(check.input, name) == raw(check.output, name);
     if JUDGED.iter().all(same) {
         return Vec::new();
+    }
+    // Without files that units name nothing of strings is looked at, and nothing may change.
+    if check.input.debug_section(".debug_addr").is_none() && !STRINGS.iter().all(same) {
+        return vec![finding(Fault::new("strings changed"))];
     }
     let faults = match (Sections::read(check.input), Sections::read(check.output)) {
         (Ok(old), Ok(new)) => judge(check, &old, &new),
@@ -141,6 +154,7 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     }
     faults.extend(judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges")).err());
     faults.extend(others.judge_all_types());
+    faults.extend(others.judge_strings(of_both(STRINGS[0]), of_both(STRINGS[1])).err());
     // Tables without heads are judged by the units that name what is in them.
     if !has_bare.load(Ordering::Relaxed) {
         faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());

@@ -29,8 +29,8 @@ use addresses::{
     function_types, indirect_targets, jump_tables, jumps, patched_code, pointers, restartable,
     runtime_tables, sorted_tables, sums, taken, text_relocations, uses,
 };
-use afterlink_core::{DebugFiles, InputAddr, NoDebugFiles};
 use afterlink_core::limits::ENTRY_ALIGNMENT;
+use afterlink_core::{DebugFiles, InputAddr, NoDebugFiles};
 use afterlink_image::{Image, elf};
 use check::Check;
 use file::{dynamic, dynamic_tables, note, probes, sections, segments, symbols};
@@ -103,8 +103,19 @@ impl<'c, 'a> Reading<'c, 'a> {
         let slots = Slots::read(input);
         let files: [&dyn DebugFiles; 2] = [&NoDebugFiles, &NoDebugFiles];
         let pads = LandingPads::of(std::mem::take(&mut rows.input.landings));
-        let check =
-            Check { input, output, sections, code, functions, references, slots, places, pads, forget, files };
+        let check = Check {
+            input,
+            output,
+            sections,
+            code,
+            functions,
+            references,
+            slots,
+            places,
+            pads,
+            forget,
+            files,
+        };
         Self { check, rows, findings }
     }
 

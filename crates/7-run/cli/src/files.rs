@@ -7,7 +7,7 @@ mod destination;
 mod output;
 mod profiles;
 
-pub use debug::{BesideProgram, package_of};
+pub use debug::{BesideProgram, package_of, publish_beside};
 pub use destination::{Destination, Kind};
 pub use output::OutputFile;
 pub use profiles::{Ran, profile_of, read_profile, read_profiles};
@@ -157,14 +157,6 @@ impl Target {
         OutputFile::new(&self.path, self.mode & RIGHTS | 0o500)
     }
 
-    /// A file that goes beside the output, with `.dwp` behind its name.
-    ///
-    /// # Errors
-    /// If it cannot.
-    pub fn check_package(&self, input: &Path) -> Result<Self> {
-        Self::check(&package_of(&self.path), input)
-    }
-
     /// Writes a program.
     pub fn write_program(&self, bytes: &[u8]) -> Result<()> {
         let mut file = self.open_program()?;
@@ -191,7 +183,7 @@ impl Target {
         file.publish()
     }
 
-    /// A file for the package beside it.
+    /// A file for what comes beside it, which has no name yet.
     pub fn open_package(&self) -> Result<OutputFile> {
         OutputFile::new(&package_of(&self.path), 0o666)
     }

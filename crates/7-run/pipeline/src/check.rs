@@ -1,7 +1,7 @@
 //! Holds an output against its input before anybody gets to see it; what can't be proven is left alone.
 
 use crate::Progress;
-use afterlink_core::{DebugFiles, Error, NoDebugFiles, Output, Packaged, Result, Viewed};
+use afterlink_core::{DebugFiles, DebugPart, Error, NoDebugFiles, Output, Packaged, Result, Viewed};
 use afterlink_image::Image;
 use afterlink_verify::{Finding, Options, UnprovenFunction, Verdict};
 
@@ -71,6 +71,8 @@ impl LeftAlone {
 /// What is known of an output that was written.
 pub(crate) struct Written<R> {
     pub report: R,
+    /// Where the files are that were written beside it.
+    pub parts: Vec<DebugPart>,
     pub left: LeftAlone,
     /// Functions that were proven; `None` if the check was skipped.
     pub proven_functions: Option<usize>,
@@ -94,7 +96,7 @@ pub(crate) fn write_proven<R>(
     mut write: impl FnMut(&LeftAlone, &mut dyn Output) -> Result<R>,
 ) -> Result<Written<R>> {
     let files = (&NoDebugFiles as &dyn DebugFiles, &mut Vec::new() as &mut dyn Output);
-    write_proven_with(input, out, files, check, progress, |left, out, _| write(left, out))
+    write_proven_with(input, out, files, check, progress, |left, out, _| Ok((write(left, out)?, Vec::new())))
 }
 
 /// The same of a program with files beside it, and one that is written beside the output.
@@ -107,21 +109,22 @@ pub(crate) fn write_proven_with<R>(
     (files, package): (&dyn DebugFiles, &mut dyn Output),
     check: Check,
     progress: &dyn Progress,
-    mut write: impl FnMut(&LeftAlone, &mut dyn Output, &mut dyn Output) -> Result<R>,
+    mut write: impl FnMut(&LeftAlone, &mut dyn Output, &mut dyn Output) -> Result<(R, Vec<DebugPart>)>,
 ) -> Result<Written<R>> {
     let mut left = LeftAlone::default();
     let mut round = 1;
     loop {
-        let report = write(&left, out, package)?;
+        let (report, parts) = write(&left, out, package)?;
         input.give_back();
         if check == Check::Skip {
-            return Ok(Written { report, left, proven_functions: None });
+            return Ok(Written { report, parts, left, proven_functions: None });
         }
-        let written = if package.size() > 0 { package.bytes()?.bytes() } else { &[] };
-        let verdict = prove(input, out.bytes()?, [files, &Packaged(written)], progress)?;
+        let bytes = if package.size() > 0 { package.bytes()?.bytes() } else { &[] };
+        let written = Packaged { bytes, parts: &parts };
+        let verdict = prove(input, out.bytes()?, [files, &written], progress)?;
         if verdict.is_proven() {
             let proven_functions = Some(verdict.functions_proven);
-            return Ok(Written { report, left, proven_functions });
+            return Ok(Written { report, parts, left, proven_functions });
         }
         if !left.add(&verdict) || round == ROUNDS {
             return Err(not_proven(input, &verdict));

@@ -6,7 +6,7 @@ use crate::debug_files::DebugSource;
 use crate::hot_functions::{self, Hottest};
 use crate::report::{Report, debug_bytes, refusals};
 use crate::{LayoutOptions, Progress};
-use afterlink_core::{Error, Output, Refusal, Result, Viewed};
+use afterlink_core::{DebugPart, Error, Output, Refusal, Result, Viewed};
 use afterlink_emit::{EmitOptions, Emitted, Planned};
 use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
@@ -42,7 +42,8 @@ pub struct OptimizeOptions {
 /// The new program.
 pub struct Optimized {
     pub bytes: Vec<u8>,
-    /// The file beside it (`.dwp`) with debug information that stood in other files; empty if there is none.
+    /// The file beside it (`.dwp`) with debug information that stood in other files, or the files that the report names; empty if there are
+    /// none.
     pub package: Vec<u8>,
     pub report: Report,
 }
@@ -50,6 +51,7 @@ pub struct Optimized {
 /// What is known when it is proven.
 fn finish(written: Written<Report>, started: Instant) -> Report {
     let mut report = written.report;
+    report.debug_files = written.parts;
     report.unproven_functions = written.left.functions;
     report.unproven_debug_info = written.left.debug_info;
     report.proven_functions = written.proven_functions;
@@ -178,13 +180,13 @@ impl<'a> LaidOut<'a> {
         out: &mut dyn Output,
         package: &mut dyn Output,
         progress: &dyn Progress,
-    ) -> Result<Report> {
+    ) -> Result<(Report, Vec<DebugPart>)> {
         progress.step("writing");
         let mut planned = self.plan()?;
         let report = self.report(&planned.emitted);
-        planned.write_package(package)?;
+        let parts = planned.write_package(package)?;
         planned.write(out)?;
-        Ok(Report { output_bytes: out.size(), ..report })
+        Ok((Report { output_bytes: out.size(), ..report }, parts))
     }
 
     /// The same for the last time: the model is dropped before the file is put together, which needs memory of its own.
@@ -193,7 +195,7 @@ impl<'a> LaidOut<'a> {
         out: &mut dyn Output,
         package: &mut dyn Output,
         progress: &dyn Progress,
-    ) -> Result<Report> {
+    ) -> Result<(Report, Vec<DebugPart>)> {
         progress.step("writing");
         self.forget_old_code();
         crate::memory::return_freed();
@@ -201,13 +203,13 @@ impl<'a> LaidOut<'a> {
         let files = self.options.debug_files.files();
         let mut planned =
             afterlink_emit::plan_with(&self.image, &self.program, &self.placement, &options, files)?;
-        planned.write_package(package)?;
+        let parts = planned.write_package(package)?;
         let report = self.report(&planned.emitted);
         drop((self.weights, self.placement));
         crate::memory::give_up(self.program);
         crate::memory::give_back(self.input);
         planned.write(out)?;
-        Ok(Report { output_bytes: out.size(), ..report })
+        Ok((Report { output_bytes: out.size(), ..report }, parts))
     }
 
     fn plan(&self) -> Result<Planned<'_>> {
@@ -263,6 +265,7 @@ impl<'a> LaidOut<'a> {
             debug_info: emitted.debug_info.clone(),
             unproven_functions: Vec::new(),
             unproven_debug_info: None,
+            debug_files: Vec::new(),
             proven_functions: None,
             seconds: 0.0,
         }

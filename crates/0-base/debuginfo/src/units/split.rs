@@ -21,7 +21,19 @@ pub struct Split<'a> {
     pub id_at: usize,
     /// The attribute that says what offsets of ranges are counted from there, before DWARF 5.
     pub ranges_base_at: Option<usize>,
+    /// Where the unit names the file.
+    pub name: NameField,
     pub entries: Result<Box<Entries<'a>>, Lost>,
+}
+
+/// Where a unit names the file with its entries.
+#[derive(Clone, Copy, Debug)]
+pub enum NameField {
+    /// By an offset among the program's strings.
+    Offset(usize),
+    /// By a number: where `.debug_str_offsets` has the offset.
+    Number(usize),
+    Other,
 }
 
 /// The entries.
@@ -33,11 +45,22 @@ pub struct Entries<'a> {
     pub types: Vec<(u64, Part, usize, usize)>,
 }
 
+impl Entries<'_> {
+    /// The section with the unit's entries, and those of its types.
+    pub fn with_types(&self) -> Vec<u8> {
+        let info = self.sections.part(Part::Info);
+        let types = self.types.iter().filter(|row| row.1 == Part::Info);
+        let types = types.flat_map(|&(_, _, start, end)| &info[start..end]);
+        self.unit.bytes.iter().chain(types).copied().collect()
+    }
+}
+
 /// What a unit says of where its entries are.
 pub(super) struct Named {
     id: u64,
     id_at: usize,
     name: Vec<u8>,
+    field: NameField,
     folder: Vec<u8>,
     ranges_base: Option<(u64, usize)>,
 }
@@ -56,11 +79,7 @@ pub fn other_id(of: &[&[u8]]) -> u64 {
 }
 
 /// What the first entry says of the file with the others, if it says anything.
-pub(super) fn named(
-    walk: &Walk,
-    head: &Head,
-    abbreviations: &Abbreviations,
-) -> Result<Option<Named>, Left> {
+pub(super) fn named(walk: &Walk, head: &Head, abbreviations: &Abbreviations) -> Result<Option<Named>, Left> {
     let attributes = walk.first(head.entries, abbreviations)?;
     let of = |names: [DwAt; 2]| attributes.iter().find(|a| names.contains(&a.name));
     let id_at = head.skeleton_id.or_else(|| id_attribute(&attributes));
@@ -75,6 +94,7 @@ pub(super) fn named(
         id: Reader::new(walk.bytes, id_at).number(8)?,
         id_at,
         name: text(name),
+        field: name.map_or(NameField::Other, |a| walk.name_field(a, base)),
         folder: text(of([DW_AT_comp_dir; 2])),
         ranges_base: ranges_base.transpose()?,
     }))
@@ -89,9 +109,10 @@ pub(super) fn add<'a>(walk: &Walk<'_, 'a>, named: Named, unit: &mut Unit<'a>) ->
     if walk.offset_size != 4 {
         return Err(Left::Split);
     }
-    let Named { id, id_at, name, folder, ranges_base } = named;
+    let Named { id, id_at, name, field, folder, ranges_base } = named;
     let wanted = Wanted { version: walk.version, id, name: &name, folder: &folder };
-    let entries = walk.led.parts.find(&wanted).and_then(|sections| lead(walk, &wanted, ranges_base, sections));
+    let entries =
+        walk.led.parts.find(&wanted).and_then(|sections| lead(walk, &wanted, ranges_base, sections));
     let entries = entries.map(|mut entries| {
         unit.addresses.append(&mut entries.unit.addresses);
         unit.more_addresses = std::mem::take(&mut entries.unit.more_addresses);
@@ -102,7 +123,7 @@ pub(super) fn add<'a>(walk: &Walk<'_, 'a>, named: Named, unit: &mut Unit<'a>) ->
         unit.tally.lose(*why);
     }
     let ranges_base_at = ranges_base.map(|(_, at)| at);
-    unit.split = Some(Split { id, id_at, ranges_base_at, entries });
+    unit.split = Some(Split { id, id_at, ranges_base_at, name: field, entries });
     Ok(())
 }
 
@@ -199,6 +220,21 @@ impl Found {
 }
 
 impl Walk<'_, '_> {
+    fn name_field(&self, attribute: &Attribute, offsets: Option<u64>) -> NameField {
+        let size = attribute.end - attribute.at;
+        let mut r = Reader::new(self.bytes, attribute.at);
+        let number = match attribute.form {
+            DW_FORM_strp => return NameField::Offset(attribute.at),
+            DW_FORM_strx => r.uleb(),
+            DW_FORM_strx1 | DW_FORM_strx2 | DW_FORM_strx3 | DW_FORM_strx4 => r.number(size),
+            _ => return NameField::Other,
+        };
+        match (number, offsets) {
+            (Ok(number), Some(base)) => NameField::Number(base as usize + number as usize * self.offset_size),
+            _ => NameField::Other,
+        }
+    }
+
     /// The text of an attribute.
     fn text(&self, attribute: &Attribute, offsets: Option<u64>) -> Result<&[u8]> {
         let main = self.led.sections;
@@ -239,7 +275,9 @@ impl Walk<'_, '_> {
         let Some(pool) = &self.pool else { return };
         let mut pool = pool.borrow_mut();
         unit.more_addresses = std::mem::take(&mut pool.added);
-        self.named.borrow_mut().extend(pool.used.iter().map(|number| self.address_base + *number as usize * 8));
+        self.named
+            .borrow_mut()
+            .extend(pool.used.iter().map(|number| self.address_base + *number as usize * 8));
     }
 
     /// A list of locations that has a number. Where gcc's numbers of rows stand beside it, it is written with them.

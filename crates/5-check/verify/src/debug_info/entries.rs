@@ -60,9 +60,7 @@ impl Pair<'_, '_> {
             UnitType::SplitCompilation(_) => UnitType::SplitCompilation(DwoId(0)),
             kind => kind,
         };
-        let head = |u: &Unit| {
-            (kind(u), u.encoding, u.header.length_including_self(), u.header.header_size())
-        };
+        let head = |u: &Unit| (kind(u), u.encoding, u.header.length_including_self(), u.header.header_size());
         if head(a) != head(b) {
             return Err(Fault::new("the unit's head changed"));
         }
@@ -177,7 +175,11 @@ impl Pair<'_, '_> {
                 if is_right { Ok(()) } else { Err(fault()) }
             }
             (AttributeValue::Exprloc(a), AttributeValue::Exprloc(b)) => {
-                if self.is_expression(a.0.slice(), b.0.slice()) { Ok(()) } else { Err(Fault::new("is another expression")) }
+                if self.is_expression(a.0.slice(), b.0.slice()) {
+                    Ok(())
+                } else {
+                    Err(Fault::new("is another expression"))
+                }
             }
             // Before DWARF 4 expressions are blocks, and a block of data has no operation that names code.
             (AttributeValue::Block(a), AttributeValue::Block(b)) if self.input.encoding.version < 4 => {
@@ -195,6 +197,8 @@ impl Pair<'_, '_> {
             | (AttributeValue::DebugRngListsBase(_), AttributeValue::DebugRngListsBase(_))
             | (AttributeValue::DebugLocListsBase(_), AttributeValue::DebugLocListsBase(_)) => Ok(()),
             _ if old.name() == dw::DW_AT_GNU_locviews => Ok(()),
+            // What stands in the file with the entries is judged.
+            _ if is_file_name(old) && !self.input.is_apart && old.form() == new.form() => Ok(()),
             (a, b) if a == b && old.form() == new.form() => Ok(()),
             _ => Err(Fault::new("changed")),
         }
@@ -298,6 +302,11 @@ fn is_of_extent(attribute: &Attribute, entry: &Entry, has_extent: bool, was: &En
 fn comes_back(entry: &Entry, attribute: &Attribute) -> bool {
     attribute.name() == dw::DW_AT_call_return_pc
         || entry.tag() == dw::DW_TAG_GNU_call_site && attribute.name() == dw::DW_AT_low_pc
+}
+
+/// Whether an attribute of a unit names the file with its entries.
+fn is_file_name(attribute: &Attribute) -> bool {
+    matches!(attribute.name(), dw::DW_AT_dwo_name | dw::DW_AT_GNU_dwo_name)
 }
 
 /// Whether an offset leads to macros, which know no code.

@@ -170,6 +170,10 @@ pub(super) struct Skeleton<'a> {
     base: u64,
     addresses: DebugAddrBase<usize>,
     ranges: usize,
+    /// Where `.debug_str_offsets` has the name, if it has.
+    name_at: Option<usize>,
+    /// Whether something else is said by the same number.
+    shares_name: bool,
 }
 
 impl<'a> Skeleton<'a> {
@@ -186,26 +190,44 @@ impl<'a> Skeleton<'a> {
             [] => text(dw::DW_AT_GNU_dwo_name),
             name => name,
         };
+        let is_name = |name| matches!(name, dw::DW_AT_dwo_name | dw::DW_AT_GNU_dwo_name);
+        let number = |attribute: &super::unit::Attribute| match attribute.value() {
+            AttributeValue::DebugStrOffsetsIndex(index) => Some(index.0),
+            _ => None,
+        };
+        let own = first.attrs().iter().find(|a| is_name(a.name())).and_then(number);
+        let mut others = first.attrs().iter().filter(|a| !is_name(a.name()));
+        let shares_name = own.is_some() && others.any(|other| number(other) == own);
+        let name_at = own.map(|number| unit.strings_at(number));
         let (base, addresses, ranges) = (unit.base, unit.addresses, unit.bare_ranges());
-        Ok(Some(Self { id, name, folder: text(dw::DW_AT_comp_dir), base, addresses, ranges }))
+        Ok(Some(Self {
+            id,
+            name,
+            folder: text(dw::DW_AT_comp_dir),
+            base,
+            addresses,
+            ranges,
+            name_at,
+            shares_name,
+        }))
     }
 }
 
 /// The other files of both sides.
 pub(super) struct Others<'f> {
-    files: &'f dyn DebugFiles,
+    files: [&'f dyn DebugFiles; 2],
     has_package: bool,
     programs: [Program<'f>; 2],
     packages: [Option<File<'f>>; 2],
-    /// Ids of types that were in the input beside entries which the output has, and that the output has as they were.
-    types: Mutex<[FxHashSet<u64>; 2]>,
+    /// Where `.debug_str_offsets` has names of files.
+    names: Mutex<FxHashSet<usize>>,
 }
 
 impl<'f> Others<'f> {
     pub fn read(files: [&'f dyn DebugFiles; 2], programs: [Program<'f>; 2]) -> Self {
         let packages = files.map(|files| files.package().and_then(File::read));
         let has_package = files[0].package().is_some();
-        Self { files: files[0], has_package, programs, packages, types: Mutex::default() }
+        Self { files, has_package, programs, packages, names: Mutex::default() }
     }
 
     /// Judges the entries of a unit that are elsewhere.
@@ -222,46 +244,66 @@ impl<'f> Others<'f> {
             (Some(old), Some(new)) => (old, new),
             _ => return Err(Fault::new("names, or does not name, entries in another file")),
         };
-        if old.id == new.id || (old.name, old.folder) != (new.name, new.folder) {
+        if old.id == new.id || old.folder != new.folder || new.shares_name {
             return Err(Fault::new("names the input's file with entries, or another"));
         }
-        let Some(file) = &self.packages[1] else { return Ok(()) };
+        self.take_name(old.name_at);
+        let Some(file) = &self.packages[1] else { return self.judge_file(counterparts, &old, &new) };
         let package = file.package().ok_or_else(|| Fault::new("the package cannot be read"))?;
         let Some(row) = package.cu_index.find(new.id) else { return Ok(()) };
         let is = file.row((&package, &package.cu_index, row), &self.programs[1])?;
-        let lack = || Fault::new("has entries in another file, which are not the input's");
-        if self.has_package {
-            let file = self.packages[0].as_ref().ok_or_else(lack)?;
-            let package = file.package().ok_or_else(lack)?;
-            let row = package.cu_index.find(old.id).ok_or_else(lack)?;
-            let was = file.row((&package, &package.cu_index, row), &self.programs[0])?;
-            return judge_entries(counterparts, [(&old, &was), (&new, &is)]);
-        }
-        let bytes = self.files.unit(old.name, old.folder).ok_or_else(lack)?;
-        let file = File::read(&bytes).ok_or_else(lack)?;
-        let was = file.whole(&self.programs[0]);
-        judge_entries(counterparts, [(&old, &was), (&new, &is)])?;
-        self.judge_types(&was)
+        let lack = || Fault::new("has entries in a package, which are not those of the input's");
+        let input = self.packages[0].as_ref().ok_or_else(lack)?;
+        let package = input.package().ok_or_else(lack)?;
+        let row = package.cu_index.find(old.id).ok_or_else(lack)?;
+        let was = input.row((&package, &package.cu_index, row), &self.programs[0])?;
+        judge_entries(counterparts, [(&old, &was), (&new, &is)])
     }
 
-    /// Takes note of which units of types the output has as they were.
-    fn judge_types(&self, was: &Entries) -> Result<(), Fault> {
-        let types = was.types();
-        let Some(file) = self.packages[1].as_ref().filter(|_| !types.is_empty()) else { return Ok(()) };
-        let package = file.package().ok_or_else(|| Fault::new("the package cannot be read"))?;
-        for (id, header) in types {
-            let Some(row) = package.tu_index.find(id) else {
-                return Err(Fault::new(format!("the package lacks the type {id:#x}")));
-            };
-            let is = file.row((&package, &package.tu_index, row), &self.programs[1])?;
-            let is_same = same_type(was, &header, &is, id);
-            let mut types = self.types.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            types[0].insert(id);
-            if is_same {
-                types[1].insert(id);
-            }
+    /// The same of entries that have a file of their own.
+    fn judge_file(&self, counterparts: &Counterparts, old: &Skeleton, new: &Skeleton) -> Result<(), Fault> {
+        let Some(bytes) = self.files[1].unit(new.name, new.folder) else { return Ok(()) };
+        let Some(output) = File::read(&bytes) else { return Ok(()) };
+        let is = output.whole(&self.programs[1]);
+        if is.unit(new.id).is_none() {
+            return Ok(());
         }
-        Ok(())
+        let lack = || Fault::new("has entries in another file, which the input had not");
+        let bytes = self.files[0].unit(old.name, old.folder).filter(|_| !self.has_package);
+        let bytes = bytes.ok_or_else(lack)?;
+        let input = File::read(&bytes).ok_or_else(lack)?;
+        let was = input.whole(&self.programs[0]);
+        judge_entries(counterparts, [(old, &was), (new, &is)])?;
+        let (types, others) = (was.types(), is.types());
+        let same = |(id, header): &(u64, UnitHeader<R>)| same_type(&was, header, &is, *id);
+        match types.len() == others.len() && types.iter().all(same) {
+            true => Ok(()),
+            false => Err(Fault::new("the file with its entries has other types")),
+        }
+    }
+
+    fn take_name(&self, at: Option<usize>) {
+        let mut names = self.names.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        names.extend(at);
+    }
+
+    /// Strings are where they were, and numbers stand for them, but for those of names of files.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn judge_strings(&self, [old, new]: [&[u8]; 2], offsets: [&[u8]; 2]) -> Result<(), Fault> {
+        let names = self.names.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut changed: Vec<usize> = Vec::new();
+        let differ =
+            (0..offsets[0].len().min(offsets[1].len())).filter(|&at| offsets[0][at] != offsets[1][at]);
+        changed.extend(differ);
+        let is_name =
+            |at: &usize| (0..4).any(|back| at.checked_sub(back).is_some_and(|at| names.contains(&at)));
+        let is_whole = new.starts_with(old) && offsets[0].len() == offsets[1].len();
+        match is_whole && changed.iter().all(is_name) {
+            true => Ok(()),
+            false => Err(Fault::new("strings changed")),
+        }
     }
 
     /// What is wrong with the units of types as a whole.
@@ -269,8 +311,7 @@ impl<'f> Others<'f> {
         let file = self.packages[1].as_ref()?;
         let package = file.package()?;
         let count = package.tu_index.unit_count();
-        let types = self.types.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let [mut wanted, mut same] = types.clone();
+        let mut same = FxHashSet::default();
         let input = self.packages[0].as_ref().and_then(|file| Some((file, file.package()?)));
         for row in 1..=count {
             let is = file.row((&package, &package.tu_index, row), &self.programs[1]).ok()?;
@@ -283,13 +324,11 @@ impl<'f> Others<'f> {
             if let Some(Ok(was)) = was
                 && let Some((_, header)) = was.types().first()
             {
-                wanted.insert(id);
-                if same_type(&was, header, &is, id) {
-                    same.insert(id);
-                }
+                same.extend(same_type(&was, header, &is, id).then_some(id));
             }
         }
-        let is_whole = wanted == same && count as usize == wanted.len();
+        let count_was = input.as_ref().map_or(0, |(_, package)| package.tu_index.unit_count());
+        let is_whole = count as usize == same.len() && count_was == count;
         (!is_whole).then(|| Fault::new("the package has other types than the input"))
     }
 }
@@ -349,10 +388,9 @@ fn judge_entries<'a>(
         return Err(Fault::new("its entries have other files, macros or strings"));
     }
     let (input, output) = (apart(old, was, header)?, apart(new, is, other)?);
-    Pair { counterparts, lines: &same_lines(was), input, output }.judge().map_err(|fault| Fault {
-        what: format!("in another file: {}", fault.what),
-        ..fault
-    })
+    Pair { counterparts, lines: &same_lines(was), input, output }
+        .judge()
+        .map_err(|fault| Fault { what: format!("in another file: {}", fault.what), ..fault })
 }
 
 /// Entries name files by tables that hold no rows, which are the same.

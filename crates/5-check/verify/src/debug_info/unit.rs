@@ -77,6 +77,12 @@ impl<'a> Unit<'a> {
         self.ranges.map_or(0, |base| base.0)
     }
 
+    /// Where `.debug_str_offsets` has the text of a number.
+    pub fn strings_at(&self, number: usize) -> usize {
+        let size = usize::from(self.encoding.format.word_size());
+        self.strings.0.wrapping_add(number.wrapping_mul(size))
+    }
+
     /// A text of the program.
     pub fn text(&self, value: AttributeValue<R<'a>>) -> Option<&'a [u8]> {
         let text = match value {

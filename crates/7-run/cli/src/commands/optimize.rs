@@ -59,15 +59,11 @@ impl Optimize {
         let progress = Terminal::new(self.json);
         let beside = files::BesideProgram::new(&self.binary, &self.output);
         let options = OptimizeOptions { debug_files: DebugSource(Some(Arc::new(beside))), ..options };
-        let package_target = target.check_package(&self.binary);
         let (mut output, mut package) = (target.open_program()?, target.open_package()?);
         let (program, others) = (&mut output, &mut package);
         let done =
             afterlink_pipeline::optimize_to(input.viewed(), program, others, profiles, &options, &progress)
                 .map_err(|e| e.in_file(self.binary.display()))?;
-        if package.size() > 0 {
-            package_target?;
-        }
         // The program comes last: where it is new, everything is.
         if let Some(report) = report {
             let is_page =
@@ -79,7 +75,8 @@ impl Optimize {
             report.write(text.as_bytes())?;
         }
         if package.size() > 0 {
-            package.publish()?;
+            let bytes = package.bytes()?;
+            files::publish_beside(&self.output, &self.binary, bytes.bytes(), &done.debug_files)?;
         }
         output.publish()?;
         progress.done();

@@ -16,7 +16,9 @@ use crate::{commands, files};
 use afterlink_bench::experiment::counters::Counters;
 use afterlink_bench::experiment::process::children_cpu_seconds;
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::{Counting, DebugSource, InstrumentOptions, LaidOut, OptimizeOptions, Optimized, Progress};
+use afterlink_pipeline::{
+    Counting, DebugSource, InstrumentOptions, LaidOut, OptimizeOptions, Optimized, Progress,
+};
 use afterlink_profile::{Profile, fdata};
 use stand::{Scratch, Stand};
 use std::ffi::{OsStr, OsString};
@@ -142,11 +144,12 @@ impl Tune {
         }
         let (mut bytes, mut reports, mut packages) = (Vec::new(), Vec::new(), Vec::new());
         for one in optimized {
-            let (one, report) = one.map(|one| ((one.bytes, one.package), one.report)).unzip();
+            let (one, mut report) = one.map(|one| ((one.bytes, one.package), one.report)).unzip();
             let (program, package) = one.unzip();
+            let parts = report.as_mut().map(|report| std::mem::take(&mut report.debug_files));
             bytes.push(program);
             reports.push(report);
-            packages.push(package.unwrap_or_default());
+            packages.push((package.unwrap_or_default(), parts.unwrap_or_default()));
         }
         outputs.publish(Kind::Program, &bytes, &packages)?;
         progress.done();
@@ -214,7 +217,11 @@ impl Tune {
             scratch.new.write(index, &linked.bytes, &linked.path)?;
             return Ok(None);
         };
-        let beside = files::BesideProgram::new(&linked.path, &self.output);
+        let output = match self.binaries.len() {
+            1 => self.output.clone(),
+            _ => self.output.join(linked.path.file_name().unwrap_or_default()),
+        };
+        let beside = files::BesideProgram::new(&linked.path, &output);
         let options =
             &OptimizeOptions { debug_files: DebugSource(Some(Arc::new(beside))), ..options.clone() };
         let (laid_out, optimized) = LaidOut::proven(&linked.bytes, vec![profile], options, progress)

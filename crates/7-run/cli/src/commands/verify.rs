@@ -31,8 +31,9 @@ impl Verify {
         let options = Options { max_findings: self.findings };
         let files = [&self.binary, &self.output].map(|path| files::BesideProgram::new(path, path));
         let [before, after] = files.each_ref().map(|files| files as &dyn DebugFiles);
-        let verdict = afterlink_pipeline::verify_with(input.viewed(), output.viewed(), [before, after], &options)
-            .map_err(|e| e.in_file(format!("{} or {}", self.binary.display(), self.output.display())))?;
+        let verdict =
+            afterlink_pipeline::verify_with(input.viewed(), output.viewed(), [before, after], &options)
+                .map_err(|e| e.in_file(format!("{} or {}", self.binary.display(), self.output.display())))?;
         if !verdict.is_proven()
             && !self.json
             && let Some(why) = unrelated(&input, &output)

@@ -1,7 +1,7 @@
 //! Files beside a program with most of its debug information (split DWARF): found where debuggers look for them.
 
-use super::{Mapped, OutputFile, directory_of, map};
-use afterlink_core::{DebugFiles, FileBytes, Output, Result};
+use super::{Mapped, OutputFile, Target, directory_of, map, reason};
+use afterlink_core::{DebugFiles, DebugPart, Error, FileBytes, Output, Result};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,36 @@ pub fn package_of(program: &Path) -> PathBuf {
     let mut name = program.as_os_str().to_owned();
     name.push(".dwp");
     name.into()
+}
+
+/// The folder with files of one unit each: the program's name with `.dwo` behind it.
+fn folder_of(program: &Path) -> PathBuf {
+    let mut name = program.as_os_str().to_owned();
+    name.push(".dwo");
+    name.into()
+}
+
+/// Puts files beside a program that is to appear: a package, or `parts` of one unit each, which `bytes` holds. The names of those are of
+/// what they hold, so that none of another output is replaced.
+///
+/// # Errors
+/// If they cannot be written.
+pub fn publish_beside(program: &Path, input: &Path, bytes: &[u8], parts: &[DebugPart]) -> Result<()> {
+    if !bytes.is_empty() && parts.is_empty() {
+        return Target::check(&package_of(program), input)?.write(bytes);
+    }
+    let folder = folder_of(program);
+    if !parts.is_empty() && !folder.is_dir() {
+        std::fs::create_dir(&folder).map_err(|e| {
+            let what = format!("the folder for debug information cannot be made: {}", reason(&e));
+            Error::new(what).in_file(folder.display()).next("give another output, or --keep-debug-info")
+        })?;
+    }
+    for part in parts {
+        let bytes = &bytes[part.start as usize..part.end as usize];
+        Target::check(Path::new(OsStr::from_bytes(&part.name)), input)?.write(bytes)?;
+    }
+    Ok(())
 }
 
 impl BesideProgram {
@@ -49,9 +79,19 @@ impl DebugFiles for BesideProgram {
         self.package.as_deref()
     }
 
+    fn new_name(&self, id: u64) -> Vec<u8> {
+        let path = folder_of(&self.output).join(format!("{id:016x}.dwo"));
+        std::path::absolute(&path).unwrap_or(path).into_os_string().into_encoded_bytes()
+    }
+
     fn scratch(&self) -> Result<Box<dyn Output + Send>> {
         let number = self.scratch.fetch_add(1, Ordering::Relaxed);
-        let mut name = package_of(&self.output).into_os_string();
+        // The folder of several outputs is made when all of them are proven.
+        let package = match directory_of(&self.output).is_dir() {
+            true => package_of(&self.output),
+            false => std::env::temp_dir().join("afterlink"),
+        };
+        let mut name = package.into_os_string();
         name.push(format!(".{number}"));
         Ok(Box::new(OutputFile::new(Path::new(&name), 0o600)?))
     }

@@ -1,7 +1,7 @@
 //! Where the outputs of a command go that takes one input or several: a file, or a folder with a file for each.
 
-use super::{OutputFile, Target, directory_of, package_of, reason};
-use afterlink_core::{Error, Output, Result};
+use super::{Target, directory_of, publish_beside, reason};
+use afterlink_core::{DebugPart, Error, Output, Result};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,9 @@ pub struct Destination {
     places: Vec<Place>,
     is_folder: bool,
 }
+
+/// What comes beside an output: the bytes, and the files in them.
+pub type Package = (Vec<u8>, Vec<DebugPart>);
 
 /// Where one output goes.
 struct Place {
@@ -60,14 +63,9 @@ impl Destination {
     ///
     /// # Errors
     /// If one can't be written; then none has appeared.
-    pub fn publish(&self, kind: Kind, outputs: &[Option<Vec<u8>>], packages: &[Vec<u8>]) -> Result<()> {
+    pub fn publish(&self, kind: Kind, outputs: &[Option<Vec<u8>>], packages: &[Package]) -> Result<()> {
         let folder = self.make_folder()?;
-        let (mut written, mut beside) = (Vec::new(), Vec::new());
-        for (place, package) in self.places.iter().zip(packages).filter(|(_, package)| !package.is_empty()) {
-            let mut file = Target::check(&package_of(&place.output), &place.input)?.open()?;
-            file.append(package)?;
-            beside.push(file);
-        }
+        let mut written = Vec::new();
         for (target, bytes) in self.targets()?.into_iter().zip(outputs) {
             let Some(bytes) = bytes else { continue };
             let mut file = match kind {
@@ -78,7 +76,9 @@ impl Destination {
             written.push((target, file));
         }
         // Programs come last: where one is new, everything is.
-        beside.into_iter().try_for_each(OutputFile::publish)?;
+        for (place, (bytes, parts)) in self.places.iter().zip(packages) {
+            publish_beside(&place.output, &place.input, bytes, parts)?;
+        }
         for (target, file) in written {
             file.publish()?;
             if kind == Kind::Program {
