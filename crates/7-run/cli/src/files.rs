@@ -58,6 +58,11 @@ impl Pages for Mapped {
     }
 }
 
+/// A file's name without its folder.
+pub fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
 fn check_kind(path: &Path) -> Result<()> {
     let kind = std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
     if !kind.is_file() {

@@ -3,6 +3,7 @@
 mod before_after;
 pub mod bisect;
 mod check;
+mod debug_file;
 mod export;
 mod grade;
 mod hot_functions;
@@ -16,6 +17,7 @@ mod survey;
 
 pub use afterlink_instrument::Counting;
 pub use check::{Check, check_pair, verify};
+pub use debug_file::{DebugFile, DebugPair};
 pub use export::{ExportOptions, Exported, Steps, export};
 pub use grade::{Aspect, Grade, Mark, grade};
 pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument, instrument_to};
