@@ -7,6 +7,7 @@ mod effects;
 mod encode;
 pub(crate) mod judgement;
 mod leaning;
+mod likeness;
 mod semantics;
 mod startup;
 mod work;
@@ -22,6 +23,7 @@ pub use encode::{
 };
 pub use iced_x86;
 pub(crate) use leaning::leaning;
+pub(crate) use likeness::likeness;
 pub use semantics::SemanticsReader;
 pub(crate) use semantics::{CONVENTION, filler, is_padded_jump};
 pub(crate) use startup::assemble_startup;
