@@ -50,7 +50,7 @@ count() {
 
 [ $# -gt 0 ] || set -- $all
 set_up
-gcc -O2 -shared -fPIC -fvisibility=hidden "$study/model.c" -o "$STUDY_WORK/model.so"
+gcc -O3 -march=native -shared -fPIC -fvisibility=hidden "$study/model.c" -o "$STUDY_WORK/model.so"
 columns="cycles taken opcache_miss icache_miss line_miss btb1_miss btb2_miss itlb1_miss itlb2_miss l2_miss instructions"
 printf 'program layout %s\n' "$columns"
 for name in "$@"; do

@@ -76,10 +76,10 @@ plain_of() {
 
 package_of() { case $1 in xz) echo xz-utils ;; lua) echo lua5.4 ;; ninja) echo ninja-build ;; tcl) echo tcl8.6 ;; *) echo "$1" ;; esac; }
 
-# make_text: 600 KB of words and numbers, the same on every machine.
+# make_text: 100 bytes of words and numbers in each of TEXT_LINES lines (6000), the same on every machine.
 make_text() {
-    [ -s "$STUDY_WORK/text" ] || awk 'BEGIN {
-        for (state = 12345; line++ < 6000;) {
+    [ -s "$STUDY_WORK/text" ] || awk -v lines="${TEXT_LINES:-6000}" 'BEGIN {
+        for (state = 12345; line++ < lines;) {
             for (text = ""; length(text) < 100;) {
                 state = (state * 1103515245 % 2147483648 + 12345) % 2147483648
                 r = int(state / 65536) % 1000
@@ -90,12 +90,12 @@ make_text() {
     }' > "$STUDY_WORK/text"
 }
 
-# make_targets: what ninja is to read, 4,000 objects and 400 libraries.
+# make_targets: what ninja is to read, 1,500 objects and 150 libraries.
 make_targets() {
     mkdir -p "$STUDY_WORK/targets"
     [ -s "$STUDY_WORK/targets/build.ninja" ] || awk 'BEGIN {
         print "flags = -O2 -Iinclude\nrule cc\n  command = cc $flags $extra -c $in -o $out\n  depfile = $out.d\nrule ar\n  command = ar rcs $out $in"
-        for (i = 0; i < 4000; i++) {
+        for (i = 0; i < 1500; i++) {
             print "build out/dir" i % 37 "/file" i ".o: cc source.c | out/lib" int(i / 100) % 7 ".stamp\n  extra = -DNUMBER=" i
             objects = objects " out/dir" i % 37 "/file" i ".o"
             if (i % 10 == 9) { print "build out/lib" i ".a: ar" objects; objects = "" }
