@@ -14,7 +14,7 @@ use std::io::Write;
 const ZSTD_LEVEL: i32 = 5;
 
 /// Sections that are led.
-const LED: [&str; 11] = [
+pub(crate) const LED: [&str; 11] = [
     ".debug_info",
     ".debug_types",
     ".debug_abbrev",
@@ -40,19 +40,22 @@ pub(crate) struct Led {
 }
 
 /// `None` if the program has debug information that cannot be led.
+///
+/// `told` is the file that has it.
 pub(crate) fn lead(
     image: &Image,
+    told: &Image,
     program: &Program,
     placement: &Placement,
     addresses: &Addresses,
     shapes: &[Shape],
 ) -> Option<Led> {
-    if image.debug_section(".debug_info").is_none() {
+    if told.debug_section(".debug_info").is_none() {
         return Some(Led::default());
     }
-    let ids = LED.map(|name| image.debug_section(name));
+    let ids = LED.map(|name| told.debug_section(name));
     let contents: Vec<Option<Contents>> =
-        ids.par_iter().map(|id| id.map(|id| image.contents(id)).transpose().ok()).collect::<Option<_>>()?;
+        ids.par_iter().map(|id| id.map(|id| told.contents(id)).transpose().ok()).collect::<Option<_>>()?;
     let bytes: Vec<&[u8]> = contents.iter().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes)).collect();
     let sections = Sections::from(<[&[u8]; 11]>::try_from(bytes).ok()?);
     let moves = moves(image, program, placement, addresses, shapes);

@@ -6,6 +6,7 @@
 
 mod addresses;
 mod data;
+mod debug_file;
 mod debug_info;
 mod encode;
 mod exported;
@@ -17,6 +18,8 @@ mod probes;
 mod shape;
 mod symbols;
 mod unwind;
+
+pub use debug_file::{DebugFile, PlannedDebugFile};
 
 use addresses::Addresses;
 use afterlink_core::counter_file::{HEADER_SIZE, MAGIC};
@@ -52,6 +55,8 @@ pub struct EmitOptions {
 pub struct Planned<'a> {
     plan: OutputPlan<'a>,
     pub emitted: Emitted,
+    /// To be written behind it.
+    pub debug_file: Option<PlannedDebugFile<'a>>,
 }
 
 /// What a report wants to know of an output.
@@ -69,7 +74,7 @@ pub struct Emitted {
 }
 
 impl Planned<'_> {
-    /// Writes the file.
+    /// Writes the file, without its debug file.
     ///
     /// # Errors
     /// If it has no room for what must be added, or cannot be written.
@@ -105,16 +110,18 @@ pub fn emit(
     options: &EmitOptions,
 ) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    plan(image, program, placement, options)?.write(&mut bytes)?;
+    plan(image, None, program, placement, options)?.write(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Plans the file that has the program in the order that `placement` gives. The program is not needed to write it.
+/// Plans the file that has the program in the order that `placement` gives, and its debug file if it has one. The program is not
+/// needed to write it.
 ///
 /// # Errors
 /// If the new code would be out of reach of the old.
 pub fn plan<'i>(
     image: &'i Image<'i>,
+    debug: Option<DebugFile<'i>>,
     program: &Program,
     placement: &Placement,
     options: &EmitOptions,
@@ -141,10 +148,11 @@ pub fn plan<'i>(
     patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
     plan.replacements = probes::replacements(image, &addresses);
     let follows = options.update_debug_info && options.runtime.is_none();
-    let led = follows.then(|| debug_info::lead(image, program, placement, &addresses, &shapes)).flatten();
+    let told = debug.map_or(image, |debug| debug.image);
+    let lead = || debug_info::lead(image, told, program, placement, &addresses, &shapes);
+    let led = follows.then(lead).flatten();
     let debug_info = led.as_ref().map(|led| led.tally.clone());
     let led = led.unwrap_or_default();
-    plan.replacements.extend(led.replacements);
     plan.entry = addresses.target(image.entry);
     plan.dynamic = dynamic_values(image, &addresses);
     if let Some(runtime) = &options.runtime {
@@ -174,10 +182,18 @@ pub fn plan<'i>(
         LooseSection { name: NOTE_SECTION.into(), kind: elf::SHT_NOTE.0, bytes: note },
         LooseSection { name: address_map::SECTION.into(), kind: elf::SHT_PROGBITS.0, bytes: map },
     ];
-    plan.loose.extend(led.added);
+    let debug_file = match debug {
+        Some(debug) => Some(debug_file::plan(debug, led, &mut plan)),
+        None => {
+            debug_file::forget(follows, &mut plan);
+            plan.replacements.extend(led.replacements);
+            plan.loose.extend(led.added);
+            None
+        }
+    };
     let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
     let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
-    Ok(Planned { plan, emitted: Emitted { moved_functions, section_bytes, places, debug_info } })
+    Ok(Planned { plan, emitted: Emitted { moved_functions, section_bytes, places, debug_info }, debug_file })
 }
 
 /// Four-byte displacements must reach from one end of the program to the other, and to what little lies beside it.

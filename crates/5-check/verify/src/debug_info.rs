@@ -76,11 +76,11 @@ impl<'a> Sections<'a> {
 /// What is wrong with the debug information. That of the input, unchanged, is none of a moved program, but no wrong one: it
 /// tells of code that still stands there.
 pub(crate) fn check(check: &Check) -> Vec<Finding> {
-    let same = |name: &&str| raw(check.input, name) == raw(check.output, name);
+    let same = |name: &&str| raw(check.told[0], name) == raw(check.told[1], name);
     if JUDGED.iter().all(same) {
         return Vec::new();
     }
-    let faults = match (Sections::read(check.input), Sections::read(check.output)) {
+    let faults = match (Sections::read(check.told[0]), Sections::read(check.told[1])) {
         (Ok(old), Ok(new)) => judge(check, &old, &new),
         (Err(fault), _) | (_, Err(fault)) => vec![fault],
     };

@@ -2,6 +2,7 @@
 
 use crate::before_after::BeforeAfter;
 use crate::check::{Check, LeftAlone, Written, write_proven};
+use crate::debug_file::{self, DebugFile, Outputs};
 use crate::hot_functions::{self, Hottest};
 use crate::report::{HotPages, Report, debug_bytes, refusals};
 use crate::{LayoutOptions, Progress};
@@ -66,26 +67,31 @@ pub fn optimize(
     progress: &dyn Progress,
 ) -> Result<Optimized> {
     let mut bytes = Vec::new();
-    let report = optimize_to(input.into(), &mut bytes, profiles, options, progress)?;
+    let report = optimize_to(input.into(), &mut bytes, None, profiles, options, progress)?;
     Ok(Optimized { bytes, report })
 }
 
-/// Lays out `input` anew by `profiles`, whose counts are summed, and writes it to `out`.
+/// Lays out `input` anew by `profiles`, whose counts are summed, and writes it to `out`, and its debug file if it has one.
 ///
 /// # Errors
-/// If the input cannot be rewritten, the profiles do not belong to it, or the output could not be written or proven.
-pub fn optimize_to(
+/// If the debug file is another program's, the input cannot be rewritten, the profiles do not belong to it, or the output could not be written or proven.
+pub fn optimize_to<'o>(
     input: Viewed,
-    out: &mut dyn Output,
+    out: &'o mut dyn Output,
+    debug: Option<DebugFile<'o>>,
     profiles: Vec<Profile>,
     options: &OptimizeOptions,
     progress: &dyn Progress,
 ) -> Result<Report> {
     let started = Instant::now();
     let profile = sum(profiles)?;
-    let written = write_proven(input, out, options.check, progress, |left, out| {
+    if let Some(debug) = &debug {
+        debug_file::check(&Image::parse(input.bytes())?, debug)?;
+    }
+    let outputs = Outputs { program: out, debug };
+    let written = write_proven(input, outputs, options.check, progress, |left, outputs| {
         let laid_out = LaidOut::new(input, profile.as_ref(), left, options, progress)?;
-        laid_out.write_last(out, progress)
+        laid_out.write_last(outputs, progress)
     })?;
     Ok(finish(written, started))
 }
@@ -122,9 +128,10 @@ impl<'a> LaidOut<'a> {
         let profile = sum(profiles)?;
         let (mut last, mut bytes) = (None, Vec::new());
         let input = Viewed::from(input);
-        let written = write_proven(input, &mut bytes, options.check, progress, |left, out| {
+        let outputs = Outputs { program: &mut bytes, debug: None };
+        let written = write_proven(input, outputs, options.check, progress, |left, outputs| {
             let laid_out = LaidOut::new(input, profile.as_ref(), left, options, progress)?;
-            last.insert(laid_out).write(out, progress)
+            last.insert(laid_out).write(outputs.program, progress)
         })?;
         let report = finish(written, started);
         Ok((last.expect("what was proven was laid out"), Optimized { bytes, report }))
@@ -183,25 +190,34 @@ impl<'a> LaidOut<'a> {
     fn write(&self, out: &mut dyn Output, progress: &dyn Progress) -> Result<Report> {
         progress.step("writing");
         let options = self.emit_options(self.options.note.clone());
-        let planned = afterlink_emit::plan(&self.image, &self.program, &self.placement, &options)?;
-        let report = self.report(&planned.emitted);
+        let planned = afterlink_emit::plan(&self.image, None, &self.program, &self.placement, &options)?;
+        let report = self.report(&planned.emitted, None);
         planned.write(out)?;
         Ok(Report { output_bytes: out.size(), ..report })
     }
 
     /// The same for the last time: the model is dropped before the file is put together, which needs memory of its own.
-    fn write_last(mut self, out: &mut dyn Output, progress: &dyn Progress) -> Result<Report> {
+    fn write_last(mut self, outputs: &mut Outputs, progress: &dyn Progress) -> Result<Report> {
         progress.step("writing");
         self.forget_old_code();
         crate::memory::return_freed();
         let options = self.emit_options(self.options.note.clone());
-        let planned = afterlink_emit::plan(&self.image, &self.program, &self.placement, &options)?;
-        let report = self.report(&planned.emitted);
+        let debug = outputs.debug.as_ref().map(|debug| (debug.input.bytes(), debug.name));
+        let parse = |(bytes, name)| Ok::<_, Error>((Image::parse_debug_file(bytes)?, name));
+        let debug = debug.map(parse).transpose()?;
+        let debug = debug.as_ref().map(|(image, name)| afterlink_emit::DebugFile { image, name });
+        let (image, program) = (&self.image, &self.program);
+        let mut planned = afterlink_emit::plan(image, debug, program, &self.placement, &options)?;
+        let report = self.report(&planned.emitted, debug);
         drop((self.weights, self.placement));
         crate::memory::give_up(self.program);
         crate::memory::give_back(self.input);
-        planned.write(out)?;
-        Ok(Report { output_bytes: out.size(), ..report })
+        let debug_file = planned.debug_file.take();
+        planned.write(outputs.program)?;
+        if let Some((planned, debug)) = debug_file.zip(outputs.debug.as_mut()) {
+            planned.write(outputs.program, debug.out)?;
+        }
+        Ok(Report { output_bytes: outputs.program.size(), ..report })
     }
 
     /// What only code that stays where it is needs, of the functions that move.
@@ -223,7 +239,7 @@ impl<'a> LaidOut<'a> {
         // Nobody debugs what only runs to be measured.
         let options = EmitOptions { update_debug_info: false, ..self.emit_options(note) };
         let mut bytes = Vec::new();
-        afterlink_emit::plan(&self.image, &self.program, &placement, &options)?.write(&mut bytes)?;
+        afterlink_emit::plan(&self.image, None, &self.program, &placement, &options)?.write(&mut bytes)?;
         Ok(bytes)
     }
 
@@ -237,7 +253,13 @@ impl<'a> LaidOut<'a> {
         }
     }
 
-    fn report(&self, emitted: &Emitted) -> Report {
+    /// The debug file that the input names, if nobody gave it.
+    fn debug_file_not_given(&self, is_given: bool) -> Option<String> {
+        let is_apart = !is_given && debug_bytes(&self.image) == 0;
+        self.image.debug_link().filter(|_| is_apart).map(|link| link.name.to_owned())
+    }
+
+    fn report(&self, emitted: &Emitted, debug: Option<afterlink_emit::DebugFile>) -> Report {
         let (hottest, hottest_footprint) =
             hot_functions::told(&self.hottest, &self.program, &self.weights, &self.placement, emitted);
         Report {
@@ -257,7 +279,9 @@ impl<'a> LaidOut<'a> {
             huge_pages: self.huge_pages,
             input_bytes: self.image.bytes.len() as u64,
             output_bytes: 0,
-            debug_bytes: debug_bytes(&self.image),
+            debug_bytes: debug_bytes(debug.map_or(&self.image, |debug| debug.image)),
+            debug_file: debug.map(|debug| debug.name.to_owned()),
+            debug_file_not_given: self.debug_file_not_given(debug.is_some()),
             debug_info_follows: emitted.debug_info.as_ref().is_some_and(|tally| !tally.is_left_whole()),
             debug_info: emitted.debug_info.clone(),
             unproven_functions: Vec::new(),

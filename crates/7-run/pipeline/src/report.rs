@@ -40,8 +40,12 @@ pub struct Report {
     /// Bytes of the files.
     pub input_bytes: u64,
     pub output_bytes: u64,
-    /// Bytes of debug information in the input.
+    /// Bytes of debug information in the input, or in its debug file.
     pub debug_bytes: u64,
+    /// The output's debug file, by the name by which the output finds it.
+    pub debug_file: Option<String>,
+    /// The debug file that the input names, if it was not given: debuggers know nothing of the output then but its symbols.
+    pub debug_file_not_given: Option<String>,
     /// Whether the output's debug information tells of the code as it is now; otherwise it has the input's addresses.
     pub debug_info_follows: bool,
     /// What the checker found wrong with an output whose debug information did; it was kept as it was then.
@@ -142,6 +146,12 @@ pub(crate) fn debug_bytes(image: &Image) -> u64 {
 /// What to expect of a debugger.
 fn write_debug(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     let bytes = report.debug_bytes;
+    if let Some(name) = &report.debug_file_not_given {
+        return writeln!(
+            f,
+            "debug info   left out, it stands in another file: add --debug-file with the path of {name}"
+        );
+    }
     if bytes == 0 {
         return Ok(());
     }
@@ -161,7 +171,8 @@ fn write_debug(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
             None => Ok(()),
         };
     }
-    writeln!(f, "debug info   follows the code; it was {bytes} bytes")?;
+    let place = report.debug_file.as_ref().map_or_else(String::new, |name| format!(", in {name}"));
+    writeln!(f, "debug info   follows the code{place}; it was {bytes} bytes")?;
     if !left.is_empty() {
         let units = tally.units;
         writeln!(

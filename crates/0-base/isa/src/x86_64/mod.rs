@@ -8,6 +8,7 @@ mod encode;
 mod huge_pages;
 pub(crate) mod judgement;
 mod leaning;
+mod likeness;
 mod semantics;
 mod startup;
 mod work;
@@ -24,6 +25,7 @@ pub use encode::{
 pub(crate) use huge_pages::assemble_huge_pages;
 pub use iced_x86;
 pub(crate) use leaning::leaning;
+pub(crate) use likeness::likeness;
 pub use semantics::SemanticsReader;
 pub(crate) use semantics::{CONVENTION, filler, is_padded_jump};
 pub(crate) use startup::assemble_startup;

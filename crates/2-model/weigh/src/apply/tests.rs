@@ -46,3 +46,22 @@ fn where_there_is_no_choice_entries_tell_all() {
     assert!(!weights.inside_unknown);
     assert_eq!(weights.blocks, [70, 70, 70]);
 }
+
+/// A layout leads jumps around blocks that only jump, and drops those that hold nothing but padding.
+#[test]
+fn ways_around_blocks_without_code_count_for_them() {
+    let mut around = choosing();
+    around.blocks[BlockId(0)].terminator = Terminator::FallThrough(BlockId(1));
+    assert_eq!(way(&around, BlockId(0), BlockId(1)), [BlockId(1)]);
+    assert_eq!(way(&around, BlockId(0), BlockId(2)), []);
+    around.blocks[BlockId(1)].body = 0;
+    assert_eq!(way(&around, BlockId(0), BlockId(2)), [BlockId(1), BlockId(2)]);
+    around.blocks[BlockId(1)].terminator = Terminator::Jump(Target::Block(BlockId(2)));
+    assert_eq!(way(&around, BlockId(0), BlockId(2)), [BlockId(1), BlockId(2)]);
+    around.blocks[BlockId(1)].terminator = Terminator::FallThrough(BlockId(1));
+    assert_eq!(way(&around, BlockId(0), BlockId(2)), []);
+    let mut flows = Flows::default();
+    flows.add_way(FuncId(3), BlockId(0), &[BlockId(1), BlockId(2)], 7);
+    let edge = |from, to| (FuncId(3), EdgeWeight { from: BlockId(from), to: BlockId(to), count: 7 });
+    assert_eq!(flows.edges, [edge(0, 1), edge(1, 2)]);
+}

@@ -7,7 +7,7 @@ use crate::file::probes;
 use crate::file::segments::same_notes;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::limits::{HUGE_PAGE, PAGE};
-use afterlink_image::{Image, NOTE_SECTION, Section, SectionId, elf};
+use afterlink_image::{DEBUG_LINK_SECTION, Image, NOTE_SECTION, Section, SectionId, elf};
 use rustc_hash::FxHashMap;
 
 /// What is put behind the name of a section that is kept but has a successor of the same name.
@@ -37,6 +37,8 @@ const ADDED: [(&str, elf::SectionType, u64, u64); 13] = [
     (".afterlink.description", elf::SHT_PROGBITS, LOADED, 16),
     (NOTE_SECTION, elf::SHT_NOTE, 0, 4),
     (".afterlink.map", elf::SHT_PROGBITS, 0, 1),
+    // Judged by `debug_file`.
+    (DEBUG_LINK_SECTION, elf::SHT_PROGBITS, 0, 4),
     // If no unit had a list until its code was cut.
     (".debug_ranges", elf::SHT_PROGBITS, 0, 1),
     (".debug_rnglists", elf::SHT_PROGBITS, 0, 1),
@@ -97,7 +99,8 @@ fn match_sections(input: &Image, output: &Image, findings: &mut Vec<Finding>) ->
     for (id, old) in input.sections.iter().skip(1) {
         let new = by_name.get_mut(old.name).and_then(|ids| ids.pop_front());
         to_output[id.0 as usize] = new;
-        let may_go = old.kind == elf::SHT_RELA.0 && !old.is_loaded();
+        // A program that names no debug file any more is told apart from the input's.
+        let may_go = !old.is_loaded() && (old.kind == elf::SHT_RELA.0 || old.name == DEBUG_LINK_SECTION);
         if new.is_none() && !may_go {
             findings.push(finding(format!("section {} is missing", old.name)).input(old.address.get()));
         }
@@ -164,7 +167,8 @@ fn fault(
         return (!same).then(|| "stands elsewhere, or its header's information changed".to_owned());
     }
     let growth = crate::file::dynamic_tables::growth(input, output, old_id);
-    if new.size != old.size + growth && !debug_info::is_judged(old) {
+    let is_link = old.name == DEBUG_LINK_SECTION;
+    if new.size != old.size + growth && !debug_info::is_judged(old) && !is_link {
         return Some(format!("has {} bytes, not {}", new.size, old.size + growth));
     }
     if growth > 0 {
@@ -187,7 +191,7 @@ fn fault(
         };
         return (!same).then(|| "its bytes changed".to_owned());
     }
-    let is_judged_apart = probes::are_judged(old) || debug_info::is_judged(old);
+    let is_judged_apart = probes::are_judged(old) || debug_info::is_judged(old) || is_link;
     (!old.is_loaded() && !is_judged_apart && a != b).then(|| "its bytes changed".to_owned())
 }
 
