@@ -29,6 +29,7 @@ const ADDED: [(&str, elf::SectionType, u64, u64); 13] = [
     (".text.hot", elf::SHT_PROGBITS, CODE, 64),
     (".text.cold", elf::SHT_PROGBITS, CODE, 64),
     (".text.afterlink", elf::SHT_PROGBITS, CODE, 16),
+    (".text.afterlink.pages", elf::SHT_PROGBITS, CODE, 16),
     (LANGUAGE_DATA, elf::SHT_PROGBITS, LOADED, 1),
     (".eh_frame", elf::SHT_PROGBITS, LOADED, 8),
     (".eh_frame_hdr", elf::SHT_PROGBITS, LOADED, 4),
