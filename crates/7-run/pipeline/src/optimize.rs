@@ -255,7 +255,7 @@ impl<'a> LaidOut<'a> {
 
     /// The debug file that the input names, if nobody gave it.
     fn debug_file_not_given(&self, is_given: bool) -> Option<String> {
-        let is_apart = !is_given && debug_bytes(&self.image) == 0;
+        let is_apart = !is_given && !self.options.keep_debug_info && debug_bytes(&self.image) == 0;
         self.image.debug_link().filter(|_| is_apart).map(|link| link.name.to_owned())
     }
 
