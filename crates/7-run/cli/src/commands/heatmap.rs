@@ -110,7 +110,7 @@ fn panel(
     let whole = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let program = Program::new(image, &whole).map_err(|e| e.in_file(path.display()))?;
     let file = files::Recording::open(recording)?;
-    if recognize(&file) != Kind::PerfData {
+    if recognize(file.viewed().bytes()) != Kind::PerfData {
         return Err(in_recording(
             Error::new("it does not say when its samples were taken")
                 .next("give a recording (perf.data) of `afterlink record` or `perf record`"),
