@@ -32,6 +32,8 @@ pub enum Symbolizer {
     Addr2line,
     /// Of LLVM.
     Llvm,
+    /// Of elfutils.
+    Elfutils,
 }
 
 /// The kind of differences that debug information has no part in.
@@ -127,9 +129,11 @@ impl Symbolizer {
         let mut command = match self {
             Self::Addr2line => Command::new("addr2line"),
             Self::Llvm => Command::new("llvm-symbolizer-22"),
+            Self::Elfutils => Command::new("eu-addr2line"),
         };
         match self {
             Self::Addr2line => command.args(["-a", "-f", "-i", "-e"]).arg(program),
+            Self::Elfutils => command.args(["-a", "-f", "-i", "-e"]).arg(program),
             // Linkage names would be those of symbols, of which one place may have several.
             Self::Llvm => command.args(["--inlines", "--functions=short", "-e"]).arg(program),
         };
@@ -139,12 +143,12 @@ impl Symbolizer {
         let mut answers: Vec<String> = Vec::new();
         match self {
             Self::Llvm => answers.extend(text.split_terminator("\n\n").map(str::to_owned)),
-            Self::Addr2line => {
+            Self::Addr2line | Self::Elfutils => {
                 for line in text.lines() {
                     match answers.last_mut() {
                         _ if line.starts_with("0x") => answers.push(String::new()),
                         Some(answer) => answer.extend([line, "\n"]),
-                        None => return Err(format!("addr2line begins with {line}")),
+                        None => return Err(format!("{self:?} begins with {line}")),
                     }
                 }
             }
