@@ -3,7 +3,7 @@
 
 use afterlink_core::counter_description::Description;
 use afterlink_core::counter_file::{CounterFile, HEADER_SIZE, Header, fingerprint};
-use afterlink_core::{AddressMap, InputAddr, NoDebugFiles, OutputAddr};
+use afterlink_core::{AddressMap, InputAddr, NoSplitFiles, OutputAddr};
 use afterlink_debuginfo::{Inside, Moves, NoParts, Package, Piece, Sections, Updated};
 use afterlink_image::Image;
 use afterlink_ingest::{Program, Reading};
@@ -92,7 +92,7 @@ pub fn led(sections: &Sections) -> Updated {
         inside: [Inside::Behind, Inside::FromEnd, Inside::Each, Inside::Each][(input / 16 % 4) as usize],
     });
     let moves = Moves::new(pieces.collect(), vec![(code, end)]);
-    let package = || Package::new(&NoDebugFiles, 0);
+    let package = || Package::new(&NoSplitFiles, 0);
     afterlink_debuginfo::update(sections, &moves, &NoParts, package).expect("memory").0
 }
 

@@ -8,7 +8,7 @@ use std::ops::Deref;
 pub type FileBytes = Box<dyn Deref<Target = [u8]> + Send + Sync>;
 
 /// Finds them.
-pub trait DebugFiles: Send + Sync {
+pub trait SplitFiles: Send + Sync {
     /// A file (`.dwo`) by the name that a unit gives it, in the folder that it was compiled in.
     fn unit(&self, name: &[u8], folder: &[u8]) -> Option<FileBytes>;
 
@@ -37,9 +37,9 @@ pub struct DebugPart {
 
 /// There are none.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NoDebugFiles;
+pub struct NoSplitFiles;
 
-impl DebugFiles for NoDebugFiles {
+impl SplitFiles for NoSplitFiles {
     fn unit(&self, _: &[u8], _: &[u8]) -> Option<FileBytes> {
         None
     }
@@ -60,7 +60,7 @@ pub struct Packaged<'a> {
     pub parts: &'a [DebugPart],
 }
 
-impl DebugFiles for Packaged<'_> {
+impl SplitFiles for Packaged<'_> {
     fn unit(&self, name: &[u8], _: &[u8]) -> Option<FileBytes> {
         let part = self.parts.iter().find(|part| part.name == name)?;
         let bytes = self.bytes.get(part.start as usize..part.end as usize)?;
@@ -72,6 +72,6 @@ impl DebugFiles for Packaged<'_> {
     }
 
     fn scratch(&self) -> Result<Box<dyn Output + Send>> {
-        NoDebugFiles.scratch()
+        NoSplitFiles.scratch()
     }
 }

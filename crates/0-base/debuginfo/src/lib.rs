@@ -5,6 +5,7 @@
 
 mod bytes;
 mod forms;
+mod frames;
 mod indices;
 mod lines;
 mod lists;
@@ -42,6 +43,7 @@ pub struct Sections<'a> {
     pub loc: &'a [u8],
     pub loclists: &'a [u8],
     pub gdb_index: &'a [u8],
+    pub frame: &'a [u8],
     pub str: &'a [u8],
     pub str_offsets: &'a [u8],
     /// This is only read.
@@ -62,19 +64,20 @@ pub struct Updated {
     pub loc: Vec<u8>,
     pub loclists: Vec<u8>,
     pub gdb_index: Vec<u8>,
+    pub frame: Vec<u8>,
     pub str: Vec<u8>,
     pub str_offsets: Vec<u8>,
     /// What could not be led.
     pub tally: Tally,
 }
 
-const COUNT: usize = 13;
+const COUNT: usize = 14;
 
 impl<'a> From<[&'a [u8]; COUNT]> for Sections<'a> {
     fn from(sections: [&'a [u8]; COUNT]) -> Self {
-        let [led @ .., str, str_offsets] = sections;
+        let [led @ .., frame, str, str_offsets] = sections;
         let [info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index] = led;
-        let rest = Self { str, str_offsets, ..Self::default() };
+        let rest = Self { frame, str, str_offsets, ..Self::default() };
         Self { info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index, ..rest }
     }
 }
@@ -93,6 +96,7 @@ impl From<Updated> for [Vec<u8>; COUNT] {
             loc,
             loclists,
             gdb_index,
+            frame,
             str,
             str_offsets,
             ..
@@ -109,6 +113,7 @@ impl From<Updated> for [Vec<u8>; COUNT] {
             loc,
             loclists,
             gdb_index,
+            frame,
             str,
             str_offsets,
         ]
@@ -142,7 +147,7 @@ impl Kept {
 
     /// Adds what the units need that were left, and says whether it had it all.
     fn complete(&mut self, tally: &Tally, addresses: BTreeSet<u64>) -> bool {
-        let lists = tally.left.keys().any(|why| !matches!(why, Left::Rows | Left::Index));
+        let lists = tally.left.keys().any(|why| !matches!(why, Left::Rows | Left::Index | Left::Frame));
         let had_all = (self.lists || !lists) && addresses.is_subset(&self.addresses);
         self.lists |= lists;
         self.addresses.extend(addresses);
@@ -239,6 +244,7 @@ fn lead(
     more.write(&tables, &mut updated.addr, [&mut updated.info, &mut updated.types]);
     add_types(parts, package, &mut tally);
     updated.aranges = indices::aranges(sections.aranges, moves, &left, &mut tally);
+    updated.frame = frames::update(sections.frame, moves, &mut tally);
     updated.gdb_index = indices::gdb_index(sections.gdb_index, moves, &left, &mut tally);
     let is_complete = kept.complete(&tally, needed);
     updated.tally = tally;

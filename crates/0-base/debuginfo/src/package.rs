@@ -8,7 +8,7 @@ pub use index::Index;
 use crate::bytes::{Damaged, Reader};
 use crate::split::{PARTS, Part, STRINGS, SplitSections};
 use crate::tally::Lost;
-use afterlink_core::{DebugFiles, DebugPart, Output};
+use afterlink_core::{DebugPart, Output, SplitFiles};
 use index::Row;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::{Hash, Hasher};
@@ -47,7 +47,7 @@ impl Package {
     ///
     /// # Errors
     /// If there is no place for it.
-    pub fn new(files: &dyn DebugFiles, machine: u16) -> afterlink_core::Result<Self> {
+    pub fn new(files: &dyn SplitFiles, machine: u16) -> afterlink_core::Result<Self> {
         let sections = PARTS.iter().map(|_| files.scratch()).collect::<afterlink_core::Result<_>>()?;
         let (files, parts) = (files.scratch()?, Vec::new());
         let (known, led) = (FxHashMap::default(), FxHashMap::default());

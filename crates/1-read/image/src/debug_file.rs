@@ -1,52 +1,47 @@
-//! Files that hold nothing but debug information (`.dwo`, `.dwp`), and object files, which may hold it beside code: their sections by name.
+//! Debug information in a file of its own, as `objcopy --only-keep-debug` and `eu-strip -f` make it, and the section by which
+//! a program names it.
 
-use crate::compressed;
-use crate::elf;
-use afterlink_core::{Error, Result};
-use object::read::elf::ElfFile64;
-use object::{LittleEndian, Object, ObjectSection, SectionFlags};
-use std::borrow::Cow;
+use crate::{Dynamic, Image, Section, elf, header, section};
+use afterlink_core::Result;
 
-/// The sections, not compressed.
-pub struct DebugFile<'a> {
-    sections: Vec<(&'a str, Cow<'a, [u8]>)>,
+/// The section that names a program's debug file.
+pub const DEBUG_LINK_SECTION: &str = ".gnu_debuglink";
+
+/// What a program says of its debug file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DebugLink<'a> {
+    /// A file name, without a folder.
+    pub name: &'a str,
+    /// The CRC-32 of the whole file.
+    pub checksum: u32,
 }
 
-impl<'a> DebugFile<'a> {
-    /// Reads those whose names end in `.dwo`, and the two tables of a package.
+impl<'a> Image<'a> {
+    /// Reads a debug file: its loaded sections have no bytes, and segments say nothing of the file.
     ///
     /// # Errors
-    /// If the file is no ELF file of 64 bits, or a section is damaged.
-    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let damaged = |e: object::Error| Error::new(format!("the file cannot be read: {e}"));
-        let file = ElfFile64::<LittleEndian>::parse(bytes).map_err(damaged)?;
-        let mut sections = Vec::new();
-        for section in file.sections() {
-            let name = section.name_bytes().map_err(damaged)?;
-            let Ok(name) = std::str::from_utf8(name) else { continue };
-            let flags = match section.flags() {
-                SectionFlags::Elf { sh_flags, .. } => sh_flags.0,
-                _ => 0,
-            };
-            let is_table = matches!(name, ".debug_cu_index" | ".debug_tu_index");
-            if flags & elf::SHF_ALLOC.0 == 0 && (name.ends_with(".dwo") || is_table) {
-                let data = section.data().map_err(damaged)?;
-                sections.push((name, compressed::contents(name, flags, section.align(), data)?.bytes));
-            }
-        }
-        Ok(Self { sections })
+    /// If it is no ELF file for us, or ends before what it announces.
+    pub fn parse_debug_file(bytes: &'a [u8]) -> Result<Self> {
+        let header = header::read(bytes)?;
+        // `eu-strip` leaves the segments' places in the file as they were in the program.
+        let segments = header::segments_of_debug_file(bytes, header)?;
+        let (sections, section_names) = section::read(bytes, header)?;
+        Self::of_parts(bytes, header, segments, (sections, section_names), Dynamic::default())
     }
 
-    /// All sections of a name in one; each type may have a section of its own.
-    pub fn section(&self, name: &str) -> Cow<'a, [u8]> {
-        let mut own = self.sections.iter().filter(|s| s.0 == name).map(|s| &s.1);
-        match (own.next(), own.next()) {
-            (None, _) => Cow::Borrowed(&[]),
-            (Some(one), None) => one.clone(),
-            _ => {
-                let own = self.sections.iter().filter(|s| s.0 == name).map(|s| &*s.1);
-                Cow::Owned(own.collect::<Vec<_>>().concat())
-            }
-        }
+    /// The debug file that the program names.
+    pub fn debug_link(&self) -> Option<DebugLink<'a>> {
+        let id = self.section_named(DEBUG_LINK_SECTION).filter(|id| !self.sections[*id].is_loaded())?;
+        let bytes = self.section_bytes(id);
+        let name = section::text(bytes)?;
+        let checksum = bytes.get((name.len() + 1).next_multiple_of(4)..)?;
+        Some(DebugLink { name, checksum: u32::from_le_bytes(*checksum.first_chunk()?) })
+    }
+}
+
+impl Section<'_> {
+    /// Whether the section has bytes in the file.
+    pub fn has_bytes(&self) -> bool {
+        self.kind != elf::SHT_NOBITS.0 && self.kind != elf::SHT_NULL.0
     }
 }

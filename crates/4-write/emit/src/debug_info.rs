@@ -2,12 +2,12 @@
 
 use crate::addresses::Addresses;
 use crate::shape::Shape;
-use afterlink_core::{DebugFiles, InputAddr, OutputAddr};
+use afterlink_core::{InputAddr, OutputAddr, SplitFiles};
 use afterlink_debuginfo::{
     InputPackage, Inside, Lost, Moves, Package, Parts, Piece, Sections, SplitSections, Tally, Wanted,
 };
 use afterlink_elf::LooseSection;
-use afterlink_image::{Compression, Contents, DebugFile, Image, SectionId, elf};
+use afterlink_image::{Compression, Contents, EntriesFile, Image, SectionId, elf};
 use afterlink_program::{Block, Chunk, Function, Placement, Program};
 use rayon::prelude::*;
 use std::io::Write;
@@ -16,7 +16,7 @@ use std::io::Write;
 const ZSTD_LEVEL: i32 = 5;
 
 /// Sections that are led.
-const LED: [&str; 13] = [
+pub(crate) const LED: [&str; 14] = [
     ".debug_info",
     ".debug_types",
     ".debug_abbrev",
@@ -28,6 +28,7 @@ const LED: [&str; 13] = [
     ".debug_loc",
     ".debug_loclists",
     ".gdb_index",
+    ".debug_frame",
     STRINGS[0],
     STRINGS[1],
 ];
@@ -57,13 +58,13 @@ pub(crate) struct Led {
 
 /// Finds the entries of units that stand in other files.
 struct Files<'a> {
-    files: &'a dyn DebugFiles,
+    files: &'a dyn SplitFiles,
     package: Option<InputPackage<'a>>,
 }
 
 impl<'a> Files<'a> {
-    fn new(files: &'a dyn DebugFiles) -> Self {
-        let package = files.package().and_then(|bytes| DebugFile::parse(bytes).ok());
+    fn new(files: &'a dyn SplitFiles) -> Self {
+        let package = files.package().and_then(|bytes| EntriesFile::parse(bytes).ok());
         Self { files, package: package.and_then(|file| InputPackage::read(|name| file.section(name))) }
     }
 }
@@ -75,7 +76,7 @@ impl Parts for Files<'_> {
             return self.package.as_ref().ok_or(Lost::Damaged)?.unit(wanted.id).ok_or(Lost::File);
         }
         let bytes = self.files.unit(wanted.name, wanted.folder).ok_or(Lost::File)?;
-        let file = DebugFile::parse(&bytes).map_err(|_| Lost::Damaged)?;
+        let file = EntriesFile::parse(&bytes).map_err(|_| Lost::Damaged)?;
         Ok(SplitSections::of_file(wanted.version, |name| file.section(name).into_owned().into()))
     }
 
@@ -90,20 +91,22 @@ impl Parts for Files<'_> {
 
 /// `None` if the program has debug information that cannot be led.
 ///
+/// `told` is the file that has it.
+///
 /// # Errors
 /// If there is no place for the entries of units that stand in other files.
 pub(crate) fn lead(
     image: &Image,
+    told: &Image,
     program: &Program,
     placement: &Placement,
-    addresses: &Addresses,
-    shapes: &[Shape],
-    files: &dyn DebugFiles,
+    (addresses, shapes): (&Addresses, &[Shape]),
+    files: &dyn SplitFiles,
 ) -> afterlink_core::Result<Option<Led>> {
-    if image.debug_section(".debug_info").is_none() {
+    if [".debug_info", ".debug_frame"].iter().all(|name| told.debug_section(name).is_none()) {
         return Ok(Some(Led::default()));
     }
-    let Some((contents, line_strings)) = contents(image) else { return Ok(None) };
+    let Some((contents, line_strings)) = contents(told) else { return Ok(None) };
     let bytes = contents.each_ref().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes));
     let line_str = line_strings.as_ref().map_or(&[][..], |c| &c.bytes);
     let sections = Sections { line_str, ..Sections::from(bytes) };
@@ -130,7 +133,7 @@ pub(crate) fn lead(
         if STRINGS.contains(&name) && !names_files {
             continue;
         }
-        match image.debug_section(name) {
+        match told.debug_section(name) {
             Some(id) => led.replacements.push((id, bytes)),
             None if bytes.is_empty() => {}
             None => {

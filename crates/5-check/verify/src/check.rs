@@ -8,7 +8,7 @@ use crate::input::references::References;
 use crate::input::slots::Slots;
 use crate::unwind::landing_pads::LandingPads;
 use crate::verdict::finding::{Finding, FindingKind};
-use afterlink_core::DebugFiles;
+use afterlink_core::SplitFiles;
 use afterlink_image::{Image, SectionId};
 use afterlink_isa::judgement::LONGEST;
 
@@ -16,6 +16,8 @@ use afterlink_isa::judgement::LONGEST;
 pub(crate) struct Check<'c, 'a> {
     pub input: &'c Image<'a>,
     pub output: &'c Image<'a>,
+    /// Where the debug information of both stands: in themselves, or in files of their own.
+    pub told: [&'c Image<'a>; 2],
     /// The section of the output that each one of the input became, by input index.
     pub sections: Vec<Option<SectionId>>,
     pub code: Code<'a>,
@@ -27,7 +29,7 @@ pub(crate) struct Check<'c, 'a> {
     pub forget: Forget<'c>,
     pub pads: LandingPads,
     /// Files beside the input, and beside the output, with debug information.
-    pub files: [&'c dyn DebugFiles; 2],
+    pub files: [&'c dyn SplitFiles; 2],
 }
 
 impl Check<'_, '_> {

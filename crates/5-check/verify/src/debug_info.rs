@@ -7,6 +7,7 @@
 mod counterparts;
 mod entries;
 mod expressions;
+mod frames;
 mod gdb_index;
 mod lines;
 mod lists;
@@ -25,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use unit::{R, Unit};
 
 /// Sections whose bytes are judged here, and by nothing else.
-const JUDGED: [&str; 13] = [
+const JUDGED: [&str; 14] = [
     ".debug_info",
     ".debug_types",
     ".debug_abbrev",
@@ -37,6 +38,7 @@ const JUDGED: [&str; 13] = [
     ".debug_loc",
     ".debug_loclists",
     gdb_index::NAME,
+    ".debug_frame",
     ".debug_str",
     ".debug_str_offsets",
 ];
@@ -93,15 +95,15 @@ impl<'a> Sections<'a> {
 /// What is wrong with the debug information. That of the input, unchanged, is none of a moved program, but no wrong one: it
 /// tells of code that still stands there.
 pub(crate) fn check(check: &Check) -> Vec<Finding> {
-    let same = |name: &&str| raw(check.input, name) == raw(check.output, name);
+    let same = |name: &&str| raw(check.told[0], name) == raw(check.told[1], name);
     if JUDGED.iter().all(same) {
         return Vec::new();
     }
     // Without files that units name nothing of strings is looked at, and nothing may change.
-    if check.input.debug_section(".debug_addr").is_none() && !STRINGS.iter().all(same) {
+    if check.told[0].debug_section(".debug_addr").is_none() && !STRINGS.iter().all(same) {
         return vec![finding(Fault::new("strings changed"))];
     }
-    let faults = match (Sections::read(check.input), Sections::read(check.output)) {
+    let faults = match (Sections::read(check.told[0]), Sections::read(check.told[1])) {
         (Ok(old), Ok(new)) => judge(check, &old, &new),
         (Err(fault), _) | (_, Err(fault)) => vec![fault],
     };
@@ -159,6 +161,7 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     if !has_bare.load(Ordering::Relaxed) {
         faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());
     }
+    faults.extend(frames::judge(&counterparts, of_both(".debug_frame")).err());
     faults.extend(gdb_index::judge([&counterparts, &unmoved], of_both(gdb_index::NAME)).err());
     faults
 }

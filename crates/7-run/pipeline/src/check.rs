@@ -1,9 +1,10 @@
 //! Holds an output against its input before anybody gets to see it; what can't be proven is left alone.
 
 use crate::Progress;
-use afterlink_core::{DebugFiles, DebugPart, Error, NoDebugFiles, Output, Packaged, Result, Viewed};
+use crate::debug_file::{Beside, DebugPair, Outputs};
+use afterlink_core::{Error, NoSplitFiles, Packaged, Result, SplitFiles, Viewed};
 use afterlink_image::Image;
-use afterlink_verify::{Finding, Options, UnprovenFunction, Verdict};
+use afterlink_verify::{DebugFiles, Finding, Options, UnprovenFunction, Verdict};
 
 /// Whether to prove an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,12 +14,12 @@ pub enum Check {
     Skip,
 }
 
-/// Reads both files afresh and compares them.
+/// Reads both files afresh, with their debug files if they have any, and compares them.
 ///
 /// # Errors
 /// If one of them is no program, or the input is for a processor for which programs are only read.
-pub fn verify(input: Viewed, output: Viewed, options: &Options) -> Result<Verdict> {
-    verify_with(input, output, [&NoDebugFiles, &NoDebugFiles], options)
+pub fn verify(input: Viewed, output: Viewed, debug: Option<DebugPair>, options: &Options) -> Result<Verdict> {
+    verify_with(input, output, debug, [&NoSplitFiles, &NoSplitFiles], options)
 }
 
 /// The same, with files beside the two that have most of their debug information.
@@ -28,21 +29,34 @@ pub fn verify(input: Viewed, output: Viewed, options: &Options) -> Result<Verdic
 pub fn verify_with(
     input: Viewed,
     output: Viewed,
-    files: [&dyn DebugFiles; 2],
+    debug: Option<DebugPair>,
+    beside: [&dyn SplitFiles; 2],
     options: &Options,
 ) -> Result<Verdict> {
     let (input_bytes, output_bytes) = (input.bytes(), output.bytes());
     let (before, after) = rayon::join(|| Image::parse(input_bytes), || Image::parse(output_bytes));
     let (before, after) = (before?, after?);
     before.require_written()?;
+    let said = debug.map(|pair| Ok::<_, Error>((parse_debug(pair.input)?, parse_debug(pair.output)?)));
+    let said = said.transpose()?;
+    let name = debug.map_or("", |pair| pair.name);
+    let files = said.as_ref().map(|(input, output)| DebugFiles { input, output, name });
     let forget = || {
         input.give_back();
         output.give_back();
+        if let Some(pair) = debug {
+            pair.input.give_back();
+            pair.output.give_back();
+        }
     };
-    let read = afterlink_verify::Reading::of(&before, &after, &forget).with_files(files);
+    let read = afterlink_verify::Reading::of(&before, &after, files, &forget).with_files(beside);
     forget();
     crate::memory::return_freed();
     Ok(read.judge(options))
+}
+
+fn parse_debug(file: Viewed<'_>) -> Result<Image<'_>> {
+    Image::parse_debug_file(file.bytes()).map_err(|e| e.at("the debug file"))
 }
 
 /// What is left as it was because an earlier output could not be proven with it.
@@ -71,8 +85,6 @@ impl LeftAlone {
 /// What is known of an output that was written.
 pub(crate) struct Written<R> {
     pub report: R,
-    /// Where the files are that were written beside it.
-    pub parts: Vec<DebugPart>,
     pub left: LeftAlone,
     /// Functions that were proven; `None` if the check was skipped.
     pub proven_functions: Option<usize>,
@@ -82,7 +94,7 @@ pub(crate) struct Written<R> {
 /// once; that another one hung on it, in the round behind that.
 const ROUNDS: usize = 5;
 
-/// Has `write` write to `out`, and proves what stands there, unless the check is skipped. Where that fails, the functions
+/// Has `write` write to `outputs`, and proves what stands there, unless the check is skipped. Where that fails, the functions
 /// that the findings speak against are left alone, or the debug information is, and it is written again: `write` is handed all
 /// that was found so far.
 ///
@@ -90,41 +102,32 @@ const ROUNDS: usize = 5;
 /// If `write` fails, or the proof fails and names nothing that could be left alone: the output must not be used.
 pub(crate) fn write_proven<R>(
     input: Viewed,
-    out: &mut dyn Output,
+    mut outputs: Outputs,
     check: Check,
     progress: &dyn Progress,
-    mut write: impl FnMut(&LeftAlone, &mut dyn Output) -> Result<R>,
-) -> Result<Written<R>> {
-    let files = (&NoDebugFiles as &dyn DebugFiles, &mut Vec::new() as &mut dyn Output);
-    write_proven_with(input, out, files, check, progress, |left, out, _| Ok((write(left, out)?, Vec::new())))
-}
-
-/// The same of a program with files beside it, and one that is written beside the output.
-///
-/// # Errors
-/// As of [`write_proven`].
-pub(crate) fn write_proven_with<R>(
-    input: Viewed,
-    out: &mut dyn Output,
-    (files, package): (&dyn DebugFiles, &mut dyn Output),
-    check: Check,
-    progress: &dyn Progress,
-    mut write: impl FnMut(&LeftAlone, &mut dyn Output, &mut dyn Output) -> Result<(R, Vec<DebugPart>)>,
+    mut write: impl FnMut(&LeftAlone, &mut Outputs) -> Result<R>,
 ) -> Result<Written<R>> {
     let mut left = LeftAlone::default();
     let mut round = 1;
     loop {
-        let (report, parts) = write(&left, out, package)?;
+        let report = write(&left, &mut outputs)?;
         input.give_back();
         if check == Check::Skip {
-            return Ok(Written { report, parts, left, proven_functions: None });
+            return Ok(Written { report, left, proven_functions: None });
         }
-        let bytes = if package.size() > 0 { package.bytes()?.bytes() } else { &[] };
-        let written = Packaged { bytes, parts: &parts };
-        let verdict = prove(input, out.bytes()?, [files, &written], progress)?;
+        let Outputs { program, debug, beside } = &mut outputs;
+        let debug = Outputs::debug_pair(debug)?;
+        let verdict = match beside {
+            None => prove(input, program.bytes()?, debug, [&NoSplitFiles, &NoSplitFiles], progress)?,
+            Some(Beside { files, out, parts }) => {
+                let bytes = if out.size() > 0 { out.bytes()?.bytes() } else { &[] };
+                let written = Packaged { bytes, parts: &**parts };
+                prove(input, program.bytes()?, debug, [*files, &written], progress)?
+            }
+        };
         if verdict.is_proven() {
             let proven_functions = Some(verdict.functions_proven);
-            return Ok(Written { report, parts, left, proven_functions });
+            return Ok(Written { report, left, proven_functions });
         }
         if !left.add(&verdict) || round == ROUNDS {
             return Err(not_proven(input, &verdict));
@@ -138,25 +141,26 @@ pub(crate) fn write_proven_with<R>(
 /// # Errors
 /// If the proof fails: the output must not be used.
 pub fn check_pair(input: &[u8], output: &[u8], progress: &dyn Progress) -> Result<usize> {
-    let verdict = prove(input.into(), output.into(), [&NoDebugFiles, &NoDebugFiles], progress)?;
+    let verdict = prove(input.into(), output.into(), None, [&NoSplitFiles, &NoSplitFiles], progress)?;
     if verdict.is_proven() { Ok(verdict.functions_proven) } else { Err(not_proven(input.into(), &verdict)) }
 }
 
 fn prove(
     input: Viewed,
     output: Viewed,
-    files: [&dyn DebugFiles; 2],
+    debug: Option<DebugPair>,
+    files: [&dyn SplitFiles; 2],
     progress: &dyn Progress,
 ) -> Result<Verdict> {
     progress.step("proving the output");
     crate::memory::return_freed();
-    verify_with(input, output, files, &Options::default())
+    verify_with(input, output, debug, files, &Options::default())
 }
 
 fn not_proven(input: Viewed, verdict: &Verdict) -> Error {
     // What is wrong with the program itself is wrong with every output of it.
     if let Some(own) =
-        verify(input, input, &Options::default()).ok().and_then(|v| v.findings.into_iter().next())
+        verify(input, input, None, &Options::default()).ok().and_then(|v| v.findings.into_iter().next())
     {
         let what =
             format!("the program contradicts itself, so that no output of it can be proven; {}", named(&own));

@@ -1,16 +1,16 @@
 //! Where the debug information is that stands in other files than a program.
 
-use afterlink_core::{DebugFiles, NoDebugFiles};
+use afterlink_core::{NoSplitFiles, SplitFiles};
 use std::fmt;
 use std::sync::Arc;
 
 /// Finds it, if anybody does.
 #[derive(Clone, Default)]
-pub struct DebugSource(pub Option<Arc<dyn DebugFiles>>);
+pub struct DebugSource(pub Option<Arc<dyn SplitFiles>>);
 
 impl DebugSource {
-    pub(crate) fn files(&self) -> &dyn DebugFiles {
-        self.0.as_deref().unwrap_or(&NoDebugFiles)
+    pub(crate) fn files(&self) -> &dyn SplitFiles {
+        self.0.as_deref().unwrap_or(&NoSplitFiles)
     }
 }
 

@@ -80,7 +80,7 @@ fn one_odd_unit_leaves_the_others() {
     let moves = Moves::new(vec![piece], vec![(0x1000, 0x1020)]);
     let led = |info: &[u8]| {
         let sections = Sections { abbrev: &ABBREVIATIONS, info, ..Sections::default() };
-        let package = || crate::Package::new(&afterlink_core::NoDebugFiles, 0);
+        let package = || crate::Package::new(&afterlink_core::NoSplitFiles, 0);
         crate::update(&sections, &moves, &crate::NoParts, package).expect("memory").0
     };
     let alone = led(&good);

@@ -5,8 +5,8 @@
 use super::counterparts::Counterparts;
 use super::entries::{Fault, Pair};
 use super::unit::{R, Unit};
-use afterlink_core::DebugFiles;
-use afterlink_image::DebugFile;
+use afterlink_core::SplitFiles;
+use afterlink_image::EntriesFile;
 use gimli::{
     AttributeValue, DebugAddr, DebugAddrBase, DebugRanges, DebugRngLists, DebugTypeSignature, Dwarf,
     DwarfPackage, LittleEndian, RangeLists, SectionId, UnitHeader, UnitIndex, UnitType, constants as dw,
@@ -39,7 +39,7 @@ struct File<'a>([Cow<'a, [u8]>; SECTIONS.len()]);
 
 impl<'a> File<'a> {
     fn read(bytes: &'a [u8]) -> Option<Self> {
-        let file = DebugFile::parse(bytes).ok()?;
+        let file = EntriesFile::parse(bytes).ok()?;
         let name = |id: SectionId| id.dwo_name().unwrap_or(id.name());
         Some(Self(SECTIONS.map(|id| file.section(name(id)))))
     }
@@ -215,7 +215,7 @@ impl<'a> Skeleton<'a> {
 
 /// The other files of both sides.
 pub(super) struct Others<'f> {
-    files: [&'f dyn DebugFiles; 2],
+    files: [&'f dyn SplitFiles; 2],
     has_package: bool,
     programs: [Program<'f>; 2],
     packages: [Option<File<'f>>; 2],
@@ -224,7 +224,7 @@ pub(super) struct Others<'f> {
 }
 
 impl<'f> Others<'f> {
-    pub fn read(files: [&'f dyn DebugFiles; 2], programs: [Program<'f>; 2]) -> Self {
+    pub fn read(files: [&'f dyn SplitFiles; 2], programs: [Program<'f>; 2]) -> Self {
         let packages = files.map(|files| files.package().and_then(File::read));
         let has_package = files[0].package().is_some();
         Self { files, has_package, programs, packages, names: Mutex::default() }

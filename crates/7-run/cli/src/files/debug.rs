@@ -1,7 +1,7 @@
 //! Files beside a program with most of its debug information (split DWARF): found where debuggers look for them.
 
 use super::{Mapped, OutputFile, Target, directory_of, map, reason};
-use afterlink_core::{DebugFiles, DebugPart, Error, FileBytes, Output, Result};
+use afterlink_core::{DebugPart, Error, FileBytes, Output, Result, SplitFiles};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ impl BesideProgram {
     }
 }
 
-impl DebugFiles for BesideProgram {
+impl SplitFiles for BesideProgram {
     fn unit(&self, name: &[u8], folder: &[u8]) -> Option<FileBytes> {
         let (name, folder) = (Path::new(OsStr::from_bytes(name)), Path::new(OsStr::from_bytes(folder)));
         let beside = directory_of(&self.program);
