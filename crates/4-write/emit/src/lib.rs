@@ -25,7 +25,7 @@ use addresses::Addresses;
 use afterlink_core::counter_file::{HEADER_SIZE, MAGIC};
 use afterlink_core::limits::{MOST_MOVED, REACH};
 use afterlink_core::{
-    DebugPart, SplitFiles, Error, IdVec, InputAddr, NoSplitFiles, Output, OutputAddr, Result, address_map,
+    DebugPart, Error, IdVec, InputAddr, NoSplitFiles, Output, OutputAddr, Result, SplitFiles, address_map,
 };
 use afterlink_debuginfo::{Package, Tally};
 use afterlink_elf::{FrameHeader, LooseSection, NewSection, OutputPlan};
