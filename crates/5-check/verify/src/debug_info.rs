@@ -120,7 +120,7 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     let ([addr, new_addr], [ranges, new_ranges]) = (of_both(".debug_addr"), of_both(".debug_ranges"));
     let programs = [(addr, ranges), (new_addr, new_ranges)];
     let programs = programs.map(|(addresses, ranges)| Program { addresses, ranges });
-    let (others, has_bare) = (Others::read(check.files, programs), AtomicBool::new(false));
+    let (others, names_apart) = (Others::read(check.files, programs), AtomicBool::new(false));
     let same_lines = lines.keys().map(|&table| (table, table)).collect();
     for (name, is_types) in [(".debug_info", false), (".debug_types", true)] {
         let [old_units, new_units] = of_both(name).map(units);
@@ -147,8 +147,10 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
             })?;
             // What cannot be read names nothing.
             let (Ok(was), Ok(is)) = (was(), is()) else { return Ok(()) };
-            has_bare.fetch_or(was.names_bare_addresses, Ordering::Relaxed);
-            others.judge(&counterparts, (Skeleton::of(&was)?, Skeleton::of(&is)?))
+            let skeletons = (Skeleton::of(&was)?, Skeleton::of(&is)?);
+            let is_apart = was.names_bare_addresses || skeletons.0.is_some();
+            names_apart.fetch_or(is_apart, Ordering::Relaxed);
+            others.judge(&counterparts, skeletons)
         };
         faults.extend(
             old_units.par_iter().zip(&new_units).map(judge).filter_map(Result::err).collect::<Vec<_>>(),
@@ -157,8 +159,8 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     faults.extend(judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges")).err());
     faults.extend(others.judge_all_types());
     faults.extend(others.judge_strings(of_both(STRINGS[0]), of_both(STRINGS[1])).err());
-    // Tables without heads are judged by the units that name what is in them.
-    if !has_bare.load(Ordering::Relaxed) {
+    // Addresses that only lists in other files name may lie inside of instructions: they are judged with the runs.
+    if !names_apart.load(Ordering::Relaxed) {
         faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());
     }
     faults.extend(frames::judge(&counterparts, of_both(".debug_frame")).err());

@@ -337,8 +337,7 @@ impl<'f> Others<'f> {
 fn same_type(was: &Entries, header: &UnitHeader<R>, is: &Entries, id: u64) -> bool {
     let Some((_, other)) = is.types().into_iter().find(|(own, _)| *own == id) else { return false };
     let bytes = |header: &UnitHeader<R>| {
-        let end = gimli::UnitOffset(header.length_including_self());
-        header.range(header.root_offset()..end).map(|bytes| bytes.slice().to_vec()).ok()
+        header.range_from(header.root_offset()..).map(|bytes| bytes.slice().to_vec()).ok()
     };
     let entries = bytes(header).is_some() && bytes(header) == bytes(&other);
     let head = |header: &UnitHeader<R>| (header.encoding(), header.debug_abbrev_offset(), header.type_());
