@@ -11,7 +11,7 @@ use afterlink_emit::{EmitOptions, Emitted};
 use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
 use afterlink_passes::{PassRun, Scope, dyno_stats};
-use afterlink_profile::{Kind, Profile};
+use afterlink_profile::Profile;
 use afterlink_program::{FuncId, Placement, Program, SectionId};
 use afterlink_verify::UnprovenFunction;
 use afterlink_weigh::{Fit, Weights};
@@ -148,7 +148,6 @@ impl<'a> LaidOut<'a> {
         let (mut weights, fit) = weigh(&image, &program, profile, options)?;
         progress.step("laying out");
         let mut options = options.clone();
-        options.layout = suited(options.layout, profile);
         options.keep_debug_info |= left.debug_info.is_some();
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
@@ -260,14 +259,6 @@ impl<'a> LaidOut<'a> {
             proven_functions: None,
             seconds: 0.0,
         }
-    }
-}
-
-/// The layout's options with what suits this kind of profile.
-pub(crate) fn suited(layout: LayoutOptions, profile: Option<&Profile>) -> LayoutOptions {
-    match profile.map(Profile::kind) {
-        Some(Kind::Samples) => layout.of_samples(),
-        _ => layout,
     }
 }
 
