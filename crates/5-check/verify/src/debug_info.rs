@@ -7,6 +7,7 @@
 mod counterparts;
 mod entries;
 mod expressions;
+mod frames;
 mod gdb_index;
 mod lines;
 mod lists;
@@ -22,7 +23,7 @@ use rayon::prelude::*;
 use unit::{R, Unit};
 
 /// Sections whose bytes are judged here, and by nothing else.
-const JUDGED: [&str; 11] = [
+const JUDGED: [&str; 12] = [
     ".debug_info",
     ".debug_types",
     ".debug_abbrev",
@@ -34,6 +35,7 @@ const JUDGED: [&str; 11] = [
     ".debug_loc",
     ".debug_loclists",
     gdb_index::NAME,
+    ".debug_frame",
 ];
 
 /// Whether the checks here are all that is asked of a section's size and bytes.
@@ -125,6 +127,7 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     }
     faults.extend(judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges")).err());
     faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());
+    faults.extend(frames::judge(&counterparts, of_both(".debug_frame")).err());
     faults.extend(gdb_index::judge([&counterparts, &unmoved], of_both(gdb_index::NAME)).err());
     faults
 }

@@ -82,7 +82,8 @@ impl Cache {
 
     fn fetch(&mut self, line: u64) {
         let page = line >> 6;
-        let moved = if self.place == 0 { 0 } else { page.wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ self.place) >> 40 };
+        let moved =
+            if self.place == 0 { 0 } else { page.wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ self.place) >> 40 };
         let set = (line.wrapping_add(moved) % self.sets) as usize * WAYS;
         let lines = &mut self.lines[set..][..WAYS];
         match lines.iter().position(|&l| l == line) {
@@ -152,7 +153,8 @@ fn place(block: &Block, pieces: &[Piece], stubs: &[Range<u64>]) -> Placed {
         match pieces[..next].last().filter(|p| at < p.input.end) {
             Some(piece) => {
                 let upto = end.min(piece.input.end);
-                let shifted = |input: u64| (piece.output.start + (input - piece.input.start)).min(piece.output.end);
+                let shifted =
+                    |input: u64| (piece.output.start + (input - piece.input.start)).min(piece.output.end);
                 let stop = if upto == piece.input.end { piece.output.end } else { shifted(upto) };
                 placed.fetch(shifted(at)..stop);
                 placed.goes_around_stub = piece.is_replaced;
@@ -175,7 +177,9 @@ fn main() {
         skip = arguments[at + 1].parse().expect("--skip takes a share");
         arguments.drain(at..at + 2);
     }
-    let [trace, program, outputs @ ..] = &arguments[..] else { panic!("usage: replay TRACE PROGRAM [--skip SHARE] OUTPUT …") };
+    let [trace, program, outputs @ ..] = &arguments[..] else {
+        panic!("usage: replay TRACE PROGRAM [--skip SHARE] OUTPUT …")
+    };
     let trace = Trace::read(trace, program);
     let bytes = std::fs::read(program).expect("PROGRAM can be read");
     let image = Image::parse(&bytes).expect("PROGRAM is a program");
@@ -196,7 +200,8 @@ fn main() {
 
 /// Misses of the caches, and jumps, behind the part of the run that is skipped.
 fn fetched(trace: &Trace, placed: &[Placed], skip: f64) -> [u64; 4] {
-    let mut caches: Vec<Cache> = (0..=PLACES).map(|place| Cache::new(32 << 10, place * 0x0bd1_3425_43de_82ee)).collect();
+    let mut caches: Vec<Cache> =
+        (0..=PLACES).map(|place| Cache::new(32 << 10, place * 0x0bd1_3425_43de_82ee)).collect();
     caches.push(Cache::new(64 << 10, 0));
     let (mut jumps, mut at, mut last, mut around) = (0, 0, u64::MAX, false);
     let first = (trace.ran.len() as f64 * skip) as usize;

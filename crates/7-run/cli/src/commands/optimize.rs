@@ -10,6 +10,9 @@ use afterlink_report::layout::{LayoutPage, LeftAlone, MovedFunction};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// The least of `--huge-pages`.
+const HUGE_ENOUGH: &str = "262144";
+
 /// Lays out a program anew by a profile.
 ///
 /// The output appears under its name only when it is complete and proven. A function with which it could not be proven
@@ -42,6 +45,10 @@ pub struct Optimize {
     layout: LayoutArgs,
     #[command(flatten)]
     writing: OutputArgs,
+    /// Put hot code on huge pages of its own if it has so many bytes (262144 if no number is given), and let the program ask the kernel for
+    /// them when it starts. The file grows by up to 4 MiB. Where the kernel refuses, nothing changes.
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true, default_missing_value = HUGE_ENOUGH)]
+    huge_pages: Option<u64>,
     /// Also write the report: as JSON, or as one page to look at (*.html), with the hottest functions, where they went, what was
     /// done to each and is expected of it, and what stayed.
     #[arg(long, value_name = "FILE")]
@@ -55,6 +62,7 @@ impl Optimize {
     pub fn run(self) -> Result<ExitCode> {
         let options = OptimizeOptions {
             any_profile: self.any_profile,
+            huge_pages: self.huge_pages,
             ..self.writing.added_to(self.layout.options()?)
         };
         let target = files::Target::check(&self.output, &self.binary)?
