@@ -28,7 +28,7 @@ laid_out() {
         plain) cp "$plain" "$file" ;;
         bolt-profile2 | bolt-cdsplit) "${bolt[@]}" "-split-strategy=${2#bolt-}" ;;
         bolt-extras)
-            "${bolt[@]}" -split-strategy=profile2 -icf=1 -plt=all -peepholes=all -inline-small-functions -jump-tables=move -align-blocks \
+            "${bolt[@]}" -split-strategy=profile2 -icf=1 -peepholes=all -inline-small-functions -jump-tables=move -align-blocks \
                 -tail-duplication=aggressive
             ;;
         *) "$LAYING" "$plain" "$profile" "$STUDY_WORK/$1/layouts" "$2" ;;

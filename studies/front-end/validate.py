@@ -42,7 +42,8 @@ def measure(path, program, folder, rounds, command):
             random.Random(f"{program} {number}").shuffle(order)
             for layout in order:
                 copy = f"{folder}/../copy-{os.getpid()}"
-                shutil.copy(files[layout], copy)
+                shutil.copyfile(files[layout], copy)
+                os.chmod(copy, 0o755)
                 seconds = run([word.replace("{}", copy) for word in command], cpus[number % len(cpus)])
                 os.unlink(copy)
                 out.write(f"{program}\t{layout}\t{number}\t{seconds:.6f}\n")
