@@ -1,9 +1,10 @@
-//! A file of its own for the debug information of a program that was written: the program's headers, without what is loaded but for
-//! notes, which hold the build-id; the debug sections; and the program's symbols. As `objcopy --only-keep-debug` makes it.
+//! A file of its own for the debug information of a program that was written: the program's headers, whose sections have
+//! no bytes but for loaded notes, which hold the build-id; the debug sections; and the program's symbols. Sections have the program's
+//! numbers, so that `eu-unstrip` can make one file of both again.
 
 use crate::LE;
 use afterlink_core::{Error, FileOffset, Output, Result};
-use afterlink_image::{Image, Section, SectionId, Segment, elf};
+use afterlink_image::{DEBUG_LINK_SECTION, Image, Section, SectionId, Segment, elf};
 use object::{LittleEndian, U32, U64};
 use std::borrow::Cow;
 
@@ -49,11 +50,11 @@ pub fn write_debug_file(program: &Image, sections: &[DebugSection], out: &mut dy
     out.clear()?;
     out.fill_up_to(table_end)?;
     let mut file =
-        DebugFile { rows: vec![(String::new(), blank())], loaded: vec![0; program.sections.len()] };
+        DebugFile { rows: vec![(String::new(), blank())], numbers: vec![0; program.sections.len()] };
     let notes = append_notes(program, out)?;
-    for (id, section) in program.sections.iter().filter(|(_, s)| s.is_loaded()) {
-        file.loaded[id.0 as usize] = file.rows.len() as u32;
-        file.rows.push((section.name.to_owned(), loaded_row(section, &notes, out.size())));
+    for (id, section) in program.sections.iter().filter(|(id, _)| is_told(program, *id)) {
+        file.numbers[id.0 as usize] = file.rows.len() as u32;
+        file.rows.push((section.name.to_owned(), told_row(section, &notes, out.size())));
     }
     for section in sections {
         file.append(section, out)?;
@@ -98,7 +99,15 @@ fn at(copied: &[Copied], address: u64, size: u64) -> Option<u64> {
     copied.iter().find(holds).map(|c| c.2 + (address - c.0))
 }
 
-fn loaded_row(section: &Section, notes: &[Copied], end: u64) -> SectionHeader {
+/// Whether the debug file has a header of the program's section, too.
+fn is_told(program: &Image, id: SectionId) -> bool {
+    let section = &program.sections[id];
+    let names = program.symbols.section.map(|id| SectionId(program.sections[id].link));
+    let is_table = [program.symbols.section, names, Some(program.section_names)].contains(&Some(id));
+    id.0 != 0 && !is_table && section.name != DEBUG_LINK_SECTION
+}
+
+fn told_row(section: &Section, notes: &[Copied], end: u64) -> SectionHeader {
     let mut row = blank();
     let note = at(notes, section.address.get(), section.size).filter(|_| section.kind == elf::SHT_NOTE.0);
     row.sh_type.set(LE, if note.is_some() { elf::SHT_NOTE } else { elf::SHT_NOBITS });
@@ -156,8 +165,8 @@ fn blank() -> SectionHeader {
 /// The file while it is built.
 struct DebugFile {
     rows: Vec<(String, SectionHeader)>,
-    /// The row of each loaded section of the program, by its number there; 0 for all others.
-    loaded: Vec<u32>,
+    /// The row of each section of the program, by its number there; 0 for its tables.
+    numbers: Vec<u32>,
 }
 
 impl DebugFile {
@@ -178,7 +187,7 @@ impl DebugFile {
         Ok(self.rows.len() - 1)
     }
 
-    /// The program's symbols, but for those that name sections which are not loaded: these are others here.
+    /// The program's symbols, but for those of tables.
     fn append_symbols(&mut self, program: &Image, out: &mut dyn Output) -> Result<()> {
         let Some(id) = program.symbols.section else { return Ok(()) };
         let bytes = program.section_bytes(id);
@@ -189,7 +198,7 @@ impl DebugFile {
             let mut symbol = *symbol;
             let section = symbol.st_shndx.get(LE);
             if section.0 != 0 && section.0 < elf::SHN_LORESERVE {
-                match self.loaded.get(usize::from(section.0)) {
+                match self.numbers.get(usize::from(section.0)) {
                     Some(&row) if row != 0 => symbol.st_shndx.set(LE, elf::SymbolSection(row as u16)),
                     _ => continue,
                 }
@@ -217,13 +226,13 @@ impl DebugFile {
 
     /// Leads links between the program's sections to their numbers here.
     fn renumber(&mut self, program: &Image) {
-        for (id, section) in program.sections.iter().filter(|(_, s)| s.is_loaded()) {
-            let new = |index: u32| self.loaded.get(index as usize).copied().unwrap_or(0);
+        for (id, section) in program.sections.iter().filter(|(id, _)| is_told(program, *id)) {
+            let new = |index: u32| self.numbers.get(index as usize).copied().unwrap_or(0);
             let info_is_section =
                 section.kind == elf::SHT_RELA.0 || section.flags & elf::SHF_INFO_LINK.0 != 0;
             let info = if info_is_section { new(section.info) } else { section.info };
             let link = new(section.link);
-            let row = &mut self.rows[self.loaded[id.0 as usize] as usize].1;
+            let row = &mut self.rows[self.numbers[id.0 as usize] as usize].1;
             row.sh_link.set(LE, link);
             row.sh_info.set(LE, info);
         }
@@ -257,7 +266,7 @@ impl DebugFile {
 
 /// Where the checksum of the debug file stands in `program`.
 pub fn debug_link_checksum_at(program: &Image) -> Option<FileOffset> {
-    let id = program.section_named(afterlink_image::DEBUG_LINK_SECTION)?;
+    let id = program.section_named(DEBUG_LINK_SECTION)?;
     let section = &program.sections[id];
     let last = section.size.checked_sub(size_of::<u32>() as u64)?;
     Some(section.offset + last)

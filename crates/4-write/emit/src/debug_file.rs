@@ -62,16 +62,11 @@ fn kept<'i>(image: &'i Image<'i>, program: &Image) -> impl Iterator<Item = (Sect
     })
 }
 
-/// Names the debug file; its checksum is not known yet.
+/// Names the debug file; its checksum is not known yet. As the last section, it is none that the debug file would have to have.
 fn name(name: &str, plan: &mut OutputPlan<'_>) {
-    let bytes = debug_link(name, 0);
-    match plan.image.section_named(DEBUG_LINK_SECTION) {
-        Some(id) => plan.replacements.push((id, bytes)),
-        None => {
-            let kind = elf::SHT_PROGBITS.0;
-            plan.loose.push(LooseSection { name: DEBUG_LINK_SECTION.into(), kind, bytes });
-        }
-    }
+    plan.dropped.extend(plan.image.section_named(DEBUG_LINK_SECTION));
+    let (kind, bytes) = (elf::SHT_PROGBITS.0, debug_link(name, 0));
+    plan.loose.push(LooseSection { name: DEBUG_LINK_SECTION.into(), kind, bytes });
 }
 
 /// Leaves out the name of a debug file that was not handed over, unless debug information is to stay as it was: it tells of where

@@ -121,3 +121,6 @@ impl<'c> Pairing<'c> {
         similarity(&self.old.blocks[old as usize].bag, &self.new.blocks[new as usize].bag)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,7 +34,7 @@ pub(crate) fn check(input: &Image, output: &Image, files: Option<DebugFiles>) ->
     if !belongs(output, files.output, Some(files.name)) {
         findings.push(finding("the output's debug file is not the one that it names"));
     }
-    findings.extend(check_loaded(output, files.output));
+    findings.extend(check_heads(output, files.output));
     findings.extend(check_segments(output, files.output));
     findings.extend(check_kept(input, files));
     findings.extend(check_symbols(output, files.output));
@@ -56,26 +56,35 @@ fn belongs(program: &Image, debug: &Image, written: Option<&str>) -> bool {
     }
 }
 
-/// Section headers of what is loaded: those of the program, and nothing else but notes has bytes.
-fn check_loaded(program: &Image, debug: &Image) -> Vec<Finding> {
-    let loaded = |image: &Image| -> Vec<SectionId> {
-        image.sections.iter().filter(|(_, s)| s.is_loaded()).map(|(id, _)| id).collect()
-    };
-    let (own, others) = (loaded(program), loaded(debug));
+/// Section headers: first those of the program, under the same numbers, and none but loaded notes has bytes.
+fn check_heads(program: &Image, debug: &Image) -> Option<Finding> {
     let same = |a: &Section, b: &Section| {
         (a.name, a.flags, a.address, a.size, a.alignment, a.entry_size)
             == (b.name, b.flags, b.address, b.size, b.alignment, b.entry_size)
     };
-    let is_right = |(&a, &b): (&SectionId, &SectionId)| {
-        let (old, new) = (&program.sections[a], &debug.sections[b]);
-        let is_note = new.kind == elf::SHT_NOTE.0 && program.section_bytes(a) == debug.section_bytes(b);
-        // A program's and a debug file's sections have the same numbers, which symbols name.
-        a == b && same(old, new) && (is_note || new.kind == elf::SHT_NOBITS.0)
+    let is_right = |id: SectionId| {
+        let (old, new) = (&program.sections[id], &debug.sections[id]);
+        let is_note = new.kind == elf::SHT_NOTE.0 && program.section_bytes(id) == debug.section_bytes(id);
+        same(old, new) && (is_note && new.is_loaded() || !new.has_bytes())
     };
-    if own.len() == others.len() && own.iter().zip(&others).all(is_right) {
-        return Vec::new();
-    }
-    vec![finding("a loaded section of the debug file is not the program's")]
+    let all = program.sections.iter().map(|(id, _)| id);
+    let told: Vec<SectionId> = all.filter(|id| is_told(program, *id)).collect();
+    // Symbols name sections by their numbers.
+    let is_dense = told.iter().enumerate().all(|(number, id)| id.0 as usize == number);
+    let is_there = told.len() <= debug.sections.len() && told.iter().all(|id| is_right(*id));
+    let is_alone = debug.sections.iter().skip(told.len()).all(|(_, section)| !section.is_loaded());
+    let what = "a section header of the debug file is not the program's";
+    (!(is_dense && is_there && is_alone)).then(|| finding(what))
+}
+
+/// Whether the debug file has a header of a program's section: of all but tables and its own name, which come last.
+fn is_told(program: &Image, id: SectionId) -> bool {
+    !is_table(program, id) && program.sections[id].name != DEBUG_LINK_SECTION
+}
+
+fn is_table(image: &Image, id: SectionId) -> bool {
+    let names = image.symbols.section.map(|id| SectionId(image.sections[id].link));
+    [image.symbols.section, names, Some(image.section_names)].contains(&Some(id))
 }
 
 fn check_segments(program: &Image, debug: &Image) -> Option<Finding> {
@@ -91,11 +100,8 @@ fn check_segments(program: &Image, debug: &Image) -> Option<Finding> {
 /// judged.
 fn check_kept(input: &Image, files: DebugFiles) -> Vec<Finding> {
     let is_kept = |image: &Image, id: SectionId, section: &Section| {
-        let is_table =
-            [elf::SHT_SYMTAB, elf::SHT_RELA, elf::SHT_REL].map(|kind| kind.0).contains(&section.kind);
-        let names = image.symbols.section.map(|id| SectionId(image.sections[id].link));
-        let is_names = image.section_names == id || names == Some(id);
-        !section.is_loaded() && section.has_bytes() && !is_table && !is_names
+        let is_relocation = [elf::SHT_RELA.0, elf::SHT_REL.0].contains(&section.kind);
+        !section.is_loaded() && section.has_bytes() && !is_relocation && !is_table(image, id)
     };
     let is_only_there =
         |section: &Section| section.name != DEBUG_LINK_SECTION && input.section_named(section.name).is_none();
@@ -122,24 +128,15 @@ fn check_kept(input: &Image, files: DebugFiles) -> Vec<Finding> {
     findings
 }
 
-/// The symbols are the program's, but for those of sections that are not loaded.
+/// The symbols are the program's.
 fn check_symbols(program: &Image, debug: &Image) -> Option<Finding> {
-    let said = |image: &Image| -> Vec<_> {
-        let is_loaded = |s: &Symbol| {
-            let section = image.sections.get(SectionId(u32::from(s.section)));
-            !s.is_defined() || section.is_some_and(Section::is_loaded)
-        };
-        let said = |s: Symbol| {
-            let place = (s.address, s.size, s.section);
-            (s.name().to_owned(), place, (s.kind, s.binding, s.other))
-        };
-        image.symbols.iter().filter(is_loaded).map(said).collect()
+    let said = |s: Symbol| {
+        let place = (s.address, s.size, s.section);
+        (s.name().to_owned(), place, (s.kind, s.binding, s.other))
     };
-    let first = said(program).len() as u32;
-    let locals = |image: &Image| {
-        let local = image.symbols.iter().take_while(Symbol::is_local).count() as u32;
-        image.symbols.section.is_none_or(|id| image.sections[id].info == local)
-    };
-    let same = said(program) == said(debug) && debug.symbols.len() as u32 == first && locals(debug);
+    let locals = |image: &Image| image.symbols.section.map(|id| image.sections[id].info);
+    let same = program.symbols.len() == debug.symbols.len()
+        && locals(program) == locals(debug)
+        && program.symbols.iter().zip(debug.symbols.iter()).all(|(a, b)| said(a) == said(b));
     (!same).then(|| finding("the debug file's symbols are not the program's"))
 }

@@ -37,11 +37,11 @@ const ADDED: [(&str, elf::SectionType, u64, u64); 14] = [
     (".afterlink.description", elf::SHT_PROGBITS, LOADED, 16),
     (NOTE_SECTION, elf::SHT_NOTE, 0, 4),
     (".afterlink.map", elf::SHT_PROGBITS, 0, 1),
-    // Judged by `debug_file`.
-    (DEBUG_LINK_SECTION, elf::SHT_PROGBITS, 0, 4),
     // If no unit had a list until its code was cut.
     (".debug_ranges", elf::SHT_PROGBITS, 0, 1),
     (".debug_rnglists", elf::SHT_PROGBITS, 0, 1),
+    // Judged by `debug_file`.
+    (DEBUG_LINK_SECTION, elf::SHT_PROGBITS, 0, 4),
 ];
 
 fn finding(what: String) -> Finding {
@@ -222,6 +222,7 @@ fn check_order(input: &Image, output: &Image, matching: &Matching) -> Option<Fin
     }
     let tables = [output.symbols.section, Some(output.section_names)];
     let names = output.symbols.section.map(|id| SectionId(output.sections[id].link));
+    let is_link_kept = output.debug_link() == input.debug_link();
     let rank = |(id, s): (SectionId, &Section)| {
         let is_table = tables.contains(&Some(id)) || names == Some(id);
         match was.get(id.0 as usize).copied().flatten() {
@@ -230,8 +231,9 @@ fn check_order(input: &Image, output: &Image, matching: &Matching) -> Option<Fin
             None if s.is_loaded() && s.address < input.loaded_end() => (0, 0),
             _ if s.is_loaded() => (1, s.address.get()),
             _ if is_table => (4, 0),
-            Some((old, _)) => (2, old),
-            None => (3, ADDED.iter().position(|added| added.0 == s.name).map_or(0, |at| at as u64 + 1)),
+            // The name of a debug file stays where it was; another one comes last.
+            Some((old, _)) if s.name != DEBUG_LINK_SECTION || is_link_kept => (2, old),
+            _ => (3, ADDED.iter().position(|added| added.0 == s.name).map_or(0, |at| at as u64 + 1)),
         }
     };
     let mut last = (0, 0);
