@@ -201,7 +201,7 @@ fn main() {
 /// Misses of the caches, and jumps, behind the part of the run that is skipped.
 fn fetched(trace: &Trace, placed: &[Placed], skip: f64) -> [u64; 4] {
     let mut caches: Vec<Cache> =
-        (0..=PLACES).map(|place| Cache::new(32 << 10, place * 0x0bd1_3425_43de_82ee)).collect();
+        (0..=PLACES).map(|place| Cache::new(32 << 10, place.wrapping_mul(0xd134_2543_de82_ef95))).collect();
     caches.push(Cache::new(64 << 10, 0));
     let (mut jumps, mut at, mut last, mut around) = (0, 0, u64::MAX, false);
     let first = (trace.ran.len() as f64 * skip) as usize;
