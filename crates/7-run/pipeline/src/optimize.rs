@@ -4,7 +4,7 @@ use crate::before_after::BeforeAfter;
 use crate::check::{Check, LeftAlone, Written, write_proven};
 use crate::debug_file::{self, DebugFile, Outputs};
 use crate::hot_functions::{self, Hottest};
-use crate::report::{Report, debug_bytes, refusals};
+use crate::report::{Report, debug_bytes, outdated, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::{Error, Output, Refusal, Result, Viewed};
 use afterlink_emit::{EmitOptions, Emitted};
@@ -255,6 +255,7 @@ impl<'a> LaidOut<'a> {
             debug_file_not_given: self.debug_file_not_given(debug.is_some()),
             debug_info_follows: emitted.debug_info.as_ref().is_some_and(|tally| !tally.is_left_whole()),
             debug_info: emitted.debug_info.clone(),
+            outdated_sections: outdated(&emitted.outdated),
             unproven_functions: Vec::new(),
             unproven_debug_info: None,
             proven_functions: None,
