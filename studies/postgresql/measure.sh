@@ -4,6 +4,7 @@
 #   measure.sh [EXPERIMENT …]     all of them by default
 #     layout         instruction-cache misses of 4,000 SELECTs, simulated
 #     branches       taken branches: by each tool's dyno-stats, and counted while it runs
+#     taken          taken branches of all kinds, counted while the 4,000 SELECTs run (studies/front-end/taken.sh)
 #     tool           wall time and peak memory of `optimize`, two threads
 #     instrumented   throughput while counting
 #     clients        the same on all CPUs, with 1, 2 and 4 clients: plain, fast counters, exact ones, BOLT's; and how many counts
@@ -13,7 +14,8 @@
 #   REPEATS=7                       runs of each side in tool
 #   ROUNDS=25, SECONDS_PER_RUN=2    of pgbench in instrumented and speed
 #   CLIENTS="1 2 4", CLIENT_ROUNDS=5, TRANSACTIONS=20000    of all clients together in a round of clients
-#   TOOLS="afterlink bolt-profile2 bolt-cdsplit"                afterlink+PASS+PASS: with passes that are off by default
+#   TOOLS="afterlink bolt-profile2 bolt-cdsplit"                afterlink+PASS+PASS: with passes that are off by default;
+#                                                               bolt-extras: with all else of BOLT's that takes branches away
 #   PROFILES="bolt-lookups bolt-pgbench afterlink-lookups"      whose instrumentation, and of which workload
 #
 # Each prints a table and writes $RESULTS/EXPERIMENT.json.
@@ -39,6 +41,10 @@ set_command() {
         set_command afterlink "$2" "$3"
         local pass
         for pass in $(tr + ' ' <<< "${1#*+}"); do command+=(--pass "$pass"); done
+        ;;
+    bolt-extras)
+        set_bolt_command "$2" profile2 "$3"
+        command+=(-icf=1 -plt=all -peepholes=all -inline-small-functions -jump-tables=move -tail-duplication=aggressive)
         ;;
     bolt-*) set_bolt_command "$2" "${1#bolt-}" "$3" ;;
     *) die "no such tool: $1" ;;
@@ -147,6 +153,41 @@ measure_branches() {
         done
     done
     write_results branches
+}
+
+# all_taken BINARY: leaves in $STUDY_WORK/taken/counts what taken.sh counts while the lookups run.
+all_taken() {
+    local data=$STUDY_WORK/data-t counted=$STUDY_WORK/taken/counts
+    mkdir -p "$STUDY_WORK/taken"
+    give_to_user "$STUDY_WORK/taken"
+    copy_data "$data"
+    run_lookups "$1" "$data" env "TAKEN=$counted" "TAKEN_WORK=$STUDY_WORK/taken" "$study/../front-end/taken.sh" > "$logs/taken.out" 2> "$logs/taken.log" ||
+        { cat "$logs/taken.log" >&2; die "qemu-user failed on $1"; }
+}
+
+measure_taken() {
+    local profile tool server kinds
+    printf '\ntaken branches of 4,000 SELECTs by primary key, libraries with them (qemu-user), in thousands\n'
+    all_taken "$plain_server"
+    kinds=$(awk 'NR > 1 { print $1 }' "$STUDY_WORK/taken/counts")
+    printf '%-20s %-24s' profile layout
+    printf ' %13s' $kinds
+    printf '\n'
+    print_taken none plain
+    for profile in $(list_profiles); do
+        for tool in $TOOLS; do
+            server=$(optimized_server "$tool" "$profile")
+            all_taken "$server"
+            print_taken "$(basename "$profile" .fdata)" "$tool"
+        done
+    done
+    write_results taken
+}
+
+print_taken() { # PROFILE LAYOUT
+    printf '%-20s %-24s' "$1" "$2"
+    awk 'NR > 1 { printf " %13d", $3 / 1000 } END { print "" }' "$STUDY_WORK/taken/counts"
+    add_row --arg profile "$1" --arg tool "$2" --argjson taken "$(awk 'NR > 1 { printf "%s\"%s\":%s", n++ ? "," : "{", $1, $3 } END { print "}" }' "$STUDY_WORK/taken/counts")"
 }
 
 # One run of each tool after the other, again and again, so that a slow minute slows all of them.
@@ -321,7 +362,7 @@ experiments=("$@")
 [ "${#experiments[@]}" -gt 0 ] || experiments=(layout branches tool instrumented speed)
 for experiment in "${experiments[@]}"; do
     case $experiment in
-    layout | branches | tool | instrumented | clients | speed) "measure_$experiment" ;;
+    layout | branches | taken | tool | instrumented | clients | speed) "measure_$experiment" ;;
     *) die "no such experiment: $experiment" ;;
     esac
 done

@@ -10,6 +10,7 @@ mod debug_file;
 mod debug_info;
 mod encode;
 mod exported;
+mod huge_pages;
 mod map;
 mod note;
 mod patch;
@@ -48,6 +49,8 @@ pub struct EmitOptions {
     pub update_debug_info: bool,
     /// What an instrumented program needs.
     pub runtime: Option<Runtime>,
+    /// Hot code, which starts at a huge page, has such pages for itself, and the program asks the kernel for them when it starts.
+    pub huge_pages: bool,
 }
 
 /// An output file that is planned to its last byte.
@@ -130,15 +133,19 @@ pub fn plan<'i>(
     let shapes = settle_all(program, placement);
     let memory = options.runtime.as_ref().map_or(0, |r| r.memory);
     let start = afterlink_elf::free_address(image, memory)?;
-    let addresses = Addresses::assign(program, placement, &shapes, start);
+    let addresses = Addresses::assign(program, placement, &shapes, start, options.huge_pages);
     check_reach(image, program, &addresses)?;
 
     let memory_at = if memory > 0 { afterlink_elf::counter_address(image) } else { OutputAddr(0) };
     let offset = options.runtime.as_ref().map_or(0, |r| r.counters_offset);
     let encoder = Encoder { image, program, addresses: &addresses, counters_at: memory_at + offset };
-    let code = placement.sections.iter();
-    let code = code
-        .map(|(id, section)| code_section(section, &addresses, id, encoder.section(placement, &shapes, id)));
+    let code = placement.sections.iter().map(|(id, section)| {
+        let mut bytes = encoder.section(placement, &shapes, id);
+        if options.huge_pages && id == SectionId::HOT {
+            huge_pages::fill(&mut bytes, program.arch);
+        }
+        code_section(section, &addresses, id, bytes)
+    });
     let data = |writable| data::sections(program, placement, &addresses, writable);
     let mut sections: Vec<NewSection> = data(true).into_iter().chain(code).chain(data(false)).collect();
     let mut plan = OutputPlan::new(image);
@@ -156,6 +163,9 @@ pub fn plan<'i>(
     if let Some(runtime) = &options.runtime {
         plan.counter_bytes = memory;
         start_counting(runtime, image, memory_at, &mut plan, &mut sections)?;
+    }
+    if options.huge_pages {
+        huge_pages::ask(image, addresses.sections[SectionId::HOT], &mut plan, &mut sections)?;
     }
     let tell = || -> Result<()> {
         add_frames(image, program, placement, &shapes, &addresses, &mut sections, &mut plan)?;
@@ -254,8 +264,18 @@ fn start_counting(
     plan: &mut OutputPlan,
     sections: &mut Vec<NewSection>,
 ) -> Result<()> {
+    lead_through(image, plan, |entry| add_runtime(runtime, image, memory, entry, sections))
+}
+
+/// Puts code in front of the place where the program starts, or of what is called when the shared object is loaded. `added` gets that place and
+/// says where the code stands.
+fn lead_through(
+    image: &Image,
+    plan: &mut OutputPlan,
+    added: impl FnOnce(OutputAddr) -> Result<OutputAddr>,
+) -> Result<()> {
     if image.link_kind != LinkKind::SharedObject {
-        plan.entry = add_runtime(runtime, image, memory, plan.entry, sections)?;
+        plan.entry = added(plan.entry)?;
         return Ok(());
     }
     let Some(init) = plan.dynamic.iter_mut().find(|(tag, _)| *tag == elf::DT_INIT.0) else {
@@ -264,7 +284,7 @@ fn start_counting(
         )
         .next("link it with the compiler's start files (without -nostartfiles)"));
     };
-    init.1 = add_runtime(runtime, image, memory, OutputAddr(init.1), sections)?.get();
+    init.1 = added(OutputAddr(init.1))?.get();
     Ok(())
 }
 

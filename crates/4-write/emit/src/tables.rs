@@ -19,10 +19,11 @@ const STACK_SIZES: &str = ".stack_sizes";
 /// Unwind entries by ranges of code, which is still there.
 const SFRAME: &str = ".sframe";
 /// Known by their names, as no relocation marks them.
-const BY_NAME: [(&str, &str); 3] = [
+const BY_NAME: [(&str, &str); 4] = [
     (".pseudo_probe", "its probes count from where the code was"),
     (".gnu_debugdata", "its symbols say where the code was"),
     (".stab", "this kind of debug information is not led"),
+    (".stabstr", "it is a part of .stab"),
 ];
 
 /// Sees to it that nothing in `plan` tells of where code was, and says what is lost by that.

@@ -41,7 +41,7 @@ use input::references::References;
 use input::slots::Slots;
 use kept_bytes::expected::{Expected, Layout};
 use kept_bytes::{expected, gaps, given_way, kept_code, loaded, old_code};
-use moved_code::{behind_faults, blocks, counter_sections, folded, start_up};
+use moved_code::{behind_faults, blocks, folded, start_up};
 use unwind::landing_pads::LandingPads;
 use unwind::rows::{UnwindRows, Unwinding};
 use verdict::blame::Blame;
@@ -232,7 +232,7 @@ fn check_entry(check: &Check) -> Option<Finding> {
         _ => entry,
     };
     let found = check.output.entry.get();
-    if counter_sections::is_instrumented(check.output) {
+    if start_up::is_in_front(check.output) {
         if !start_up::is_in_object(check) {
             return start_up::check(check, found, wanted);
         }

@@ -8,7 +8,7 @@ mod profiles;
 
 pub use destination::{Destination, Kind};
 pub use output::OutputFile;
-pub use profiles::{Ran, profile_of, read_profile, read_profiles};
+pub use profiles::{Ran, Recording, of_new_build, profile_of, read_profile, read_profiles};
 
 use afterlink_core::{Error, Output, Pages, Result, Viewed};
 use memmap2::{Mmap, UncheckedAdvice};

@@ -13,6 +13,7 @@ mod optimize;
 mod outline;
 mod relayout;
 mod report;
+mod stale;
 mod survey;
 
 pub use afterlink_instrument::Counting;
@@ -25,13 +26,14 @@ pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize, optimize_to};
 pub use outline::{BlockOutline, FragmentOutline, FunctionOutline, Outline};
 pub use relayout::Relayout;
 pub use report::{OutdatedSection, RefusalCount, RefusedFunction, Report};
+pub use stale::{NamedProgram, profile_of_new_build};
 pub use survey::{Survey, survey};
 
 pub use afterlink_passes::{
     BlockOrder, FunctionOrder, LayoutOptions, PASSES, Pass, Scope, Split, Switches, named as pass_named,
 };
 pub use afterlink_verify::UnprovenFunction;
-pub use afterlink_weigh::Fit;
+pub use afterlink_weigh::{Fit, Matched};
 
 /// Told of each step of a job as it starts.
 pub trait Progress {

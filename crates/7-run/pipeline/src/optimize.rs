@@ -4,8 +4,9 @@ use crate::before_after::BeforeAfter;
 use crate::check::{Check, LeftAlone, Written, write_proven};
 use crate::debug_file::{self, DebugFile, Outputs};
 use crate::hot_functions::{self, Hottest};
-use crate::report::{Report, debug_bytes, outdated, refusals};
+use crate::report::{HotPages, Report, debug_bytes, outdated, refusals};
 use crate::{LayoutOptions, Progress};
+use afterlink_core::limits::HUGE_PAGE;
 use afterlink_core::{Error, Output, Refusal, Result, Viewed};
 use afterlink_emit::{EmitOptions, Emitted};
 use afterlink_image::Image;
@@ -27,6 +28,8 @@ pub struct OptimizeOptions {
     pub skip_functions: Option<Regex>,
     /// Lay out by profiles even if most of what they hold is about functions that the program lacks.
     pub any_profile: bool,
+    /// Put hot code on huge pages, and ask the kernel for them when the program starts, if it has so many bytes.
+    pub huge_pages: Option<u64>,
     /// Fill the old places of moved code with traps.
     pub trap_old_code: bool,
     /// Leave debug information as it was: with the addresses that the code had.
@@ -105,6 +108,7 @@ pub struct LaidOut<'a> {
     hottest: Vec<Hottest>,
     placement: Placement,
     passes: Vec<PassRun>,
+    huge_pages: Option<HotPages>,
     options: OptimizeOptions,
 }
 
@@ -153,8 +157,22 @@ impl<'a> LaidOut<'a> {
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
         let hottest = hot_functions::hottest(&program, &weights, &moved);
-        let (placement, passes) = afterlink_passes::run(&mut program, &mut weights, moved, &options.layout);
-        Ok(Self { input, image, program, weights, fit, before, hottest, placement, passes, options })
+        let (mut placement, passes) =
+            afterlink_passes::run(&mut program, &mut weights, moved, &options.layout);
+        let huge_pages = options.huge_pages.map(|least| on_huge_pages(&program, &mut placement, least));
+        Ok(Self {
+            input,
+            image,
+            program,
+            weights,
+            fit,
+            before,
+            hottest,
+            placement,
+            passes,
+            huge_pages,
+            options,
+        })
     }
 
     /// How well the profiles fit; `None` without one.
@@ -171,7 +189,7 @@ impl<'a> LaidOut<'a> {
     /// Writes the program in this order, not proven yet.
     fn write(&self, out: &mut dyn Output, progress: &dyn Progress) -> Result<Report> {
         progress.step("writing");
-        let options = emit_options(&self.options, self.options.note.clone());
+        let options = self.emit_options(self.options.note.clone());
         let planned = afterlink_emit::plan(&self.image, None, &self.program, &self.placement, &options)?;
         let report = self.report(&planned.emitted, None);
         planned.write(out)?;
@@ -183,7 +201,7 @@ impl<'a> LaidOut<'a> {
         progress.step("writing");
         self.forget_old_code();
         crate::memory::return_freed();
-        let options = emit_options(&self.options, self.options.note.clone());
+        let options = self.emit_options(self.options.note.clone());
         let debug = outputs.debug.as_ref().map(|debug| (debug.input.bytes(), debug.name));
         let parse = |(bytes, name)| Ok::<_, Error>((Image::parse_debug_file(bytes)?, name));
         let debug = debug.map(parse).transpose()?;
@@ -219,10 +237,20 @@ impl<'a> LaidOut<'a> {
         afterlink_passes::jitter::jitter(&mut placement, &sizes, seed);
         let note = format!("{}jitter={seed:#x}\n", self.options.note);
         // Nobody debugs what only runs to be measured.
-        let options = EmitOptions { update_debug_info: false, ..emit_options(&self.options, note) };
+        let options = EmitOptions { update_debug_info: false, ..self.emit_options(note) };
         let mut bytes = Vec::new();
         afterlink_emit::plan(&self.image, None, &self.program, &placement, &options)?.write(&mut bytes)?;
         Ok(bytes)
+    }
+
+    fn emit_options(&self, note: String) -> EmitOptions {
+        EmitOptions {
+            trap_old_code: self.options.trap_old_code,
+            update_debug_info: !self.options.keep_debug_info,
+            note,
+            runtime: None,
+            huge_pages: self.huge_pages.is_some_and(|pages| pages.given),
+        }
     }
 
     /// The debug file that the input names, if nobody gave it.
@@ -248,6 +276,7 @@ impl<'a> LaidOut<'a> {
             passes: self.passes.clone(),
             hot_bytes: emitted.section_bytes[SectionId::HOT],
             cold_bytes: emitted.section_bytes[SectionId::COLD],
+            huge_pages: self.huge_pages,
             input_bytes: self.image.bytes.len() as u64,
             output_bytes: 0,
             debug_bytes: debug_bytes(debug.map_or(&self.image, |debug| debug.image)),
@@ -272,13 +301,16 @@ pub(crate) fn suited(layout: LayoutOptions, profile: Option<&Profile>) -> Layout
     }
 }
 
-fn emit_options(options: &OptimizeOptions, note: String) -> EmitOptions {
-    EmitOptions {
-        trap_old_code: options.trap_old_code,
-        update_debug_info: !options.keep_debug_info,
-        note,
-        runtime: None,
+/// Lets hot code start at a huge page if it has `least` bytes, apart from what aligning its functions adds.
+fn on_huge_pages(program: &Program, placement: &mut Placement, least: u64) -> HotPages {
+    let sizes = afterlink_emit::fragment_sizes(program, placement);
+    let hot = placement.fragments.iter().zip(sizes).filter(|(f, _)| f.section == SectionId::HOT);
+    let bytes = hot.map(|(_, size)| size).sum();
+    let given = bytes >= least.max(1);
+    if given {
+        placement.sections[SectionId::HOT].alignment = HUGE_PAGE;
     }
+    HotPages { bytes, least, given }
 }
 
 /// Reads a program that is to be rewritten. Functions whose names match `skip`, and those that could not be proven

@@ -36,6 +36,8 @@ pub struct Report {
     /// Bytes of moved code.
     pub hot_bytes: u64,
     pub cold_bytes: u64,
+    /// Whether hot code got huge pages; absent if nobody asked.
+    pub huge_pages: Option<HotPages>,
     /// Bytes of the files.
     pub input_bytes: u64,
     pub output_bytes: u64,
@@ -75,6 +77,32 @@ pub(crate) fn outdated(sections: &[Outdated]) -> Vec<OutdatedSection> {
         why: section.why,
     };
     sections.iter().map(told).collect()
+}
+
+/// Hot code on huge pages.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct HotPages {
+    /// Bytes of its fragments, and how many it must have.
+    pub bytes: u64,
+    pub least: u64,
+    /// Whether it has them.
+    pub given: bool,
+}
+
+impl fmt::Display for HotPages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, least, given } = self;
+        if *given {
+            return writeln!(
+                f,
+                "huge pages   hot code has its own; the program asks the kernel for them when it starts"
+            );
+        }
+        writeln!(
+            f,
+            "huge pages   none: hot code has {bytes} bytes, fewer than {least}, and fits on few small ones (--huge-pages=BYTES sets the least)"
+        )
+    }
 }
 
 /// Functions refused for one reason.
@@ -246,6 +274,9 @@ impl fmt::Display for Report {
         }
         write_passes(f, &self.passes)?;
         writeln!(f, "code         {} bytes hot, {} bytes cold", self.hot_bytes, self.cold_bytes)?;
+        if let Some(pages) = &self.huge_pages {
+            pages.fmt(f)?;
+        }
         writeln!(f, "file         {} bytes, was {}", self.output_bytes, self.input_bytes)?;
         write_debug(f, self)?;
         for section in &self.outdated_sections {

@@ -5,8 +5,10 @@ mod counter;
 mod decode;
 mod effects;
 mod encode;
+mod huge_pages;
 pub(crate) mod judgement;
 mod leaning;
+mod likeness;
 mod semantics;
 mod startup;
 mod work;
@@ -20,8 +22,10 @@ pub use encode::{
     BRANCH_LONG, BRANCH_SHORT, JUMP_LONG, JUMP_SHORT, SHORT_BRANCH, write_branch, write_jump,
     write_short_branch,
 };
+pub(crate) use huge_pages::assemble_huge_pages;
 pub use iced_x86;
 pub(crate) use leaning::leaning;
+pub(crate) use likeness::likeness;
 pub use semantics::SemanticsReader;
 pub(crate) use semantics::{CONVENTION, filler, is_padded_jump};
 pub(crate) use startup::assemble_startup;

@@ -11,7 +11,7 @@ use afterlink_image::{Image, Section, SectionId};
 /// Functions and the sizes of their frames.
 const STACK_SIZES: &str = ".stack_sizes";
 /// What names code although no relocation says so: probes for profiles, symbols in a file of their own, old debug information.
-const MARKED_BY_NAME: [&str; 3] = [".pseudo_probe", ".gnu_debugdata", ".stab"];
+const MARKED_BY_NAME: [&str; 4] = [".pseudo_probe", ".gnu_debugdata", ".stab", ".stabstr"];
 
 /// Whether the section is judged here.
 pub(crate) fn is_judged(section: &Section) -> bool {

@@ -109,8 +109,8 @@ fn panel(
     let in_recording = |e: Error| e.in_file(recording.display());
     let whole = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let program = Program::new(image, &whole).map_err(|e| e.in_file(path.display()))?;
-    let file = files::map(recording)?;
-    if recognize(&file) != Kind::PerfData {
+    let file = files::Recording::open(recording)?;
+    if recognize(file.viewed().bytes()) != Kind::PerfData {
         return Err(in_recording(
             Error::new("it does not say when its samples were taken")
                 .next("give a recording (perf.data) of `afterlink record` or `perf record`"),

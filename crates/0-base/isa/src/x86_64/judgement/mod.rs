@@ -4,6 +4,7 @@ mod calls;
 mod counter;
 mod disassembly;
 mod handling;
+pub(crate) mod huge_pages;
 mod relocation;
 mod return_address;
 pub(crate) mod start_up;
