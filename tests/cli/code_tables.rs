@@ -112,7 +112,8 @@ fn stack_maps() {
     let outcome = sandbox.afterlink(&command.split_whitespace().collect::<Vec<_>>());
     assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
     say(&sandbox, "./out");
-    let refused = outcome.stdout().split("patched-code").nth(1).unwrap_or_default();
+    let said = outcome.stdout();
+    let refused = said.split("patched-code").nth(1).unwrap_or_default();
     assert!(refused.contains("\"mapped\""), "{}", outcome.stdout());
     let symbols = ["in", "out"].map(|file| say(&sandbox, &format!("nm {file}")));
     let at = |symbols: &str, name: &str| {
