@@ -5,7 +5,7 @@ use crate::check::{Check, LeftAlone, Written, write_proven};
 use crate::debug_file::{self, Beside, DebugFile, Outputs};
 use crate::debug_files::DebugSource;
 use crate::hot_functions::{self, Hottest};
-use crate::report::{HotPages, Report, debug_bytes, refusals};
+use crate::report::{HotPages, Report, debug_bytes, outdated, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::limits::HUGE_PAGE;
 use afterlink_core::{DebugPart, Error, Output, Refusal, Result, Viewed};
@@ -299,6 +299,7 @@ impl<'a> LaidOut<'a> {
             debug_file_not_given: self.debug_file_not_given(debug.is_some()),
             debug_info_follows: emitted.debug_info.as_ref().is_some_and(|tally| !tally.is_left_whole()),
             debug_info: emitted.debug_info.clone(),
+            outdated_sections: outdated(&emitted.outdated),
             unproven_functions: Vec::new(),
             unproven_debug_info: None,
             debug_files: Vec::new(),
