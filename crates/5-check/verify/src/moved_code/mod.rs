@@ -6,6 +6,7 @@ pub(crate) mod blocks;
 pub(crate) mod counter_sections;
 pub(crate) mod counters;
 pub(crate) mod folded;
+mod in_place;
 mod inlined;
 pub(crate) mod liveness;
 mod replaced;

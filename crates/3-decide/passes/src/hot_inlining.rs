@@ -1,0 +1,349 @@
+//! The hot part of a function stands where it is called: without call, return and a line of cache.
+//!
+//! Of a callee only those blocks are written that ran; where control leaves them, it goes on in the callee itself, as if it had been called
+//! (`rewrite.rs`). So no cold code is written twice, and of what a function does seldom nothing has to be known. The stack is what it would
+//! have been, but for the return address (`body.rs`), and unwinders find the caller at once (`rows.rs`).
+//!
+//! Calls are taken by what they save for their bytes, up to a share of the code that runs. Without a profile, calls and blocks are
+//! drawn at random, for tests.
+
+mod body;
+mod rewrite;
+mod rows;
+
+use crate::BlockOrder;
+use crate::pass::{CodeJob, Pass, Run};
+use afterlink_core::index::Id;
+use afterlink_isa::PlainCall;
+use afterlink_layout::random;
+use afterlink_program::{BlockId, FuncId, Program, Role, Target, Terminator};
+use afterlink_weigh::{CallWeight, EdgeWeight, FunctionWeights, Weights};
+use body::Body;
+use rewrite::Rewritten;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Bytes of a body that is written in place of one call of several; one with a single hot call may be longer.
+const LARGEST: u32 = 160;
+fn largest() -> u32 { std::env::var("AFTERLINK_LARGEST").ok().and_then(|g| g.parse().ok()).unwrap_or(LARGEST) }
+const LARGEST_OF_ONE: u32 = 480;
+/// Share of the code that ran, in percent, by which it may grow.
+const GROWTH: u64 = 6;
+/// A block belongs to the hot part if it runs at least once in so many calls.
+const SELDOM: u64 = 32;
+/// What a body costs if its function is hardly called from elsewhere, as a share of its bytes: the function itself becomes cold.
+const MOVED_COST: u64 = 4;
+
+pub(crate) const PASS: Pass = Pass {
+    name: "hot-inlining",
+    what: "puts the hot part of functions in place of hot calls of them",
+    by_default: false,
+    off: None,
+    has_work: |_| true,
+    run: Run::Code(run),
+};
+
+/// A call that may go.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    caller: FuncId,
+    block: BlockId,
+    /// From the block's start.
+    at: u32,
+    callee: FuncId,
+    count: u64,
+}
+
+fn run(job: &mut CodeJob) -> usize {
+    let Some(form) = job.program.arch.plain_call() else { return 0 };
+    if job.program.arch.in_place_forms().is_none() {
+        return 0;
+    }
+    let has_counts = !job.weights.functions.is_empty();
+    if has_counts {
+        return run_hot(job, form);
+    }
+    if job.options.order_blocks == BlockOrder::Random { run_random(job, form) } else { 0 }
+}
+
+/// The plain calls of functions' entries in a block that is still copied as it was, in order.
+fn calls_in(program: &Program, form: PlainCall, caller: FuncId, block: BlockId) -> Vec<Call> {
+    let function = &program.functions[caller];
+    let own = &function.blocks[block];
+    if !own.chunks.is_empty() || own.size == 0 {
+        return Vec::new();
+    }
+    let calls = function.operands_of(own).iter().filter(|operand| operand.role == Role::Call);
+    let mut found: Vec<Call> = calls
+        .filter_map(|operand| match operand.target {
+            Target::Code(callee, BlockId(0)) if callee != caller => {
+                let at = operand.at.checked_sub(form.field)?;
+                Some(Call { caller, block, at, callee, count: 0 })
+            }
+            _ => None,
+        })
+        .collect();
+    if !found.is_empty() {
+        let bytes = program.code.at(own.input, own.body as usize).unwrap_or(&[]);
+        let plain = program.arch.plain_calls(bytes);
+        found.retain(|call| plain.binary_search(&call.at).is_ok());
+        // A last call, behind which the function ends.
+        let is_last = |call: &Call| call.at + form.size == own.size;
+        let ends = !matches!(own.terminator, Terminator::FallThrough(_));
+        found.retain(|call| !(is_last(call) && ends));
+    }
+    found
+}
+
+/// Where profiles may have a call: some tell where it starts, some where it ends.
+fn places(call: &Call, form: PlainCall) -> [(BlockId, u32, FuncId); 2] {
+    [call.at, call.at + form.size].map(|at| (call.block, at, call.callee))
+}
+
+/// Functions that stand for others, too: what runs in place of a call would stand for another one of theirs.
+fn shared(program: &Program) -> Vec<FuncId> {
+    let mut shared: Vec<FuncId> = program.functions.iter().filter_map(|(_, f)| f.folded_into).collect();
+    shared.sort_unstable();
+    shared
+}
+
+fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
+    let (program, weights) = (&mut *job.program, &mut *job.weights);
+    let mut calls = Vec::new();
+    let shared = shared(program);
+    let (mut hot_bytes, mut hottest) = (0, 0);
+    for &caller in job.moved.iter() {
+        let own = &weights.functions[caller];
+        for (block, b) in program.functions[caller].blocks.iter().filter(|(id, _)| own.block(*id) > 0) {
+            hot_bytes += u64::from(b.size);
+            hottest = hottest.max(own.block(block));
+        }
+        if own.inside_unknown || shared.binary_search(&caller).is_ok() {
+            continue;
+        }
+        let mut counts: BTreeMap<(BlockId, u32, FuncId), u64> = BTreeMap::new();
+        for call in &own.calls {
+            *counts.entry((call.block, call.offset, call.callee)).or_default() += call.count;
+        }
+        let mut blocks: Vec<BlockId> = own.calls.iter().map(|call| call.block).collect();
+        blocks.dedup();
+        for block in blocks {
+            calls.extend(calls_in(program, form, caller, block).into_iter().filter_map(|call| {
+                let count = places(&call, form).iter().filter_map(|place| counts.get(place)).sum::<u64>();
+                let known = &weights.functions[call.callee];
+                let fits = count > 0 && !known.inside_unknown && !known.blocks.is_empty();
+                fits.then_some(Call { count, ..call })
+            }));
+        }
+    }
+    let mut bodies: FxHashMap<FuncId, Option<Body>> = FxHashMap::default();
+    let mut ranked = Vec::new();
+    for call in calls {
+        let known = &weights.functions[call.callee];
+        let body = bodies.entry(call.callee).or_insert_with(|| {
+            let often = |block| known.block(block) > 0 && known.block(block) >= known.entries / SELDOM;
+            Body::find(program, call.callee, often)
+        });
+        let Some(body) = body else { continue };
+        let size = u64::from(body.size());
+        let is_only = call.count >= known.entries - known.entries / 16;
+        let largest = if is_only { LARGEST_OF_ONE } else { largest() };
+        if size <= u64::from(largest) {
+            let overhead = if body.needs_place { 10 } else { 0 };
+            let cost = if is_only { size / MOVED_COST } else { size } + overhead;
+            ranked.push((call.count.saturating_mul(1 << 16) / (cost + 4), cost, call));
+        }
+    }
+    eprintln!("DBG bodies {} {} ranked {} hot {hot_bytes}", bodies.len(), bodies.values().filter(|b| b.is_some()).count(), ranked.len());
+    ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.2.caller.cmp(&b.2.caller)).then(a.2.at.cmp(&b.2.at)));
+    let mut left = hot_bytes * growth() / 100;
+    let chosen = ranked.into_iter().filter_map(|(_, cost, call)| {
+        left = left.checked_sub(cost)?;
+        Some(call)
+    });
+    let chosen: Vec<Call> = chosen.collect();
+    put_in_place(program, weights, form, chosen, |_, call| bodies[&call.callee].clone())
+}
+
+fn growth() -> u64 {
+    std::env::var("AFTERLINK_GROWTH").ok().and_then(|g| g.parse().ok()).unwrap_or(GROWTH)
+}
+
+fn run_random(job: &mut CodeJob, form: PlainCall) -> usize {
+    let (program, weights) = (&mut *job.program, &mut *job.weights);
+    let seed = job.options.seed;
+    let draw = |what: u64, of: u64| random::key_of(seed, &what.to_le_bytes()) % of;
+    let (mut chosen, shared) = (Vec::new(), shared(program));
+    for &caller in job.moved.iter().filter(|caller| shared.binary_search(caller).is_err()) {
+        for block in program.functions[caller].blocks.ids() {
+            let start = program.functions[caller].blocks[block].input.get();
+            let calls = calls_in(program, form, caller, block);
+            chosen.extend(calls.into_iter().filter(|call| draw(start + u64::from(call.at), 3) == 0));
+        }
+    }
+    put_in_place(program, weights, form, chosen, |program, call| {
+        let start = program.functions[call.callee].entry().get() ^ u64::from(call.at) << 40;
+        let wanted = |block: BlockId| draw(start ^ u64::from(block.0) << 20, 4) > 0;
+        Body::find(program, call.callee, wanted).filter(|body| body.size() <= LARGEST_OF_ONE)
+    })
+}
+
+/// Rewrites these calls; gives the number of those that are gone.
+fn put_in_place(
+    program: &mut Program,
+    weights: &mut Weights,
+    form: PlainCall,
+    mut calls: Vec<Call>,
+    body: impl Fn(&Program, &Call) -> Option<Body>,
+) -> usize {
+    // Of a block, the last call first: the others stay where they are in it. No callee changes by it, as all bodies are the input's.
+    calls.sort_by_key(|call| (call.caller, call.block, std::cmp::Reverse(call.at)));
+    let mut plans = Vec::new();
+    for call in calls {
+        if let Some(body) = body(program, &call) {
+            plans.push((call, body));
+        }
+    }
+    eprintln!("DBG plans {}", plans.len());
+    let (mut count, before) = (0, weights.functions.clone());
+    for (call, _) in &plans {
+        if let (Some(now), Some(before)) =
+            (weights.functions.as_mut_slice().get_mut(call.callee.index()), before.get(call.callee))
+        {
+            forget(now, before, call.count);
+        }
+    }
+    for (call, body) in plans {
+        let rewritten = rewrite::rewrite(program, call.caller, (call.block, call.at), &body);
+        let Some(new) = rewritten else { continue };
+        count += 1;
+        if let Some(callee) = before.get(call.callee) {
+            lead_counts(program, weights, &call, form, &body, &new, callee);
+        }
+    }
+    count
+}
+
+/// The counts of the callee's blocks, as far as they are those of this call, and what follows the call.
+fn lead_counts(
+    program: &Program,
+    weights: &mut Weights,
+    call: &Call,
+    form: PlainCall,
+    body: &Body,
+    new: &Rewritten,
+    callee: &FunctionWeights,
+) {
+    let share = |count: u64| {
+        let entries = u128::from(callee.entries.max(1));
+        (u128::from(count) * u128::from(call.count.min(callee.entries)) / entries) as u64
+    };
+    let function = &program.functions[call.caller];
+    let own = &mut weights.functions[call.caller];
+    if own.blocks.is_empty() {
+        return;
+    }
+    own.blocks.resize(function.blocks.len(), 0);
+    let around = own.blocks[call.block.index()];
+    own.blocks[new.rest.index()] = around;
+    own.blocks[new.entry.index()] = around;
+    let behind = call.at + form.size;
+    for edge in own.edges.iter_mut().filter(|edge| edge.from == call.block) {
+        edge.from = new.rest;
+    }
+    let gone = places(call, form);
+    own.calls.retain(|c| !gone.contains(&(c.block, c.offset, c.callee)));
+    for c in own.calls.iter_mut().filter(|c| c.block == call.block && c.offset >= behind) {
+        (c.block, c.offset) = (new.rest, c.offset - behind);
+    }
+    let mut edge = |from: BlockId, to: BlockId, count: u64| {
+        own.edges.push(EdgeWeight { from, to, count });
+    };
+    edge(call.block, new.entry, around);
+    edge(new.entry, new.parts[0], around);
+    let of_callee = |from: BlockId, to: BlockId| {
+        let found = callee.edges.binary_search_by_key(&(from, to), |e| (e.from, e.to));
+        found.map_or(0, |i| callee.edges[i].count)
+    };
+    let mut exits = vec![0u64; new.exits.len()];
+    for (part, &id) in body.parts.iter().zip(&new.parts) {
+        let runs = share(callee.block(part.block));
+        let of = |to: BlockId| share(of_callee(part.block, to));
+        let ways: Vec<(Target, u64)> = match part.terminator {
+            Terminator::FallThrough(next) => vec![(Target::Block(next), of(next))],
+            Terminator::Jump(Target::Block(to)) => vec![(Target::Block(to), of(to))],
+            Terminator::Jump(target) => vec![(target, runs)],
+            Terminator::Branch { taken: Target::Block(to), next, .. } if to == next => {
+                vec![(Target::Block(next), of(next))]
+            }
+            Terminator::Branch { taken, next, .. } => {
+                let on_taken = match taken {
+                    Target::Block(to) => of(to),
+                    _ => runs.saturating_sub(of(next)),
+                };
+                vec![(taken, on_taken), (Target::Block(next), of(next))]
+            }
+            _ => {
+                edge(id, new.rest, runs);
+                Vec::new()
+            }
+        };
+        for (target, count) in ways {
+            let inside = if let Target::Block(to) = target { body.part_of(to) } else { None };
+            match inside {
+                Some(to) => edge(id, new.parts[to], count),
+                None => {
+                    let exit = body.exit_to(target).expect("control leaves for what is known");
+                    exits[exit] += count;
+                    edge(id, new.exits[exit], count);
+                }
+            }
+        }
+        let calls = callee.calls.iter().filter(|c| c.block == part.block && c.callee != call.caller);
+        let first = program.functions[call.callee].blocks[part.block].input;
+        let skipped = part.start.since(first) as u32;
+        let moved = calls.map(|c| CallWeight {
+            block: id,
+            offset: c.offset.saturating_sub(skipped),
+            callee: c.callee,
+            count: share(c.count),
+        });
+        own.calls.extend(moved.filter(|c| c.count > 0));
+        own.blocks[id.index()] = runs;
+    }
+    for ((exit, &id), count) in body.exits.iter().zip(&new.exits).zip(exits) {
+        own.blocks[id.index()] = count;
+        own.edges.push(EdgeWeight { from: id, to: new.rest, count });
+        if let (Target::Code(callee, _), true) = (exit.to, count > 0 && exit.depth == 0) {
+            let offset = function.code_size(&function.blocks[id]);
+            own.calls.push(CallWeight { block: id, offset, callee, count });
+        }
+    }
+    own.edges.sort_unstable_by_key(|e| (e.from, e.to));
+    own.edges.dedup_by(|next, last| {
+        let same = (next.from, next.to) == (last.from, last.to);
+        last.count += if same { next.count } else { 0 };
+        same
+    });
+    own.calls.sort_unstable();
+}
+
+/// So many calls of a function are gone, each with its share of all that ran `before`.
+fn forget(callee: &mut FunctionWeights, before: &FunctionWeights, calls: u64) {
+    let (all, gone) = (u128::from(before.entries.max(1)), u128::from(calls.min(before.entries)));
+    let share = |count: u64| (u128::from(count) * gone / all) as u64;
+    for (count, before) in callee.blocks.iter_mut().zip(&before.blocks) {
+        *count = count.saturating_sub(share(*before));
+    }
+    for edge in &mut callee.edges {
+        let found = before.edges.binary_search_by_key(&(edge.from, edge.to), |e| (e.from, e.to));
+        edge.count = edge.count.saturating_sub(found.map_or(0, |i| share(before.edges[i].count)));
+    }
+    for call in &mut callee.calls {
+        let known = before.calls.iter().find(|c| {
+            (c.block, c.offset, c.callee) == (call.block, call.offset, call.callee)
+        });
+        call.count = call.count.saturating_sub(known.map_or(0, |c| share(c.count)));
+    }
+    callee.entries = callee.entries.saturating_sub(gone as u64);
+}
