@@ -2,8 +2,8 @@
 
 use crate::{Block, BlockId, Function, Operand, OperandSpan, Span, Terminator};
 use afterlink_core::InputAddr;
-use afterlink_unwind::RowId;
 use afterlink_isa::CounterForm;
+use afterlink_unwind::RowId;
 
 /// A run of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,7 +163,12 @@ impl Function<'_> {
     }
 
     /// Adds a block that runs in place of a call, with these operands.
-    pub fn add_in_place(&mut self, code: InPlaceCode, operands: &[Operand], terminator: Terminator) -> BlockId {
+    pub fn add_in_place(
+        &mut self,
+        code: InPlaceCode,
+        operands: &[Operand],
+        terminator: Terminator,
+    ) -> BlockId {
         let operands = self.add_operands(operands);
         let (row, first) = (self.in_place.len() as u32, self.chunks.len());
         let mut block = Block::empty(code.call, terminator);

@@ -1,7 +1,8 @@
 //! Functions.
 
 use crate::{
-    Block, BlockId, Chunk, DataId, InPlaceCode, InlinedCode, Landing, NewCode, Operand, Stream, Target, Terminator,
+    Block, BlockId, Chunk, DataId, InPlaceCode, InlinedCode, Landing, NewCode, Operand, Stream, Target,
+    Terminator,
 };
 use afterlink_core::{IdVec, InputAddr, Refusal};
 use afterlink_unwind::{ExceptionTable, FdeId, RowId};

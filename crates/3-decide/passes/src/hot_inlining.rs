@@ -8,6 +8,7 @@
 //! drawn at random, for tests.
 
 mod body;
+mod counts;
 mod rewrite;
 mod rows;
 
@@ -17,15 +18,17 @@ use afterlink_core::index::Id;
 use afterlink_isa::PlainCall;
 use afterlink_layout::random;
 use afterlink_program::{BlockId, FuncId, Program, Role, Target, Terminator};
-use afterlink_weigh::{CallWeight, EdgeWeight, FunctionWeights, Weights};
+use afterlink_weigh::Weights;
 use body::Body;
-use rewrite::Rewritten;
+use counts::Gone;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Bytes of a body that is written in place of one call of several; one with a single hot call may be longer.
 const LARGEST: u32 = 160;
-fn largest() -> u32 { std::env::var("AFTERLINK_LARGEST").ok().and_then(|g| g.parse().ok()).unwrap_or(LARGEST) }
+fn largest() -> u32 {
+    std::env::var("AFTERLINK_LARGEST").ok().and_then(|g| g.parse().ok()).unwrap_or(LARGEST)
+}
 const LARGEST_OF_ONE: u32 = 480;
 /// Share of the code that ran, in percent, by which it may grow.
 const GROWTH: u64 = 6;
@@ -33,6 +36,8 @@ const GROWTH: u64 = 6;
 const SELDOM: u64 = 32;
 /// What a body costs if its function is hardly called from elsewhere, as a share of its bytes: the function itself becomes cold.
 const MOVED_COST: u64 = 4;
+/// Bytes that make room for a return address, and give it back.
+const STEPS: u64 = 10;
 
 pub(crate) const PASS: Pass = Pass {
     name: "hot-inlining",
@@ -109,33 +114,7 @@ fn shared(program: &Program) -> Vec<FuncId> {
 
 fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
     let (program, weights) = (&mut *job.program, &mut *job.weights);
-    let mut calls = Vec::new();
-    let shared = shared(program);
-    let (mut hot_bytes, mut hottest) = (0, 0);
-    for &caller in job.moved.iter() {
-        let own = &weights.functions[caller];
-        for (block, b) in program.functions[caller].blocks.iter().filter(|(id, _)| own.block(*id) > 0) {
-            hot_bytes += u64::from(b.size);
-            hottest = hottest.max(own.block(block));
-        }
-        if own.inside_unknown || shared.binary_search(&caller).is_ok() {
-            continue;
-        }
-        let mut counts: BTreeMap<(BlockId, u32, FuncId), u64> = BTreeMap::new();
-        for call in &own.calls {
-            *counts.entry((call.block, call.offset, call.callee)).or_default() += call.count;
-        }
-        let mut blocks: Vec<BlockId> = own.calls.iter().map(|call| call.block).collect();
-        blocks.dedup();
-        for block in blocks {
-            calls.extend(calls_in(program, form, caller, block).into_iter().filter_map(|call| {
-                let count = places(&call, form).iter().filter_map(|place| counts.get(place)).sum::<u64>();
-                let known = &weights.functions[call.callee];
-                let fits = count > 0 && !known.inside_unknown && !known.blocks.is_empty();
-                fits.then_some(Call { count, ..call })
-            }));
-        }
-    }
+    let (calls, hot_bytes) = hot_calls(program, weights, form, job.moved);
     let mut bodies: FxHashMap<FuncId, Option<Body>> = FxHashMap::default();
     let mut ranked = Vec::new();
     for call in calls {
@@ -149,12 +128,11 @@ fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
         let is_only = call.count >= known.entries - known.entries / 16;
         let largest = if is_only { LARGEST_OF_ONE } else { largest() };
         if size <= u64::from(largest) {
-            let overhead = if body.needs_place { 10 } else { 0 };
+            let overhead = if body.needs_place { STEPS } else { 0 };
             let cost = if is_only { size / MOVED_COST } else { size } + overhead;
             ranked.push((call.count.saturating_mul(1 << 16) / (cost + 4), cost, call));
         }
     }
-    eprintln!("DBG bodies {} {} ranked {} hot {hot_bytes}", bodies.len(), bodies.values().filter(|b| b.is_some()).count(), ranked.len());
     ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.2.caller.cmp(&b.2.caller)).then(a.2.at.cmp(&b.2.at)));
     let mut left = hot_bytes * growth() / 100;
     let chosen = ranked.into_iter().filter_map(|(_, cost, call)| {
@@ -163,6 +141,35 @@ fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
     });
     let chosen: Vec<Call> = chosen.collect();
     put_in_place(program, weights, form, chosen, |_, call| bodies[&call.callee].clone())
+}
+
+/// The calls that ran, of functions of which the inside is known; and the bytes of all code that ran.
+fn hot_calls(program: &Program, weights: &Weights, form: PlainCall, moved: &[FuncId]) -> (Vec<Call>, u64) {
+    let (mut found, mut hot_bytes) = (Vec::new(), 0);
+    let shared = shared(program);
+    for &caller in moved {
+        let own = &weights.functions[caller];
+        let ran = program.functions[caller].blocks.iter().filter(|(id, _)| own.block(*id) > 0);
+        hot_bytes += ran.map(|(_, block)| u64::from(block.size)).sum::<u64>();
+        if own.inside_unknown || shared.binary_search(&caller).is_ok() {
+            continue;
+        }
+        let mut counts: BTreeMap<(BlockId, u32, FuncId), u64> = BTreeMap::new();
+        for call in &own.calls {
+            *counts.entry((call.block, call.offset, call.callee)).or_default() += call.count;
+        }
+        let mut blocks: Vec<BlockId> = own.calls.iter().map(|call| call.block).collect();
+        blocks.dedup();
+        for block in blocks {
+            found.extend(calls_in(program, form, caller, block).into_iter().filter_map(|call| {
+                let count = places(&call, form).iter().filter_map(|place| counts.get(place)).sum::<u64>();
+                let known = &weights.functions[call.callee];
+                let fits = count > 0 && !known.inside_unknown && !known.blocks.is_empty();
+                fits.then_some(Call { count, ..call })
+            }));
+        }
+    }
+    (found, hot_bytes)
 }
 
 fn growth() -> u64 {
@@ -204,13 +211,12 @@ fn put_in_place(
             plans.push((call, body));
         }
     }
-    eprintln!("DBG plans {}", plans.len());
     let (mut count, before) = (0, weights.functions.clone());
     for (call, _) in &plans {
         if let (Some(now), Some(before)) =
             (weights.functions.as_mut_slice().get_mut(call.callee.index()), before.get(call.callee))
         {
-            forget(now, before, call.count);
+            counts::forget(now, before, call.count);
         }
     }
     for (call, body) in plans {
@@ -218,132 +224,9 @@ fn put_in_place(
         let Some(new) = rewritten else { continue };
         count += 1;
         if let Some(callee) = before.get(call.callee) {
-            lead_counts(program, weights, &call, form, &body, &new, callee);
+            let gone = Gone { call: &call, form, body: &body, new: &new, callee };
+            counts::lead(program, weights, &gone);
         }
     }
     count
-}
-
-/// The counts of the callee's blocks, as far as they are those of this call, and what follows the call.
-fn lead_counts(
-    program: &Program,
-    weights: &mut Weights,
-    call: &Call,
-    form: PlainCall,
-    body: &Body,
-    new: &Rewritten,
-    callee: &FunctionWeights,
-) {
-    let share = |count: u64| {
-        let entries = u128::from(callee.entries.max(1));
-        (u128::from(count) * u128::from(call.count.min(callee.entries)) / entries) as u64
-    };
-    let function = &program.functions[call.caller];
-    let own = &mut weights.functions[call.caller];
-    if own.blocks.is_empty() {
-        return;
-    }
-    own.blocks.resize(function.blocks.len(), 0);
-    let around = own.blocks[call.block.index()];
-    own.blocks[new.rest.index()] = around;
-    own.blocks[new.entry.index()] = around;
-    let behind = call.at + form.size;
-    for edge in own.edges.iter_mut().filter(|edge| edge.from == call.block) {
-        edge.from = new.rest;
-    }
-    let gone = places(call, form);
-    own.calls.retain(|c| !gone.contains(&(c.block, c.offset, c.callee)));
-    for c in own.calls.iter_mut().filter(|c| c.block == call.block && c.offset >= behind) {
-        (c.block, c.offset) = (new.rest, c.offset - behind);
-    }
-    let mut edge = |from: BlockId, to: BlockId, count: u64| {
-        own.edges.push(EdgeWeight { from, to, count });
-    };
-    edge(call.block, new.entry, around);
-    edge(new.entry, new.parts[0], around);
-    let of_callee = |from: BlockId, to: BlockId| {
-        let found = callee.edges.binary_search_by_key(&(from, to), |e| (e.from, e.to));
-        found.map_or(0, |i| callee.edges[i].count)
-    };
-    let mut exits = vec![0u64; new.exits.len()];
-    for (part, &id) in body.parts.iter().zip(&new.parts) {
-        let runs = share(callee.block(part.block));
-        let of = |to: BlockId| share(of_callee(part.block, to));
-        let ways: Vec<(Target, u64)> = match part.terminator {
-            Terminator::FallThrough(next) => vec![(Target::Block(next), of(next))],
-            Terminator::Jump(Target::Block(to)) => vec![(Target::Block(to), of(to))],
-            Terminator::Jump(target) => vec![(target, runs)],
-            Terminator::Branch { taken: Target::Block(to), next, .. } if to == next => {
-                vec![(Target::Block(next), of(next))]
-            }
-            Terminator::Branch { taken, next, .. } => {
-                let on_taken = match taken {
-                    Target::Block(to) => of(to),
-                    _ => runs.saturating_sub(of(next)),
-                };
-                vec![(taken, on_taken), (Target::Block(next), of(next))]
-            }
-            _ => {
-                edge(id, new.rest, runs);
-                Vec::new()
-            }
-        };
-        for (target, count) in ways {
-            let inside = if let Target::Block(to) = target { body.part_of(to) } else { None };
-            match inside {
-                Some(to) => edge(id, new.parts[to], count),
-                None => {
-                    let exit = body.exit_to(target).expect("control leaves for what is known");
-                    exits[exit] += count;
-                    edge(id, new.exits[exit], count);
-                }
-            }
-        }
-        let calls = callee.calls.iter().filter(|c| c.block == part.block && c.callee != call.caller);
-        let first = program.functions[call.callee].blocks[part.block].input;
-        let skipped = part.start.since(first) as u32;
-        let moved = calls.map(|c| CallWeight {
-            block: id,
-            offset: c.offset.saturating_sub(skipped),
-            callee: c.callee,
-            count: share(c.count),
-        });
-        own.calls.extend(moved.filter(|c| c.count > 0));
-        own.blocks[id.index()] = runs;
-    }
-    for ((exit, &id), count) in body.exits.iter().zip(&new.exits).zip(exits) {
-        own.blocks[id.index()] = count;
-        own.edges.push(EdgeWeight { from: id, to: new.rest, count });
-        if let (Target::Code(callee, _), true) = (exit.to, count > 0 && exit.depth == 0) {
-            let offset = function.code_size(&function.blocks[id]);
-            own.calls.push(CallWeight { block: id, offset, callee, count });
-        }
-    }
-    own.edges.sort_unstable_by_key(|e| (e.from, e.to));
-    own.edges.dedup_by(|next, last| {
-        let same = (next.from, next.to) == (last.from, last.to);
-        last.count += if same { next.count } else { 0 };
-        same
-    });
-    own.calls.sort_unstable();
-}
-
-/// So many calls of a function are gone, each with its share of all that ran `before`.
-fn forget(callee: &mut FunctionWeights, before: &FunctionWeights, calls: u64) {
-    let (all, gone) = (u128::from(before.entries.max(1)), u128::from(calls.min(before.entries)));
-    let share = |count: u64| (u128::from(count) * gone / all) as u64;
-    for (count, before) in callee.blocks.iter_mut().zip(&before.blocks) {
-        *count = count.saturating_sub(share(*before));
-    }
-    for edge in &mut callee.edges {
-        let found = before.edges.binary_search_by_key(&(edge.from, edge.to), |e| (e.from, e.to));
-        edge.count = edge.count.saturating_sub(found.map_or(0, |i| share(before.edges[i].count)));
-    }
-    for call in &mut callee.calls {
-        let known = before.calls.iter().find(|c| {
-            (c.block, c.offset, c.callee) == (call.block, call.offset, call.callee)
-        });
-        call.count = call.count.saturating_sub(known.map_or(0, |c| share(c.count)));
-    }
-    callee.entries = callee.entries.saturating_sub(gone as u64);
 }

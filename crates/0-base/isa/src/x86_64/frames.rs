@@ -5,8 +5,8 @@
 //! holds anything; so no instruction may read it. Below the stack pointer nothing may be kept: the red zone is not followed.
 
 use super::{decode, full};
-use crate::calls::FrameStep;
 use crate::Flow;
+use crate::calls::FrameStep;
 use iced_x86::{
     CpuidFeature, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };

@@ -3,9 +3,7 @@
 
 use afterlink_core::InputAddr;
 use afterlink_isa::{Arch, Flow};
-use afterlink_program::{
-    BlockId, FuncId, Function, Operand, Program, Stop, Target, Terminator,
-};
+use afterlink_program::{BlockId, FuncId, Function, Operand, Program, Stop, Target, Terminator};
 use afterlink_unwind::RowId;
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Unwind rows of code that runs in place of a call: they lead to the caller's caller at once.
 
+use afterlink_core::InputAddr;
 use afterlink_program::{FuncId, Program};
 use afterlink_unwind::{CfaRule, RegisterRule, Row, RowId};
-use afterlink_core::InputAddr;
 
 /// The number that DWARF gives the stack pointer of x86-64, and the column of the return address.
 const STACK_POINTER: u16 = 7;

@@ -79,16 +79,16 @@ impl Context {
         let first = self.exits.partition_point(|piece| piece.input < address);
         let exits = self.exits[first..].iter().take_while(|piece| piece.input == address);
         // What carries a return address to its place is no exit by itself: a call leads there.
-        let leaves = |piece: &Block| {
-            piece.output == output && !carries(places, piece.output)
-        };
+        let leaves = |piece: &Block| piece.output == output && !carries(places, piece.output);
         exits.into_iter().any(leaves) || self.place_of(code, address) == Some(output)
     }
 
     /// Where the instruction of the callee at `address` stands in this context.
     fn place_of(&self, code: &Code, address: u64) -> Option<u64> {
         let mark = code.bytes(address, MARK_LIMIT).map_or(0, |bytes| code.judgement.mark_size(bytes)) as u64;
-        let piece = self.part_at(address).or_else(|| self.part_at(address + mark).filter(|p| p.input == address + mark))?;
+        let piece = self
+            .part_at(address)
+            .or_else(|| self.part_at(address + mark).filter(|p| p.input == address + mark))?;
         let address = address.max(piece.input);
         let insts = &code.insts[code.range(piece.input, piece.input_end())];
         let shape = Shape::of(insts);

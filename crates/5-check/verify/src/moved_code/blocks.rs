@@ -67,7 +67,8 @@ fn check_gaps(check: &Check) -> Vec<Finding> {
         let bytes = places.output_bytes(start).get(..(end - start) as usize)?;
         // Between sections of code the file is filled with zeroes; then the next section may begin with padding.
         let zeroes = bytes.iter().take_while(|&&byte| byte == 0).count() as u64;
-        let walk = Walk { check, liveness: None, own: &[], context: None, input: 0, output: start + zeroes, end };
+        let walk =
+            Walk { check, liveness: None, own: &[], context: None, input: 0, output: start + zeroes, end };
         walk.padding(false).err().map(|finding| Finding { input: None, ..*finding })
     });
     gaps.take(ENOUGH).collect()
@@ -234,8 +235,7 @@ impl Walk<'_, '_, '_> {
     /// Whether control at `output` does what control at `input` does; counter code on the way must disturb
     /// nothing that is read there.
     pub fn corresponds(&self, input: u64, output: u64) -> Result<bool, Box<Finding>> {
-        let meeting =
-            flow::corresponds(&self.check.code, &self.check.places, self.context, input, output);
+        let meeting = flow::corresponds(&self.check.code, &self.check.places, self.context, input, output);
         let Some(meeting) = meeting else { return Ok(false) };
         match meeting.effects.iter().find(|effect| self.forbids(meeting.input, **effect)) {
             Some(effect) => Err(self.finding(FindingKind::Counter, counters::fault(*effect))),

@@ -37,7 +37,9 @@ impl Depths {
         let mut reader = Reader::new(check.code.judgement);
         let mut contexts: Vec<u32> = blocks
             .iter()
-            .filter_map(|block| if let Reason::InPlace(context) = block.reason { Some(context) } else { None })
+            .filter_map(
+                |block| if let Reason::InPlace(context) = block.reason { Some(context) } else { None },
+            )
             .collect();
         contexts.sort_unstable();
         for context in contexts {
@@ -97,7 +99,9 @@ impl Depths {
                     let bytes = code.bytes(at, usize::from(inst.len)).unwrap_or(&[]);
                     // `in_place` has a finding for what has no change, unless it is padding that nobody comes to.
                     let Some(change) = reader.frame_change(bytes, depth) else {
-                        return if inst.is_nop() { open.push((next, depth)) };
+                        return if inst.is_nop() {
+                            open.push((next, depth))
+                        };
                     };
                     depth = change.depth;
                 }
@@ -174,7 +178,8 @@ impl Walk<'_, '_, '_> {
             let bytes = code.bytes(self.input, usize::from(inst.len)).unwrap_or(&[]);
             let change = reader.frame_change(bytes, depth).filter(|c| has_room || !c.needs_place);
             let Some(change) = change.filter(|_| !inst.is_prefix()) else {
-                let what = "an instruction in place of a call may see where the stack is, or the return address";
+                let what =
+                    "an instruction in place of a call may see where the stack is, or the return address";
                 return Err(self.finding(FindingKind::Instruction, what));
             };
             if code.is_observed(self.input) {
@@ -198,7 +203,9 @@ impl Walk<'_, '_, '_> {
             return Err(self.finding(FindingKind::Map, what));
         }
         match inst.kind {
-            Kind::Jump if !flow::runs_for_ever(code, inst.target(code, self.input)) => self.terminator(inst)?,
+            Kind::Jump if !flow::runs_for_ever(code, inst.target(code, self.input)) => {
+                self.terminator(inst)?
+            }
             Kind::Branch => self.terminator(inst)?,
             Kind::Return => self.returns(context, depth, has_room)?,
             _ => {
@@ -261,7 +268,8 @@ impl Walk<'_, '_, '_> {
             self.goes_on(to)?;
             return self.padding(true);
         }
-        if return_address::is_taken_by(code, self.check.slots.callee(code, to)) {
+        // With a frame, something else is on top of the stack.
+        if depth == 0 && return_address::is_taken_by(code, self.check.slots.callee(code, to)) {
             let what = "what is called takes the code's address, which moving changes";
             return Err(self.finding(FindingKind::Operand, what));
         }

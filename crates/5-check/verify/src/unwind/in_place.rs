@@ -115,7 +115,12 @@ impl Compare<'_, '_, '_> {
     }
 
     /// Whether the row holds for all of a range of the output.
-    fn holds(&mut self, block: &Block, (mut at, end): (u64, u64), row: Option<&[u8]>) -> Result<(), Box<Finding>> {
+    fn holds(
+        &mut self,
+        block: &Block,
+        (mut at, end): (u64, u64),
+        row: Option<&[u8]>,
+    ) -> Result<(), Box<Finding>> {
         while at < end {
             let (found, found_end) = self.rows.output.of_moved(&mut self.hint_output, at);
             if found != row || row.is_none() {

@@ -527,7 +527,9 @@ impl<'r> Frame<'r> {
         }
         rules.sort_by_key(|rule| rule.0);
         let offset = match self.register {
-            STACK_POINTER => self.offset.checked_add(callee.offset)?.checked_sub(shift)?.checked_add(lower)?,
+            STACK_POINTER => {
+                self.offset.checked_add(callee.offset)?.checked_sub(shift)?.checked_add(lower)?
+            }
             _ => self.offset,
         };
         let mut row = self.head.to_vec();

@@ -5,8 +5,9 @@ use crate::DataId;
 use crate::text::lexer::index;
 use crate::text::words::{STOPS, meaning_of};
 use crate::{
-    Block, BlockId, CallWeight, Chunk, EdgeWeight, FuncId, Function, FunctionWeights, InlinedCode,
-    InPlaceCode, InputChunk, JumpTable, NewCode, OperandSpan, Range, Span, TableFormat, Terminator, UnwindSpan,
+    Block, BlockId, CallWeight, Chunk, EdgeWeight, FuncId, Function, FunctionWeights, InPlaceCode,
+    InlinedCode, InputChunk, JumpTable, NewCode, OperandSpan, Range, Span, TableFormat, Terminator,
+    UnwindSpan,
 };
 use afterlink_core::{Refusal, Result};
 use afterlink_isa::{Condition, CounterForm};
@@ -190,7 +191,16 @@ impl Reader<'_> {
         self.lexer.need_mark(b':')?;
         let code = self.code()?;
         let operands = add_operands(function, code.operands);
-        function.in_place.push(InPlaceCode { call, start, size, copied, added: code.bytes, operands, rows, ending });
+        function.in_place.push(InPlaceCode {
+            call,
+            start,
+            size,
+            copied,
+            added: code.bytes,
+            operands,
+            rows,
+            ending,
+        });
         Ok(Chunk::InPlace(function.in_place.len() as u32 - 1))
     }
 
