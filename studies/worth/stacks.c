@@ -6,7 +6,8 @@
  *   qemu-x86_64 -plugin ./stacks.so,code=0xADDRESS,every=20000,out=FILE PROGRAM ...
  *
  * code is where the program's first segment of code stands in its file (p_vaddr), by which the place that it was loaded at is known. A branch was taken where the block of code that
- * runs is not the one behind the last; so a jump to the next instruction is none, and neither is a repeated instruction.
+ * runs is not the one behind the last, or the last ends in an instruction that always jumps: layouts put what an indirect jump mostly leads to right behind
+ * it. A repeated instruction is no branch, and neither is a conditional one to the next.
  * The distance between samples varies by up to half, by a generator with a fixed start: the same run gives the same samples.
  * Where several threads run, each has its stack and its own distances. Debian's qemu-user has no header for plugins, so what is used
  * of it is declared here; version 1 of that interface. */
@@ -34,6 +35,7 @@ uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *);
 uint64_t qemu_plugin_start_code(void);
 uint64_t qemu_plugin_end_code(void);
 
@@ -43,6 +45,7 @@ enum { DEPTH = 32, THREADS = 256 };
 
 struct block {
     uint64_t start, last, end, instructions;
+    int jumps;
 };
 
 struct thread {
@@ -79,7 +82,7 @@ static void run(unsigned number, void *data) {
     if (number >= THREADS) return;
     struct thread *thread = &threads[number];
     const struct block *block = data, *before = thread->before;
-    if (before && block->start != before->end && block->start != before->last) {
+    if (before && (block->start != before->end || before->jumps) && block->start != before->last) {
         unsigned at = thread->branches++ % DEPTH;
         thread->from[at] = before->last;
         thread->to[at] = block->start;
@@ -93,6 +96,17 @@ static void run(unsigned number, void *data) {
     thread->random ^= thread->random >> 7;
     thread->random ^= thread->random << 17;
     thread->left = (int64_t)(every / 2 + thread->random % every);
+}
+
+/* Whether an instruction is a call, a return, or a jump without a condition. */
+static int always_jumps(struct qemu_plugin_insn *instruction) {
+    const unsigned char *byte = qemu_plugin_insn_data(instruction);
+    const unsigned char *end = byte + qemu_plugin_insn_size(instruction);
+    /* notrack, bnd, a width, an extension of registers */
+    while (byte < end && (*byte == 0x3e || *byte == 0xf2 || *byte == 0x66 || (*byte & 0xf0) == 0x40)) byte++;
+    if (byte == end) return 0;
+    if (*byte == 0xff) return byte + 1 < end && (byte[1] >> 3 & 7) >= 2 && (byte[1] >> 3 & 7) <= 5;
+    return (*byte >= 0xe8 && *byte <= 0xeb) || *byte == 0xc2 || *byte == 0xc3;
 }
 
 /* Blocks are never freed: those that qemu forgets may be the last that ran. */
@@ -111,6 +125,7 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *translated) {
     block->last = qemu_plugin_insn_vaddr(last);
     block->end = block->last + qemu_plugin_insn_size(last);
     block->instructions = count;
+    block->jumps = always_jumps(last);
     qemu_plugin_register_vcpu_tb_exec_cb(translated, run, 0, block);
 }
 

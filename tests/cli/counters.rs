@@ -32,6 +32,30 @@ fn no_ending_loses_a_count() {
     }
 }
 
+/// A program counts on when it has another root directory, another user or no descriptor, and after it has started itself anew.
+#[test]
+fn programs_that_change_themselves_count_on() {
+    let sandbox = sandbox();
+    let mut counted = 0;
+    for (change, more) in [("closed", 1000), ("again", 2000), ("root", 1000), ("user", 1000)] {
+        let outcome = end_by(&sandbox, change);
+        if outcome.exit == 77 {
+            eprintln!("not tested here: {change}");
+            continue;
+        }
+        counted += more;
+        assert_eq!((outcome.exit, outcome.stderr()), (3, String::new()), "{change}");
+        assert_eq!(steps(&sandbox), counted, "{change}");
+    }
+    // What it leaves behind in the background counts, too, until it ends.
+    assert_eq!(end_by(&sandbox, "daemon").exit, 3);
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while steps(&sandbox) < counted + 1000 && std::time::Instant::now() < end {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(steps(&sandbox), counted + 1000);
+}
+
 #[test]
 fn children_count_into_the_same_file() {
     let sandbox = sandbox();

@@ -58,6 +58,23 @@ fn a_command_with_its_threads_and_children() {
     assert_all_are_there(&sandbox, "Q.fdata");
 }
 
+/// What a program does to itself takes no sample away.
+#[test]
+fn programs_that_change_themselves_are_recorded() {
+    let Some(sandbox) = sampled() else { return };
+    for change in ["closed", "again", "other", "killed"] {
+        let command = format!("./in 5 {change}; echo $? > status");
+        let recorded =
+            sandbox.afterlink(&["record", "-o", "P.fdata", "--binary", "in", "--", "sh", "-c", &command]);
+        assert_eq!(recorded.exit, 0, "{change}: {}", recorded.stderr());
+        if fs::read_to_string(sandbox.path("status")).unwrap() == "77\n" {
+            eprintln!("not tested here: {change}");
+            continue;
+        }
+        assert_all_are_there(&sandbox, "P.fdata");
+    }
+}
+
 #[test]
 fn a_process_that_runs_already() {
     let Some(sandbox) = sampled() else { return };

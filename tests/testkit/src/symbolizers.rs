@@ -32,6 +32,8 @@ pub enum Symbolizer {
     Addr2line,
     /// Of LLVM.
     Llvm,
+    /// Of elfutils.
+    Elfutils,
 }
 
 /// The kind of differences that debug information has no part in.
@@ -127,9 +129,11 @@ impl Symbolizer {
         let mut command = match self {
             Self::Addr2line => Command::new("addr2line"),
             Self::Llvm => Command::new("llvm-symbolizer-22"),
+            Self::Elfutils => Command::new("eu-addr2line"),
         };
         match self {
             Self::Addr2line => command.args(["-a", "-f", "-i", "-e"]).arg(program),
+            Self::Elfutils => command.args(["-a", "-f", "-i", "-e"]).arg(program),
             // Linkage names would be those of symbols, of which one place may have several.
             Self::Llvm => command.args(["--inlines", "--functions=short", "-e"]).arg(program),
         };
@@ -139,12 +143,12 @@ impl Symbolizer {
         let mut answers: Vec<String> = Vec::new();
         match self {
             Self::Llvm => answers.extend(text.split_terminator("\n\n").map(str::to_owned)),
-            Self::Addr2line => {
+            Self::Addr2line | Self::Elfutils => {
                 for line in text.lines() {
                     match answers.last_mut() {
                         _ if line.starts_with("0x") => answers.push(String::new()),
                         Some(answer) => answer.extend([line, "\n"]),
-                        None => return Err(format!("addr2line begins with {line}")),
+                        None => return Err(format!("{self:?} begins with {line}")),
                     }
                 }
             }
@@ -196,10 +200,11 @@ impl Difference {
         if places.clone().all(|(a, b)| has_no_lines(a) && has_no_lines(b)) {
             return SYMBOL;
         }
-        let whole = |name: &str| name.trim_end_matches(".cold").to_owned();
+        let part = |name: &str| name.strip_suffix(".cold").or(name.strip_suffix(".warm")).map(str::to_owned);
+        let whole = |name: &str| part(name).unwrap_or_else(|| name.to_owned());
         let outermost = names.clone().next_back().map(|last| whole(last.0));
         // addr2line names inlined calls by the part's symbol, too.
-        let is_part = |name: &str| name.ends_with(".cold") && Some(whole(name)) == outermost;
+        let is_part = |name: &str| part(name).is_some() && part(name) == outermost;
         if names.clone().any(|(a, b)| whole(a) != whole(b) && !is_part(b)) {
             "name"
         } else if places.clone().any(|(a, b)| numbers(a) != numbers(b)) {

@@ -23,3 +23,7 @@ pub const PAGE: u64 = 4096;
 
 /// Bytes of a huge page, the largest alignment of a new section.
 pub const HUGE_PAGE: u64 = 1 << 21;
+
+/// Hot code that takes less than this is better off on small pages: a processor's first table of translations has 64 places and more, for pages of
+/// any size.
+pub const HUGE_ENOUGH: u64 = 64 * PAGE;

@@ -5,6 +5,7 @@
 
 mod bytes;
 mod forms;
+mod frames;
 mod indices;
 mod lines;
 mod lists;
@@ -37,6 +38,7 @@ pub struct Sections<'a> {
     pub loc: &'a [u8],
     pub loclists: &'a [u8],
     pub gdb_index: &'a [u8],
+    pub frame: &'a [u8],
 }
 
 /// The sections as they are now.
@@ -53,16 +55,18 @@ pub struct Updated {
     pub loc: Vec<u8>,
     pub loclists: Vec<u8>,
     pub gdb_index: Vec<u8>,
+    pub frame: Vec<u8>,
     /// What could not be led.
     pub tally: Tally,
 }
 
-const COUNT: usize = 11;
+const COUNT: usize = 12;
 
 impl<'a> From<[&'a [u8]; COUNT]> for Sections<'a> {
     fn from(sections: [&'a [u8]; COUNT]) -> Self {
-        let [info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index] = sections;
-        Self { info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index }
+        let [info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index, frame] =
+            sections;
+        Self { info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index, frame }
     }
 }
 
@@ -80,9 +84,10 @@ impl From<Updated> for [Vec<u8>; COUNT] {
             loc,
             loclists,
             gdb_index,
+            frame,
             ..
         } = sections;
-        [info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index]
+        [info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index, frame]
     }
 }
 
@@ -111,7 +116,7 @@ impl Kept {
 
     /// Adds what the units need that were left, and says whether it had it all.
     fn complete(&mut self, tally: &Tally, addresses: BTreeSet<u64>) -> bool {
-        let lists = tally.left.keys().any(|why| !matches!(why, Left::Rows | Left::Index));
+        let lists = tally.left.keys().any(|why| !matches!(why, Left::Rows | Left::Index | Left::Frame));
         let had_all = (self.lists || !lists) && addresses.is_subset(&self.addresses);
         self.lists |= lists;
         self.addresses.extend(addresses);
@@ -180,6 +185,7 @@ fn lead(sections: &Sections, moves: &Moves, kept: &mut Kept) -> (Updated, bool) 
     }
     more.write(&mut updated.addr, [&mut updated.info, &mut updated.types]);
     updated.aranges = indices::aranges(sections.aranges, moves, &left, &mut tally);
+    updated.frame = frames::update(sections.frame, moves, &mut tally);
     updated.gdb_index = indices::gdb_index(sections.gdb_index, moves, &left, &mut tally);
     let is_complete = kept.complete(&tally, needed);
     updated.tally = tally;

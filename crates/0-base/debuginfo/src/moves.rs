@@ -24,15 +24,15 @@ pub enum Inside {
 }
 
 impl Piece {
-    fn input_end(&self) -> u64 {
+    pub(crate) fn input_end(&self) -> u64 {
         self.input + self.input_size
     }
 
-    fn output_end(&self) -> u64 {
+    pub(crate) fn output_end(&self) -> u64 {
         self.output + self.output_size
     }
 
-    fn point(&self, address: u64) -> u64 {
+    pub(crate) fn point(&self, address: u64) -> u64 {
         match (address - self.input, self.inside) {
             (0, _) => self.output,
             (distance, Inside::Each) => self.output + distance,
@@ -43,7 +43,7 @@ impl Piece {
         }
     }
 
-    fn end(&self, address: u64) -> u64 {
+    pub(crate) fn end(&self, address: u64) -> u64 {
         if address == self.input_end() { self.output_end() } else { self.point(address) }
     }
 }
@@ -94,6 +94,13 @@ impl Moves {
             Inside::Each => piece.output + (address - piece.input),
             _ => piece.end(address),
         }
+    }
+
+    /// The pieces that have a part in a run.
+    pub(crate) fn pieces_in(&self, start: u64, end: u64) -> &[Piece] {
+        let first = self.pieces.partition_point(|p| p.input_end() <= start);
+        let count = self.pieces[first..].partition_point(|p| p.input < end);
+        &self.pieces[first..first + count]
     }
 
     /// Whether any byte of a run moved.

@@ -22,6 +22,8 @@ pub enum Left {
     Rows,
     /// A part of an index of addresses, not a unit.
     Index,
+    /// An unwind entry, not a unit.
+    Frame,
 }
 
 /// What an entry lost because it could not be kept true.
@@ -51,7 +53,8 @@ pub struct Tally {
 impl Tally {
     /// Whether nothing was led.
     pub fn is_left_whole(&self) -> bool {
-        let of_units = self.left.iter().filter(|(why, _)| !matches!(why, Left::Rows | Left::Index));
+        let of_units =
+            self.left.iter().filter(|(why, _)| !matches!(why, Left::Rows | Left::Index | Left::Frame));
         self.units > 0 && of_units.map(|(_, count)| count).sum::<u64>() >= self.units
     }
 
@@ -90,6 +93,7 @@ impl fmt::Display for Left {
             Self::NoRoom => "units without room for a list of their runs",
             Self::Rows => "unknown tables of rows",
             Self::Index => "unknown indices of addresses",
+            Self::Frame => "unknown unwind entries",
         })
     }
 }

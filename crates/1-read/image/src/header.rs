@@ -75,6 +75,13 @@ pub(crate) fn arch(header: &FileHeader) -> Result<Arch> {
 }
 
 pub(crate) fn segments(bytes: &[u8], header: &FileHeader) -> Result<Vec<Segment>> {
+    let segments = segments_of_debug_file(bytes, header)?;
+    check(bytes, &segments)?;
+    Ok(segments)
+}
+
+/// The same of a file that holds a program's debug information, and none of what its segments load.
+pub(crate) fn segments_of_debug_file(bytes: &[u8], header: &FileHeader) -> Result<Vec<Segment>> {
     let count = u64::from(header.e_phnum.get(LE));
     let size = size_of::<elf::ProgramHeader64<LittleEndian>>() as u64;
     if count > 0 && u64::from(header.e_phentsize.get(LE)) != size {
@@ -83,21 +90,17 @@ pub(crate) fn segments(bytes: &[u8], header: &FileHeader) -> Result<Vec<Segment>
     let raw = slice(bytes, header.e_phoff.get(LE), count * size, "program headers")?;
     let (rows, _) = object::pod::slice_from_bytes::<elf::ProgramHeader64<LittleEndian>>(raw, count as usize)
         .expect("the slice has the table's size");
-    let segments: Vec<Segment> = rows
-        .iter()
-        .map(|p| Segment {
-            kind: p.p_type.get(LE).0,
-            flags: p.p_flags.get(LE).0,
-            offset: FileOffset(p.p_offset.get(LE)),
-            address: InputAddr(p.p_vaddr.get(LE)),
-            physical_address: p.p_paddr.get(LE),
-            file_size: p.p_filesz.get(LE),
-            memory_size: p.p_memsz.get(LE),
-            alignment: p.p_align.get(LE),
-        })
-        .collect();
-    check(bytes, &segments)?;
-    Ok(segments)
+    let segment = |p: &elf::ProgramHeader64<LittleEndian>| Segment {
+        kind: p.p_type.get(LE).0,
+        flags: p.p_flags.get(LE).0,
+        offset: FileOffset(p.p_offset.get(LE)),
+        address: InputAddr(p.p_vaddr.get(LE)),
+        physical_address: p.p_paddr.get(LE),
+        file_size: p.p_filesz.get(LE),
+        memory_size: p.p_memsz.get(LE),
+        alignment: p.p_align.get(LE),
+    };
+    Ok(rows.iter().map(segment).collect())
 }
 
 /// Loaded segments must lie in the file, ascend without overlap, and stay in user addresses, so that later

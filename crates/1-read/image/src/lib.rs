@@ -6,6 +6,7 @@
 
 mod compressed;
 mod consistency;
+mod debug_file;
 mod dynamic;
 mod header;
 mod mapping;
@@ -17,6 +18,7 @@ mod structure;
 mod symbol;
 
 pub use compressed::{Compression, Contents};
+pub use debug_file::{DEBUG_LINK_SECTION, DebugLink};
 pub use dynamic::{Dynamic, DynamicEntry, DynamicRelocation};
 pub use header::Segment;
 pub use mapping::Mapped;
@@ -87,9 +89,19 @@ impl<'a> Image<'a> {
         let header = header::read(bytes)?;
         let segments = header::segments(bytes, header)?;
         let (sections, section_names) = section::read(bytes, header)?;
+        let dynamic = dynamic::read(bytes, &segments, &sections)?;
+        Self::of_parts(bytes, header, segments, (sections, section_names), dynamic)
+    }
+
+    fn of_parts(
+        bytes: &'a [u8],
+        header: &header::FileHeader,
+        segments: Vec<Segment>,
+        (sections, section_names): (IdVec<SectionId, Section<'a>>, SectionId),
+        dynamic: Dynamic,
+    ) -> Result<Self> {
         let symbols = SymbolTable::read(bytes, &sections, elf::SHT_SYMTAB)?;
         let dynamic_symbols = SymbolTable::read(bytes, &sections, elf::SHT_DYNSYM)?;
-        let dynamic = dynamic::read(bytes, &segments, &sections)?;
         let link_kind = link_kind(header, &segments, &dynamic);
         let build_id = build_id(bytes, &segments, &sections);
         Ok(Self {
@@ -193,7 +205,7 @@ impl<'a> Image<'a> {
     /// A section's bytes; empty for one without any (`.bss`).
     pub fn section_bytes(&self, id: SectionId) -> &'a [u8] {
         let section = &self.sections[id];
-        if section.kind == elf::SHT_NOBITS.0 || section.kind == elf::SHT_NULL.0 {
+        if !section.has_bytes() {
             return &[];
         }
         // Invariant: `section::read` has checked the range.

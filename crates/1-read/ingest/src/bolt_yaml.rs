@@ -30,6 +30,22 @@ const MOST_INSTRUCTIONS: u32 = 1 << 14;
 /// # Errors
 /// The file is damaged, of a version without hashes, or of another build of the program.
 pub fn read(file: Viewed, program: &Program) -> Result<Reading> {
+    // Whatever LLVM writes ends so.
+    if file.bytes().trim_ascii_end().ends_with(b"\n...") {
+        return read_to_end(file, program);
+    }
+    let cut_off = |mut error: Error| {
+        let next = error.next.take().unwrap_or_default();
+        error.next(format!("{next}; the file may be cut off, as its last line is not \"...\": copy it again"))
+    };
+    let mut reading = read_to_end(file, program).map_err(cut_off)?;
+    reading.notes.push(
+        "the last line is not \"...\": the file may be cut off, and what is there of it is used".to_owned(),
+    );
+    Ok(reading)
+}
+
+fn read_to_end(file: Viewed, program: &Program) -> Result<Reading> {
     let bytes = file.bytes();
     let mut header = Header::default();
     let mut functions = Functions::default();
@@ -237,6 +253,9 @@ struct Reader<'a, 'p> {
     unknown: Share,
     large: Share,
     other: Share,
+    /// Calls of other places of functions than their starts, and all calls.
+    inside: u64,
+    calls: u64,
     nameless: bool,
 }
 
@@ -272,6 +291,8 @@ impl<'a, 'p> Reader<'a, 'p> {
             unknown: share,
             large: share,
             other: share,
+            inside: 0,
+            calls: 0,
             nameless: false,
         }
     }
@@ -379,7 +400,12 @@ impl<'a, 'p> Reader<'a, 'p> {
             let (count, mispredicts) = (successor.count, successor.mispredicted);
             self.builder.add_branch(BranchRecord { from, to, mispredicts, count });
         }
-        for call in block.calls.iter().filter(|call| call.entry == 0 && call.count > 0) {
+        for call in block.calls.iter().filter(|call| call.count > 0) {
+            self.calls = self.calls.saturating_add(call.count);
+            if call.entry > 0 {
+                self.inside = self.inside.saturating_add(call.count);
+                continue;
+            }
             let Some(callee) = self.functions.by_id.get_mut(&call.callee) else { continue };
             callee.called = callee.called.saturating_add(call.count);
             let name = callee.name.clone();
@@ -441,7 +467,15 @@ impl<'a, 'p> Reader<'a, 'p> {
         if self.kind == Kind::Samples && !header.events.is_empty() {
             self.builder.add_event(header.events.as_bytes());
         }
-        Ok(Reading { profile: self.builder.finish(), notes: notes(used, unknown, large, other) })
+        let mut notes = notes(used, unknown, large, other);
+        if self.inside > 0 {
+            let percent = 100.0 * self.inside as f64 / self.calls as f64;
+            notes.push(format!(
+                "{} calls, {percent:.1} % of them, of other places than functions' starts (disc) are left out: where those are is not told",
+                self.inside
+            ));
+        }
+        Ok(Reading { profile: self.builder.finish(), notes })
     }
 
     /// What called functions from elsewhere.

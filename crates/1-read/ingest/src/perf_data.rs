@@ -9,6 +9,7 @@
 
 mod attributes;
 mod fields;
+mod folder;
 mod header;
 mod records;
 mod sample;
@@ -19,6 +20,7 @@ use crate::reading::Reading;
 use crate::recording::{Candidate, Moment, RecordedFile, Samples, choose, left_out, of_program};
 use afterlink_core::{Error, InputAddr, Result, Viewed};
 use attributes::Attribute;
+pub use folder::joined;
 use header::Header;
 use records::kind;
 use sample::Sample;

@@ -9,7 +9,7 @@ use afterlink_core::index::Id;
 use afterlink_image::Image;
 use afterlink_profile::{BranchRecord, Kind, Location, Profile};
 use afterlink_program::{
-    BlockId, CallWeight, EdgeWeight, FuncId, Function, FunctionWeights, Program, Weights,
+    BlockId, CallWeight, EdgeWeight, FuncId, Function, FunctionWeights, Program, Target, Terminator, Weights,
 };
 use rayon::prelude::*;
 use std::fmt;
@@ -155,9 +155,11 @@ fn apply(
     match (from, to) {
         (Some((source, block)), Some(target)) if source.function == target.function => {
             let function = &program.functions[source.function];
-            let edge = function.block_at(target.address).filter(|&t| leads_to(function, block, t));
-            if let Some(to) = edge.filter(|_| is_in_terminator(function, block, source.address)) {
-                flows.edges.push((source.function, EdgeWeight { from: block, to, count: record.count }));
+            let goes_on = is_in_terminator(function, block, source.address);
+            let to = function.block_at(target.address).filter(|_| goes_on);
+            let way = to.map(|to| way(function, block, to)).unwrap_or_default();
+            if !way.is_empty() {
+                flows.add_way(source.function, block, &way, record.count);
             } else if entered.is_some() {
                 flows.entries.push((target.function, record.count));
             } else {
@@ -182,11 +184,37 @@ fn call(program: &Program, from: Place, block: BlockId, to: Place, count: u64) -
     CallWeight { block, offset: from.address.since(start) as u32, callee: to.function, count }
 }
 
-/// Whether control can go from `block` to `target`.
-fn leads_to(function: &Function, block: BlockId, target: BlockId) -> bool {
-    let mut found = false;
-    function.for_each_successor(block, |s| found |= s == target);
+/// More blocks without code do not stand in a row.
+const MOST_EMPTY: usize = 4;
+
+/// The blocks that control comes to on its way from `block` to `target`: that one alone, or blocks in between that have no code of their own and were led
+/// around or dropped in a layout that was profiled. Empty if it can't go there.
+fn way(function: &Function, block: BlockId, target: BlockId) -> Vec<BlockId> {
+    let mut found: Vec<BlockId> = Vec::new();
+    function.for_each_successor(block, |first| {
+        if first == target {
+            found = vec![target];
+        } else if found.is_empty() {
+            found = through_empty(function, first, target).unwrap_or_default();
+        }
+    });
     found
+}
+
+fn through_empty(function: &Function, first: BlockId, target: BlockId) -> Option<Vec<BlockId>> {
+    let mut way = vec![first];
+    for _ in 0..MOST_EMPTY {
+        let block = &function.blocks[*way.last()?];
+        let next = match block.terminator {
+            Terminator::FallThrough(next) | Terminator::Jump(Target::Block(next)) if block.body == 0 => next,
+            _ => return None,
+        };
+        way.push(next);
+        if next == target {
+            return Some(way);
+        }
+    }
+    None
 }
 
 /// Whether `address` is where a record of an edge from `block` starts: at or behind the last instruction of
@@ -197,6 +225,14 @@ fn is_in_terminator(function: &Function, block: BlockId, address: InputAddr) -> 
 }
 
 impl Flows {
+    fn add_way(&mut self, function: FuncId, from: BlockId, way: &[BlockId], count: u64) {
+        let mut from = from;
+        for &to in way {
+            self.edges.push((function, EdgeWeight { from, to, count }));
+            from = to;
+        }
+    }
+
     fn into_weights(mut self, program: &Program) -> Weights {
         self.entries.sort_unstable();
         self.edges.sort_unstable();

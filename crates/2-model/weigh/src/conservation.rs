@@ -20,7 +20,7 @@ const CALL: i64 = 10;
 /// Cost of leaving where functions do not usually.
 const UNUSUAL_EXIT: i64 = 1000;
 /// More executions than this are not told apart.
-const MOST: u64 = 1 << 50;
+pub(crate) const MOST: u64 = 1 << 50;
 
 /// Makes `weights` a flow unless it nearly is one.
 pub(crate) fn restore(function: &Function, weights: &mut FunctionWeights) {
@@ -92,20 +92,25 @@ fn evidence(count: u64, unknown: i64) -> Evidence {
 
 fn edge(function: &Function, weights: &FunctionWeights, from: BlockId, to: BlockId) -> Evidence {
     let at = weights.edges.binary_search_by_key(&(from, to), |edge| (edge.from, edge.to));
-    let falls = match function.blocks[from].terminator {
-        Terminator::FallThrough(next)
-        | Terminator::Branch { next, .. }
-        | Terminator::ShortBranch { next, .. } => next == to,
-        _ => false,
-    };
+    let falls = falls_to(function, from, to);
     evidence(
         at.map_or(0, |i| weights.edges[i].count),
         if falls { UNKNOWN_FALL_THROUGH } else { UNKNOWN_JUMP },
     )
 }
 
+/// Whether control comes from one block to the other without a jump.
+pub(crate) fn falls_to(function: &Function, from: BlockId, to: BlockId) -> bool {
+    match function.blocks[from].terminator {
+        Terminator::FallThrough(next)
+        | Terminator::Branch { next, .. }
+        | Terminator::ShortBranch { next, .. } => next == to,
+        _ => false,
+    }
+}
+
 /// Whether control may leave the function behind a block, and what it costs to think so.
-fn exit(terminator: Terminator) -> Option<Evidence> {
+pub(crate) fn exit(terminator: Terminator) -> Option<Evidence> {
     let leaves = |target: Target| !matches!(target, Target::Block(_));
     let more = match terminator {
         Terminator::Stop(Stop::Return | Stop::TailCall) => 0,

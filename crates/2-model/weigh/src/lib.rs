@@ -6,6 +6,8 @@ mod inference;
 mod names;
 mod repair;
 mod samples;
+mod stale;
 
 pub use afterlink_program::{CallWeight, EdgeWeight, FunctionWeights, Weights};
 pub use apply::{Fit, weigh};
+pub use stale::{Build, Matched, of_other_build};

@@ -2,6 +2,8 @@
 
 mod families;
 
+pub(crate) use families::{Kinship, family, family_name};
+
 use afterlink_core::InputAddr;
 use afterlink_core::index::Id;
 use afterlink_image::Image;

@@ -1,10 +1,10 @@
 //! Works out what a profile leaves open: block counts, and fall-throughs that a sampled profile does not record.
 //!
 //! A block ran as often as control entered it or left it, whichever is known to be more. What left a block
-//! beyond its recorded jumps fell through. Each pass may reveal counts for the next; a profile that was counted
+//! beyond its recorded jumps fell through, or took the only jump that it has if no record says so. Each pass may reveal counts for the next; a profile that was counted
 //! exactly is complete after the first.
 
-use afterlink_program::{BlockId, Function, FunctionWeights, Terminator};
+use afterlink_program::{BlockId, Function, FunctionWeights, Target, Terminator};
 
 /// Passes over the function; sampled fall-throughs chain over a few blocks.
 const PASSES: usize = 8;
@@ -45,6 +45,8 @@ fn raise_fall_throughs(function: &Function, weights: &mut FunctionWeights, left:
             Terminator::FallThrough(next)
             | Terminator::Branch { next, .. }
             | Terminator::ShortBranch { next, .. } => next,
+            // A call in front of a jump that a layout needs no more returns to where the jump led.
+            Terminator::Jump(Target::Block(next)) if left[id.0 as usize] == 0 => next,
             _ => continue,
         };
         let missing = weights.blocks[id.0 as usize].saturating_sub(left[id.0 as usize]);

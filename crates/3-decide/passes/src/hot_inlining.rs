@@ -25,13 +25,10 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Bytes of a body that is written in place of one call of several; one with a single hot call may be longer.
-const LARGEST: u32 = 160;
-fn largest() -> u32 {
-    std::env::var("AFTERLINK_LARGEST").ok().and_then(|g| g.parse().ok()).unwrap_or(LARGEST)
-}
+const LARGEST: u32 = 64;
 const LARGEST_OF_ONE: u32 = 480;
 /// Share of the code that ran, in percent, by which it may grow.
-const GROWTH: u64 = 6;
+const GROWTH: u64 = 1;
 /// A block belongs to the hot part if it runs at least once in so many calls.
 const SELDOM: u64 = 32;
 /// What a body costs if its function is hardly called from elsewhere, as a share of its bytes: the function itself becomes cold.
@@ -82,7 +79,8 @@ fn calls_in(program: &Program, form: PlainCall, caller: FuncId, block: BlockId) 
     let mut found: Vec<Call> = calls
         .filter_map(|operand| match operand.target {
             Target::Code(callee, BlockId(0)) if callee != caller => {
-                let at = operand.at.checked_sub(form.field)?;
+                // A function begins with code of its own.
+                let at = operand.at.checked_sub(form.field).filter(|at| *at > 0 || block != BlockId(0))?;
                 Some(Call { caller, block, at, callee, count: 0 })
             }
             _ => None,
@@ -126,7 +124,7 @@ fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
         let Some(body) = body else { continue };
         let size = u64::from(body.size());
         let is_only = call.count >= known.entries - known.entries / 16;
-        let largest = if is_only { LARGEST_OF_ONE } else { largest() };
+        let largest = if is_only { LARGEST_OF_ONE } else { LARGEST };
         if size <= u64::from(largest) {
             let overhead = if body.needs_place { STEPS } else { 0 };
             let cost = if is_only { size / MOVED_COST } else { size } + overhead;
@@ -134,7 +132,7 @@ fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
         }
     }
     ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.2.caller.cmp(&b.2.caller)).then(a.2.at.cmp(&b.2.at)));
-    let mut left = hot_bytes * growth() / 100;
+    let mut left = hot_bytes * GROWTH / 100;
     let chosen = ranked.into_iter().filter_map(|(_, cost, call)| {
         left = left.checked_sub(cost)?;
         Some(call)
@@ -170,10 +168,6 @@ fn hot_calls(program: &Program, weights: &Weights, form: PlainCall, moved: &[Fun
         }
     }
     (found, hot_bytes)
-}
-
-fn growth() -> u64 {
-    std::env::var("AFTERLINK_GROWTH").ok().and_then(|g| g.parse().ok()).unwrap_or(GROWTH)
 }
 
 fn run_random(job: &mut CodeJob, form: PlainCall) -> usize {

@@ -19,6 +19,7 @@
 
 mod bound;
 mod build_id;
+mod debug_file;
 mod displaced;
 mod dynamic_tables;
 mod in_place;
@@ -30,6 +31,7 @@ mod sections;
 mod segments;
 mod symbols;
 
+pub use debug_file::{DebugSection, debug_link, debug_link_checksum_at, write_debug_file};
 pub use displaced::{Displaced, displaced};
 pub use dynamic_tables::dynamic_symbols_can_grow;
 pub use layout::{counter_address, free_address};

@@ -107,6 +107,8 @@ pub struct OutputPlan<'a> {
     pub renames: Vec<(SectionId, String)>,
     /// Other bytes for input sections that are not loaded.
     pub replacements: Vec<(SectionId, Vec<u8>)>,
+    /// Input sections that are not loaded and are left out.
+    pub dropped: Vec<SectionId>,
     /// Changes to `.symtab` by row, in any order. A stripped program has no `.symtab` and gets none.
     pub symbols: Vec<(u32, SymbolChange)>,
     /// Changes to `.dynsym` by row; rows cannot be dropped there.
@@ -134,6 +136,7 @@ impl<'a> OutputPlan<'a> {
             frame_header: None,
             renames: Vec::new(),
             replacements: Vec::new(),
+            dropped: Vec::new(),
             symbols: Vec::new(),
             dynamic_symbols: Vec::new(),
             added_symbols: Vec::new(),

@@ -11,7 +11,7 @@ use crate::layout::{FileLayout, counters_stand_apart};
 use crate::symbols::SymbolBytes;
 use crate::{COUNTERS_SECTION, LE, OutputPlan, PAGE};
 use afterlink_core::{Error, Output, OutputAddr, Result};
-use afterlink_image::{Image, Section, SectionId, elf};
+use afterlink_image::{DEBUG_LINK_SECTION, Image, Section, SectionId, elf};
 use object::{LittleEndian, U32, U64};
 
 type SectionHeader = elf::SectionHeader64<LittleEndian>;
@@ -43,7 +43,8 @@ impl SectionTable {
         table.add_loaded(plan, layout);
         table.add_kept(plan);
         for loose in &plan.loose {
-            let alignment = if loose.kind == elf::SHT_NOTE.0 { 4 } else { 1 };
+            let words = loose.kind == elf::SHT_NOTE.0 || loose.name == DEBUG_LINK_SECTION;
+            let alignment = if words { 4 } else { 1 };
             let size = loose.bytes.len() as u64;
             table.push(&loose.name, header(loose.kind, 0, 0, size, alignment));
         }
@@ -140,7 +141,7 @@ impl SectionTable {
         let names = image.symbols.section.map(|id| SectionId(image.sections[id].link));
         for (id, section) in image.sections.iter().skip(1).filter(|(_, s)| !s.is_loaded()) {
             let rebuilt = image.symbols.section == Some(id) || names == Some(id) || image.section_names == id;
-            if !rebuilt && !is_dropped(section) {
+            if !rebuilt && !is_dropped(section) && !plan.dropped.contains(&id) {
                 self.kept.push(id);
                 let row = self.add_input(plan, id);
                 if let Some((_, bytes)) = plan.replacements.iter().rfind(|(of, _)| *of == id) {

@@ -2,7 +2,7 @@
 
 use crate::shape::Shape;
 use afterlink_core::index::Id;
-use afterlink_core::limits::{ENTRY_ALIGNMENT, PAGE};
+use afterlink_core::limits::{ENTRY_ALIGNMENT, HUGE_PAGE, PAGE};
 use afterlink_core::{IdVec, InputAddr, OutputAddr};
 use afterlink_program::{BlockId, DataId, FuncId, JumpTable, Placement, Program, SectionId, Target};
 
@@ -23,12 +23,13 @@ pub(crate) struct Addresses<'p, 'a> {
 }
 
 impl<'p, 'a> Addresses<'p, 'a> {
-    /// Places the fragments, in order, from `start` on.
+    /// Places the fragments, in order, from `start` on. With `whole_pages`, nothing else stands on the huge pages of hot code.
     pub fn assign(
         program: &'p Program<'a>,
         placement: &Placement,
         shapes: &[Shape],
         start: OutputAddr,
+        whole_pages: bool,
     ) -> Self {
         let mut first_block = vec![u32::MAX; program.functions.len()];
         let mut count = 0u32;
@@ -56,7 +57,7 @@ impl<'p, 'a> Addresses<'p, 'a> {
         };
         // What can be written to has pages of its own, in front of the rest.
         let at = addresses.place_data(placement, start, true).align_up(PAGE);
-        let at = addresses.place_code(placement, shapes, at);
+        let at = addresses.place_code(placement, shapes, at, whole_pages);
         addresses.end = addresses.place_data(placement, at, false);
         addresses
     }
@@ -72,7 +73,13 @@ impl<'p, 'a> Addresses<'p, 'a> {
     }
 
     /// Places the sections of code from `at` on; gives where they end.
-    fn place_code(&mut self, placement: &Placement, shapes: &[Shape], mut at: OutputAddr) -> OutputAddr {
+    fn place_code(
+        &mut self,
+        placement: &Placement,
+        shapes: &[Shape],
+        mut at: OutputAddr,
+        whole_pages: bool,
+    ) -> OutputAddr {
         let program = self.program;
         for (id, section) in placement.sections.iter() {
             let first_byte = at.align_up(section.alignment);
@@ -92,6 +99,9 @@ impl<'p, 'a> Addresses<'p, 'a> {
                 at = at + shape.size();
             }
             self.sections.push((first_byte, at.since(first_byte)));
+            if whole_pages && id == SectionId::HOT {
+                at = at.align_up(HUGE_PAGE);
+            }
         }
         at
     }

@@ -14,7 +14,7 @@ use std::io::Write;
 const ZSTD_LEVEL: i32 = 5;
 
 /// Sections that are led.
-const LED: [&str; 11] = [
+pub(crate) const LED: [&str; 12] = [
     ".debug_info",
     ".debug_types",
     ".debug_abbrev",
@@ -26,6 +26,7 @@ const LED: [&str; 11] = [
     ".debug_loc",
     ".debug_loclists",
     ".gdb_index",
+    ".debug_frame",
 ];
 
 /// What becomes of debug information.
@@ -40,28 +41,31 @@ pub(crate) struct Led {
 }
 
 /// `None` if the program has debug information that cannot be led.
+///
+/// `told` is the file that has it.
 pub(crate) fn lead(
     image: &Image,
+    told: &Image,
     program: &Program,
     placement: &Placement,
     addresses: &Addresses,
     shapes: &[Shape],
 ) -> Option<Led> {
-    if image.debug_section(".debug_info").is_none() {
+    if [".debug_info", ".debug_frame"].iter().all(|name| told.debug_section(name).is_none()) {
         return Some(Led::default());
     }
-    let ids = LED.map(|name| image.debug_section(name));
+    let ids = LED.map(|name| told.debug_section(name));
     let contents: Vec<Option<Contents>> =
-        ids.par_iter().map(|id| id.map(|id| image.contents(id)).transpose().ok()).collect::<Option<_>>()?;
+        ids.par_iter().map(|id| id.map(|id| told.contents(id)).transpose().ok()).collect::<Option<_>>()?;
     let bytes: Vec<&[u8]> = contents.iter().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes)).collect();
-    let sections = Sections::from(<[&[u8]; 11]>::try_from(bytes).ok()?);
+    let sections = Sections::from(<[&[u8]; 12]>::try_from(bytes).ok()?);
     let moves = moves(image, program, placement, addresses, shapes);
     let updated = afterlink_debuginfo::update(&sections, &moves);
     let mut led = Led { tally: updated.tally.clone(), ..Led::default() };
     if led.tally.is_left_whole() {
         return Some(led);
     }
-    let packed: Vec<Vec<u8>> = <[Vec<u8>; 11]>::from(updated)
+    let packed: Vec<Vec<u8>> = <[Vec<u8>; 12]>::from(updated)
         .into_par_iter()
         .zip(&contents)
         .map(|(bytes, old)| match old {

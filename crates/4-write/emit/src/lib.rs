@@ -6,9 +6,11 @@
 
 mod addresses;
 mod data;
+mod debug_file;
 mod debug_info;
 mod encode;
 mod exported;
+mod huge_pages;
 mod map;
 mod note;
 mod patch;
@@ -16,6 +18,8 @@ mod probes;
 mod shape;
 mod symbols;
 mod unwind;
+
+pub use debug_file::{DebugFile, PlannedDebugFile};
 
 use addresses::Addresses;
 use afterlink_core::counter_file::{HEADER_SIZE, MAGIC};
@@ -43,12 +47,16 @@ pub struct EmitOptions {
     pub update_debug_info: bool,
     /// What an instrumented program needs.
     pub runtime: Option<Runtime>,
+    /// Hot code, which starts at a huge page, has such pages for itself, and the program asks the kernel for them when it starts.
+    pub huge_pages: bool,
 }
 
 /// An output file that is planned to its last byte.
 pub struct Planned<'a> {
     plan: OutputPlan<'a>,
     pub emitted: Emitted,
+    /// To be written behind it.
+    pub debug_file: Option<PlannedDebugFile<'a>>,
 }
 
 /// What a report wants to know of an output.
@@ -66,7 +74,7 @@ pub struct Emitted {
 }
 
 impl Planned<'_> {
-    /// Writes the file.
+    /// Writes the file, without its debug file.
     ///
     /// # Errors
     /// If it has no room for what must be added, or cannot be written.
@@ -102,16 +110,18 @@ pub fn emit(
     options: &EmitOptions,
 ) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    plan(image, program, placement, options)?.write(&mut bytes)?;
+    plan(image, None, program, placement, options)?.write(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Plans the file that has the program in the order that `placement` gives. The program is not needed to write it.
+/// Plans the file that has the program in the order that `placement` gives, and its debug file if it has one. The program is not
+/// needed to write it.
 ///
 /// # Errors
 /// If the new code would be out of reach of the old.
 pub fn plan<'i>(
     image: &'i Image<'i>,
+    debug: Option<DebugFile<'i>>,
     program: &Program,
     placement: &Placement,
     options: &EmitOptions,
@@ -119,30 +129,38 @@ pub fn plan<'i>(
     let shapes = settle_all(program, placement);
     let memory = options.runtime.as_ref().map_or(0, |r| r.memory);
     let start = afterlink_elf::free_address(image, memory)?;
-    let addresses = Addresses::assign(program, placement, &shapes, start);
+    let addresses = Addresses::assign(program, placement, &shapes, start, options.huge_pages);
     check_reach(image, program, &addresses)?;
 
     let memory_at = if memory > 0 { afterlink_elf::counter_address(image) } else { OutputAddr(0) };
     let offset = options.runtime.as_ref().map_or(0, |r| r.counters_offset);
     let encoder = Encoder { image, program, addresses: &addresses, counters_at: memory_at + offset };
-    let code = placement.sections.iter();
-    let code = code
-        .map(|(id, section)| code_section(section, &addresses, id, encoder.section(placement, &shapes, id)));
+    let code = placement.sections.iter().map(|(id, section)| {
+        let mut bytes = encoder.section(placement, &shapes, id);
+        if options.huge_pages && id == SectionId::HOT {
+            huge_pages::fill(&mut bytes, program.arch);
+        }
+        code_section(section, &addresses, id, bytes)
+    });
     let data = |writable| data::sections(program, placement, &addresses, writable);
     let mut sections: Vec<NewSection> = data(true).into_iter().chain(code).chain(data(false)).collect();
     let mut plan = OutputPlan::new(image);
     patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
     plan.replacements = probes::replacements(image, &addresses);
     let follows = options.update_debug_info && options.runtime.is_none();
-    let led = follows.then(|| debug_info::lead(image, program, placement, &addresses, &shapes)).flatten();
+    let told = debug.map_or(image, |debug| debug.image);
+    let lead = || debug_info::lead(image, told, program, placement, &addresses, &shapes);
+    let led = follows.then(lead).flatten();
     let debug_info = led.as_ref().map(|led| led.tally.clone());
     let led = led.unwrap_or_default();
-    plan.replacements.extend(led.replacements);
     plan.entry = addresses.target(image.entry);
     plan.dynamic = dynamic_values(image, &addresses);
     if let Some(runtime) = &options.runtime {
         plan.counter_bytes = memory;
         start_counting(runtime, image, memory_at, &mut plan, &mut sections)?;
+    }
+    if options.huge_pages {
+        huge_pages::ask(image, addresses.sections[SectionId::HOT], &mut plan, &mut sections)?;
     }
     let tell = || -> Result<()> {
         add_frames(image, program, placement, &shapes, &addresses, &mut sections, &mut plan)?;
@@ -164,10 +182,18 @@ pub fn plan<'i>(
         LooseSection { name: NOTE_SECTION.into(), kind: elf::SHT_NOTE.0, bytes: note },
         LooseSection { name: address_map::SECTION.into(), kind: elf::SHT_PROGBITS.0, bytes: map },
     ];
-    plan.loose.extend(led.added);
+    let debug_file = match debug {
+        Some(debug) => Some(debug_file::plan(debug, led, &mut plan)),
+        None => {
+            debug_file::forget(follows, &mut plan);
+            plan.replacements.extend(led.replacements);
+            plan.loose.extend(led.added);
+            None
+        }
+    };
     let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
     let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
-    Ok(Planned { plan, emitted: Emitted { moved_functions, section_bytes, places, debug_info } })
+    Ok(Planned { plan, emitted: Emitted { moved_functions, section_bytes, places, debug_info }, debug_file })
 }
 
 /// Four-byte displacements must reach from one end of the program to the other, and to what little lies beside it.
@@ -229,8 +255,18 @@ fn start_counting(
     plan: &mut OutputPlan,
     sections: &mut Vec<NewSection>,
 ) -> Result<()> {
+    lead_through(image, plan, |entry| add_runtime(runtime, image, memory, entry, sections))
+}
+
+/// Puts code in front of the place where the program starts, or of what is called when the shared object is loaded. `added` gets that place and
+/// says where the code stands.
+fn lead_through(
+    image: &Image,
+    plan: &mut OutputPlan,
+    added: impl FnOnce(OutputAddr) -> Result<OutputAddr>,
+) -> Result<()> {
     if image.link_kind != LinkKind::SharedObject {
-        plan.entry = add_runtime(runtime, image, memory, plan.entry, sections)?;
+        plan.entry = added(plan.entry)?;
         return Ok(());
     }
     let Some(init) = plan.dynamic.iter_mut().find(|(tag, _)| *tag == elf::DT_INIT.0) else {
@@ -239,7 +275,7 @@ fn start_counting(
         )
         .next("link it with the compiler's start files (without -nostartfiles)"));
     };
-    init.1 = add_runtime(runtime, image, memory, OutputAddr(init.1), sections)?.get();
+    init.1 = added(OutputAddr(init.1))?.get();
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use crate::shape::Shape;
 use afterlink_core::address_map::{ChainId, MapWriter};
 use afterlink_core::index::Id;
 use afterlink_core::{BlockMap, FragmentMap, FunctionMap, InputAddr, Reason};
-use afterlink_program::{Block, Chunk, Function, InPlaceCode, Placement, Program};
+use afterlink_program::{Block, BlockId, Chunk, Function, InPlaceCode, Placement, Program, Terminator};
 use rustc_hash::FxHashMap;
 
 /// The bytes of the map that goes into the output, and the number of functions in it.
@@ -55,11 +55,11 @@ impl Pieces<'_> {
         if let Some(code) = function.in_place_of(block) {
             return self.in_place(code, offset);
         }
-        // What stood in front of a call with which its block begins.
-        if block.size == 0 && is_input && block.body == 0 {
-            return;
-        }
-        let is_input = is_input || block.size > 0;
+        // Nothing is left of a block that began with a call which gave way; and what stood behind such a call is the input's, too.
+        let leads_in = |next: BlockId| function.in_place_of(&function.blocks[next]).is_some();
+        let is_gone =
+            block.size == 0 && matches!(block.terminator, Terminator::FallThrough(next) if leads_in(next));
+        let is_input = (is_input || block.size > 0) && !is_gone;
         let reason = if is_input { Reason::Copied } else { Reason::Inserted };
         let input = is_input.then_some(block.input);
         self.pieces.push(BlockMap { output_offset: offset, input, input_size: block.size, reason });

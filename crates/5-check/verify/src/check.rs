@@ -15,6 +15,8 @@ use afterlink_isa::judgement::LONGEST;
 pub(crate) struct Check<'c, 'a> {
     pub input: &'c Image<'a>,
     pub output: &'c Image<'a>,
+    /// Where the debug information of both stands: in themselves, or in files of their own.
+    pub told: [&'c Image<'a>; 2],
     /// The section of the output that each one of the input became, by input index.
     pub sections: Vec<Option<SectionId>>,
     pub code: Code<'a>,

@@ -7,6 +7,7 @@
 mod counterparts;
 mod entries;
 mod expressions;
+mod frames;
 mod gdb_index;
 mod lines;
 mod lists;
@@ -22,7 +23,7 @@ use rayon::prelude::*;
 use unit::{R, Unit};
 
 /// Sections whose bytes are judged here, and by nothing else.
-const JUDGED: [&str; 11] = [
+const JUDGED: [&str; 12] = [
     ".debug_info",
     ".debug_types",
     ".debug_abbrev",
@@ -34,6 +35,7 @@ const JUDGED: [&str; 11] = [
     ".debug_loc",
     ".debug_loclists",
     gdb_index::NAME,
+    ".debug_frame",
 ];
 
 /// Whether the checks here are all that is asked of a section's size and bytes.
@@ -76,11 +78,11 @@ impl<'a> Sections<'a> {
 /// What is wrong with the debug information. That of the input, unchanged, is none of a moved program, but no wrong one: it
 /// tells of code that still stands there.
 pub(crate) fn check(check: &Check) -> Vec<Finding> {
-    let same = |name: &&str| raw(check.input, name) == raw(check.output, name);
+    let same = |name: &&str| raw(check.told[0], name) == raw(check.told[1], name);
     if JUDGED.iter().all(same) {
         return Vec::new();
     }
-    let faults = match (Sections::read(check.input), Sections::read(check.output)) {
+    let faults = match (Sections::read(check.told[0]), Sections::read(check.told[1])) {
         (Ok(old), Ok(new)) => judge(check, &old, &new),
         (Err(fault), _) | (_, Err(fault)) => vec![fault],
     };
@@ -125,6 +127,7 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     }
     faults.extend(judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges")).err());
     faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());
+    faults.extend(frames::judge(&counterparts, of_both(".debug_frame")).err());
     faults.extend(gdb_index::judge([&counterparts, &unmoved], of_both(gdb_index::NAME)).err());
     faults
 }

@@ -18,6 +18,7 @@ mod moved_code;
 mod unwind;
 mod verdict;
 
+pub use file::debug_file::DebugFiles;
 pub use verdict::finding::{Finding, FindingKind, UnprovenFunction, Verdict};
 
 use address_map::places::{Place, Places};
@@ -33,14 +34,14 @@ use afterlink_core::InputAddr;
 use afterlink_core::limits::ENTRY_ALIGNMENT;
 use afterlink_image::{Image, elf};
 use check::Check;
-use file::{dynamic, dynamic_tables, note, probes, sections, segments, symbols};
+use file::{debug_file, dynamic, dynamic_tables, note, probes, sections, segments, symbols};
 use input::code::Code;
 use input::functions::Functions;
 use input::references::References;
 use input::slots::Slots;
 use kept_bytes::expected::{Expected, Layout};
 use kept_bytes::{expected, gaps, given_way, kept_code, loaded, old_code};
-use moved_code::{behind_faults, blocks, counter_sections, folded, start_up};
+use moved_code::{behind_faults, blocks, folded, start_up};
 use unwind::landing_pads::LandingPads;
 use unwind::rows::{UnwindRows, Unwinding};
 use verdict::blame::Blame;
@@ -61,7 +62,7 @@ impl Default for Options {
 
 /// Checks that `output` is `input` rearranged. Never fails: what cannot be read is a finding.
 pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
-    Reading::of(input, output, &|| ()).judge(options)
+    Reading::of(input, output, None, &|| ()).judge(options)
 }
 
 /// Says that most of what was looked at is not needed soon.
@@ -78,13 +79,20 @@ pub struct Reading<'c, 'a> {
 impl<'c, 'a> Reading<'c, 'a> {
     /// `forget` is called, by any thread, when most of what was looked at so far is not needed soon: for files that need not
     /// stay in memory.
-    pub fn of(input: &'c Image<'a>, output: &'c Image<'a>, forget: Forget<'c>) -> Self {
+    pub fn of(
+        input: &'c Image<'a>,
+        output: &'c Image<'a>,
+        debug: Option<DebugFiles<'c, 'a>>,
+        forget: Forget<'c>,
+    ) -> Self {
         let ((old_rows, new_rows), ((mut findings, matching), mut references)) = rayon::join(
             || rayon::join(|| read_unwinding(input), || read_unwinding(output)),
             || (sections::check(input, output), References::read(input)),
         );
         findings.extend(segments::check(input, output, &matching.displaced));
         findings.extend(note::check(input, output));
+        findings.extend(debug_file::check(input, output, debug));
+        let told = debug.map_or([input, output], |files| [files.input, files.output]);
         let mut rows = Unwinding {
             input: old_rows.unwrap_or_default(),
             output: new_rows.unwrap_or_else(|fault| {
@@ -103,7 +111,7 @@ impl<'c, 'a> Reading<'c, 'a> {
         let slots = Slots::read(input);
         let pads = LandingPads::of(std::mem::take(&mut rows.input.landings));
         let check =
-            Check { input, output, sections, code, functions, references, slots, places, pads, forget };
+            Check { input, output, told, sections, code, functions, references, slots, places, pads, forget };
         Self { check, rows, findings }
     }
 
@@ -223,7 +231,7 @@ fn check_entry(check: &Check) -> Option<Finding> {
         _ => entry,
     };
     let found = check.output.entry.get();
-    if counter_sections::is_instrumented(check.output) {
+    if start_up::is_in_front(check.output) {
         if !start_up::is_in_object(check) {
             return start_up::check(check, found, wanted);
         }

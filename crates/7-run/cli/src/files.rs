@@ -8,7 +8,7 @@ mod profiles;
 
 pub use destination::{Destination, Kind};
 pub use output::OutputFile;
-pub use profiles::{Ran, profile_of, read_profile, read_profiles};
+pub use profiles::{Ran, Recording, of_new_build, profile_of, read_profile, read_profiles};
 
 use afterlink_core::{Error, Output, Pages, Result, Viewed};
 use memmap2::{Mmap, UncheckedAdvice};
@@ -56,6 +56,11 @@ impl Pages for Mapped {
         // SAFETY: the mapping is shared and never written to, so the same bytes come back from the file.
         let _ = unsafe { self.0.unchecked_advise(UncheckedAdvice::DontNeed) };
     }
+}
+
+/// A file's name without its folder.
+pub fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 fn check_kind(path: &Path) -> Result<()> {

@@ -1,9 +1,10 @@
 //! Holds an output against its input before anybody gets to see it; what can't be proven is left alone.
 
 use crate::Progress;
-use afterlink_core::{Error, Output, Result, Viewed};
+use crate::debug_file::{DebugPair, Outputs};
+use afterlink_core::{Error, Result, Viewed};
 use afterlink_image::Image;
-use afterlink_verify::{Finding, Options, UnprovenFunction, Verdict};
+use afterlink_verify::{DebugFiles, Finding, Options, UnprovenFunction, Verdict};
 
 /// Whether to prove an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,23 +14,35 @@ pub enum Check {
     Skip,
 }
 
-/// Reads both files afresh and compares them.
+/// Reads both files afresh, with their debug files if they have any, and compares them.
 ///
 /// # Errors
 /// If one of them is no program, or the input is for a processor for which programs are only read.
-pub fn verify(input: Viewed, output: Viewed, options: &Options) -> Result<Verdict> {
+pub fn verify(input: Viewed, output: Viewed, debug: Option<DebugPair>, options: &Options) -> Result<Verdict> {
     let (input_bytes, output_bytes) = (input.bytes(), output.bytes());
     let (before, after) = rayon::join(|| Image::parse(input_bytes), || Image::parse(output_bytes));
     let (before, after) = (before?, after?);
     before.require_written()?;
+    let said = debug.map(|pair| Ok::<_, Error>((parse_debug(pair.input)?, parse_debug(pair.output)?)));
+    let said = said.transpose()?;
+    let name = debug.map_or("", |pair| pair.name);
+    let files = said.as_ref().map(|(input, output)| DebugFiles { input, output, name });
     let forget = || {
         input.give_back();
         output.give_back();
+        if let Some(pair) = debug {
+            pair.input.give_back();
+            pair.output.give_back();
+        }
     };
-    let read = afterlink_verify::Reading::of(&before, &after, &forget);
+    let read = afterlink_verify::Reading::of(&before, &after, files, &forget);
     forget();
     crate::memory::return_freed();
     Ok(read.judge(options))
+}
+
+fn parse_debug(file: Viewed<'_>) -> Result<Image<'_>> {
+    Image::parse_debug_file(file.bytes()).map_err(|e| e.at("the debug file"))
 }
 
 /// What is left as it was because an earlier output could not be proven with it.
@@ -67,7 +80,7 @@ pub(crate) struct Written<R> {
 /// once; that another one hung on it, in the round behind that.
 const ROUNDS: usize = 5;
 
-/// Has `write` write to `out`, and proves what stands there, unless the check is skipped. Where that fails, the functions
+/// Has `write` write to `outputs`, and proves what stands there, unless the check is skipped. Where that fails, the functions
 /// that the findings speak against are left alone, or the debug information is, and it is written again: `write` is handed all
 /// that was found so far.
 ///
@@ -75,20 +88,21 @@ const ROUNDS: usize = 5;
 /// If `write` fails, or the proof fails and names nothing that could be left alone: the output must not be used.
 pub(crate) fn write_proven<R>(
     input: Viewed,
-    out: &mut dyn Output,
+    mut outputs: Outputs,
     check: Check,
     progress: &dyn Progress,
-    mut write: impl FnMut(&LeftAlone, &mut dyn Output) -> Result<R>,
+    mut write: impl FnMut(&LeftAlone, &mut Outputs) -> Result<R>,
 ) -> Result<Written<R>> {
     let mut left = LeftAlone::default();
     let mut round = 1;
     loop {
-        let report = write(&left, out)?;
+        let report = write(&left, &mut outputs)?;
         input.give_back();
         if check == Check::Skip {
             return Ok(Written { report, left, proven_functions: None });
         }
-        let verdict = prove(input, out.bytes()?, progress)?;
+        let debug = Outputs::debug_pair(&mut outputs.debug)?;
+        let verdict = prove(input, outputs.program.bytes()?, debug, progress)?;
         if verdict.is_proven() {
             let proven_functions = Some(verdict.functions_proven);
             return Ok(Written { report, left, proven_functions });
@@ -105,20 +119,25 @@ pub(crate) fn write_proven<R>(
 /// # Errors
 /// If the proof fails: the output must not be used.
 pub fn check_pair(input: &[u8], output: &[u8], progress: &dyn Progress) -> Result<usize> {
-    let verdict = prove(input.into(), output.into(), progress)?;
+    let verdict = prove(input.into(), output.into(), None, progress)?;
     if verdict.is_proven() { Ok(verdict.functions_proven) } else { Err(not_proven(input.into(), &verdict)) }
 }
 
-fn prove(input: Viewed, output: Viewed, progress: &dyn Progress) -> Result<Verdict> {
+fn prove(
+    input: Viewed,
+    output: Viewed,
+    debug: Option<DebugPair>,
+    progress: &dyn Progress,
+) -> Result<Verdict> {
     progress.step("proving the output");
     crate::memory::return_freed();
-    verify(input, output, &Options::default())
+    verify(input, output, debug, &Options::default())
 }
 
 fn not_proven(input: Viewed, verdict: &Verdict) -> Error {
     // What is wrong with the program itself is wrong with every output of it.
     if let Some(own) =
-        verify(input, input, &Options::default()).ok().and_then(|v| v.findings.into_iter().next())
+        verify(input, input, None, &Options::default()).ok().and_then(|v| v.findings.into_iter().next())
     {
         let what =
             format!("the program contradicts itself, so that no output of it can be proven; {}", named(&own));

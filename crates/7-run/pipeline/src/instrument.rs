@@ -2,6 +2,7 @@
 
 use crate::Progress;
 use crate::check::{Check, LeftAlone, write_proven};
+use crate::debug_file::Outputs;
 use crate::optimize::recover;
 use crate::report::{RefusalCount, refusals, write_refusals, write_unproven};
 use afterlink_core::{Output, Result, Viewed};
@@ -78,9 +79,11 @@ pub fn instrument_to(
     progress: &dyn Progress,
 ) -> Result<InstrumentReport> {
     let started = Instant::now();
-    let write =
-        |left: &LeftAlone, out: &mut dyn Output| add_counters(input, out, &left.functions, options, progress);
-    let written = write_proven(input, out, options.check, progress, write)?;
+    let write = |left: &LeftAlone, outputs: &mut Outputs| {
+        add_counters(input, outputs.program, &left.functions, options, progress)
+    };
+    let outputs = Outputs { program: out, debug: None };
+    let written = write_proven(input, outputs, options.check, progress, write)?;
     let mut report = written.report;
     report.unproven_functions = written.left.functions;
     report.proven_functions = written.proven_functions;
@@ -105,7 +108,7 @@ fn add_counters(
     progress.step("writing");
     let emit =
         EmitOptions { note: options.note.clone(), runtime: Some(added.runtime), ..EmitOptions::default() };
-    let planned = afterlink_emit::plan(&image, &program, &added.placement, &emit)?;
+    let planned = afterlink_emit::plan(&image, None, &program, &added.placement, &emit)?;
     let refused = refusals(&program, &Weights::default());
     // The model is dropped before the file is put together, which needs memory of its own.
     drop((added.placement, emit));

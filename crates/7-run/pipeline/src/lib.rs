@@ -3,6 +3,7 @@
 mod before_after;
 pub mod bisect;
 mod check;
+mod debug_file;
 mod export;
 mod grade;
 mod hot_functions;
@@ -12,10 +13,12 @@ mod optimize;
 mod outline;
 mod relayout;
 mod report;
+mod stale;
 mod survey;
 
 pub use afterlink_instrument::Counting;
 pub use check::{Check, check_pair, verify};
+pub use debug_file::{DebugFile, DebugPair};
 pub use export::{ExportOptions, Exported, Steps, export};
 pub use grade::{Aspect, Grade, Mark, grade};
 pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument, instrument_to};
@@ -23,13 +26,14 @@ pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize, optimize_to};
 pub use outline::{BlockOutline, FragmentOutline, FunctionOutline, Outline};
 pub use relayout::Relayout;
 pub use report::{RefusalCount, RefusedFunction, Report};
+pub use stale::{NamedProgram, profile_of_new_build};
 pub use survey::{Survey, survey};
 
 pub use afterlink_passes::{
     BlockOrder, FunctionOrder, LayoutOptions, PASSES, Pass, Scope, Split, Switches, named as pass_named,
 };
 pub use afterlink_verify::UnprovenFunction;
-pub use afterlink_weigh::Fit;
+pub use afterlink_weigh::{Fit, Matched};
 
 /// Told of each step of a job as it starts.
 pub trait Progress {

@@ -2,9 +2,11 @@
 
 use crate::before_after::BeforeAfter;
 use crate::check::{Check, LeftAlone, Written, write_proven};
+use crate::debug_file::{self, DebugFile, Outputs};
 use crate::hot_functions::{self, Hottest};
-use crate::report::{Report, debug_bytes, refusals};
+use crate::report::{HotPages, Report, debug_bytes, refusals};
 use crate::{LayoutOptions, Progress};
+use afterlink_core::limits::HUGE_PAGE;
 use afterlink_core::{Error, Output, Refusal, Result, Viewed};
 use afterlink_emit::{EmitOptions, Emitted};
 use afterlink_image::Image;
@@ -26,6 +28,8 @@ pub struct OptimizeOptions {
     pub skip_functions: Option<Regex>,
     /// Lay out by profiles even if most of what they hold is about functions that the program lacks.
     pub any_profile: bool,
+    /// Put hot code on huge pages, and ask the kernel for them when the program starts, if it has so many bytes.
+    pub huge_pages: Option<u64>,
     /// Fill the old places of moved code with traps.
     pub trap_old_code: bool,
     /// Leave debug information as it was: with the addresses that the code had.
@@ -63,26 +67,31 @@ pub fn optimize(
     progress: &dyn Progress,
 ) -> Result<Optimized> {
     let mut bytes = Vec::new();
-    let report = optimize_to(input.into(), &mut bytes, profiles, options, progress)?;
+    let report = optimize_to(input.into(), &mut bytes, None, profiles, options, progress)?;
     Ok(Optimized { bytes, report })
 }
 
-/// Lays out `input` anew by `profiles`, whose counts are summed, and writes it to `out`.
+/// Lays out `input` anew by `profiles`, whose counts are summed, and writes it to `out`, and its debug file if it has one.
 ///
 /// # Errors
-/// If the input cannot be rewritten, the profiles do not belong to it, or the output could not be written or proven.
-pub fn optimize_to(
+/// If the debug file is another program's, the input cannot be rewritten, the profiles do not belong to it, or the output could not be written or proven.
+pub fn optimize_to<'o>(
     input: Viewed,
-    out: &mut dyn Output,
+    out: &'o mut dyn Output,
+    debug: Option<DebugFile<'o>>,
     profiles: Vec<Profile>,
     options: &OptimizeOptions,
     progress: &dyn Progress,
 ) -> Result<Report> {
     let started = Instant::now();
     let profile = sum(profiles)?;
-    let written = write_proven(input, out, options.check, progress, |left, out| {
+    if let Some(debug) = &debug {
+        debug_file::check(&Image::parse(input.bytes())?, debug)?;
+    }
+    let outputs = Outputs { program: out, debug };
+    let written = write_proven(input, outputs, options.check, progress, |left, outputs| {
         let laid_out = LaidOut::new(input, profile.as_ref(), left, options, progress)?;
-        laid_out.write_last(out, progress)
+        laid_out.write_last(outputs, progress)
     })?;
     Ok(finish(written, started))
 }
@@ -99,6 +108,7 @@ pub struct LaidOut<'a> {
     hottest: Vec<Hottest>,
     placement: Placement,
     passes: Vec<PassRun>,
+    huge_pages: Option<HotPages>,
     options: OptimizeOptions,
 }
 
@@ -118,9 +128,10 @@ impl<'a> LaidOut<'a> {
         let profile = sum(profiles)?;
         let (mut last, mut bytes) = (None, Vec::new());
         let input = Viewed::from(input);
-        let written = write_proven(input, &mut bytes, options.check, progress, |left, out| {
+        let outputs = Outputs { program: &mut bytes, debug: None };
+        let written = write_proven(input, outputs, options.check, progress, |left, outputs| {
             let laid_out = LaidOut::new(input, profile.as_ref(), left, options, progress)?;
-            last.insert(laid_out).write(out, progress)
+            last.insert(laid_out).write(outputs.program, progress)
         })?;
         let report = finish(written, started);
         Ok((last.expect("what was proven was laid out"), Optimized { bytes, report }))
@@ -146,8 +157,22 @@ impl<'a> LaidOut<'a> {
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
         let hottest = hot_functions::hottest(&program, &weights, &moved);
-        let (placement, passes) = afterlink_passes::run(&mut program, &mut weights, moved, &options.layout);
-        Ok(Self { input, image, program, weights, fit, before, hottest, placement, passes, options })
+        let (mut placement, passes) =
+            afterlink_passes::run(&mut program, &mut weights, moved, &options.layout);
+        let huge_pages = options.huge_pages.map(|least| on_huge_pages(&program, &mut placement, least));
+        Ok(Self {
+            input,
+            image,
+            program,
+            weights,
+            fit,
+            before,
+            hottest,
+            placement,
+            passes,
+            huge_pages,
+            options,
+        })
     }
 
     /// How well the profiles fit; `None` without one.
@@ -164,26 +189,35 @@ impl<'a> LaidOut<'a> {
     /// Writes the program in this order, not proven yet.
     fn write(&self, out: &mut dyn Output, progress: &dyn Progress) -> Result<Report> {
         progress.step("writing");
-        let options = emit_options(&self.options, self.options.note.clone());
-        let planned = afterlink_emit::plan(&self.image, &self.program, &self.placement, &options)?;
-        let report = self.report(&planned.emitted);
+        let options = self.emit_options(self.options.note.clone());
+        let planned = afterlink_emit::plan(&self.image, None, &self.program, &self.placement, &options)?;
+        let report = self.report(&planned.emitted, None);
         planned.write(out)?;
         Ok(Report { output_bytes: out.size(), ..report })
     }
 
     /// The same for the last time: the model is dropped before the file is put together, which needs memory of its own.
-    fn write_last(mut self, out: &mut dyn Output, progress: &dyn Progress) -> Result<Report> {
+    fn write_last(mut self, outputs: &mut Outputs, progress: &dyn Progress) -> Result<Report> {
         progress.step("writing");
         self.forget_old_code();
         crate::memory::return_freed();
-        let options = emit_options(&self.options, self.options.note.clone());
-        let planned = afterlink_emit::plan(&self.image, &self.program, &self.placement, &options)?;
-        let report = self.report(&planned.emitted);
+        let options = self.emit_options(self.options.note.clone());
+        let debug = outputs.debug.as_ref().map(|debug| (debug.input.bytes(), debug.name));
+        let parse = |(bytes, name)| Ok::<_, Error>((Image::parse_debug_file(bytes)?, name));
+        let debug = debug.map(parse).transpose()?;
+        let debug = debug.as_ref().map(|(image, name)| afterlink_emit::DebugFile { image, name });
+        let (image, program) = (&self.image, &self.program);
+        let mut planned = afterlink_emit::plan(image, debug, program, &self.placement, &options)?;
+        let report = self.report(&planned.emitted, debug);
         drop((self.weights, self.placement));
         crate::memory::give_up(self.program);
         crate::memory::give_back(self.input);
-        planned.write(out)?;
-        Ok(Report { output_bytes: out.size(), ..report })
+        let debug_file = planned.debug_file.take();
+        planned.write(outputs.program)?;
+        if let Some((planned, debug)) = debug_file.zip(outputs.debug.as_mut()) {
+            planned.write(outputs.program, debug.out)?;
+        }
+        Ok(Report { output_bytes: outputs.program.size(), ..report })
     }
 
     /// What only code that stays where it is needs, of the functions that move.
@@ -203,13 +237,29 @@ impl<'a> LaidOut<'a> {
         afterlink_passes::jitter::jitter(&mut placement, &sizes, seed);
         let note = format!("{}jitter={seed:#x}\n", self.options.note);
         // Nobody debugs what only runs to be measured.
-        let options = EmitOptions { update_debug_info: false, ..emit_options(&self.options, note) };
+        let options = EmitOptions { update_debug_info: false, ..self.emit_options(note) };
         let mut bytes = Vec::new();
-        afterlink_emit::plan(&self.image, &self.program, &placement, &options)?.write(&mut bytes)?;
+        afterlink_emit::plan(&self.image, None, &self.program, &placement, &options)?.write(&mut bytes)?;
         Ok(bytes)
     }
 
-    fn report(&self, emitted: &Emitted) -> Report {
+    fn emit_options(&self, note: String) -> EmitOptions {
+        EmitOptions {
+            trap_old_code: self.options.trap_old_code,
+            update_debug_info: !self.options.keep_debug_info,
+            note,
+            runtime: None,
+            huge_pages: self.huge_pages.is_some_and(|pages| pages.given),
+        }
+    }
+
+    /// The debug file that the input names, if nobody gave it.
+    fn debug_file_not_given(&self, is_given: bool) -> Option<String> {
+        let is_apart = !is_given && !self.options.keep_debug_info && debug_bytes(&self.image) == 0;
+        self.image.debug_link().filter(|_| is_apart).map(|link| link.name.to_owned())
+    }
+
+    fn report(&self, emitted: &Emitted, debug: Option<afterlink_emit::DebugFile>) -> Report {
         let (hottest, hottest_footprint) =
             hot_functions::told(&self.hottest, &self.program, &self.weights, &self.placement, emitted);
         Report {
@@ -226,9 +276,12 @@ impl<'a> LaidOut<'a> {
             passes: self.passes.clone(),
             hot_bytes: emitted.section_bytes[SectionId::HOT],
             cold_bytes: emitted.section_bytes[SectionId::COLD],
+            huge_pages: self.huge_pages,
             input_bytes: self.image.bytes.len() as u64,
             output_bytes: 0,
-            debug_bytes: debug_bytes(&self.image),
+            debug_bytes: debug_bytes(debug.map_or(&self.image, |debug| debug.image)),
+            debug_file: debug.map(|debug| debug.name.to_owned()),
+            debug_file_not_given: self.debug_file_not_given(debug.is_some()),
             debug_info_follows: emitted.debug_info.as_ref().is_some_and(|tally| !tally.is_left_whole()),
             debug_info: emitted.debug_info.clone(),
             unproven_functions: Vec::new(),
@@ -247,13 +300,16 @@ pub(crate) fn suited(layout: LayoutOptions, profile: Option<&Profile>) -> Layout
     }
 }
 
-fn emit_options(options: &OptimizeOptions, note: String) -> EmitOptions {
-    EmitOptions {
-        trap_old_code: options.trap_old_code,
-        update_debug_info: !options.keep_debug_info,
-        note,
-        runtime: None,
+/// Lets hot code start at a huge page if it has `least` bytes, apart from what aligning its functions adds.
+fn on_huge_pages(program: &Program, placement: &mut Placement, least: u64) -> HotPages {
+    let sizes = afterlink_emit::fragment_sizes(program, placement);
+    let hot = placement.fragments.iter().zip(sizes).filter(|(f, _)| f.section == SectionId::HOT);
+    let bytes = hot.map(|(_, size)| size).sum();
+    let given = bytes >= least.max(1);
+    if given {
+        placement.sections[SectionId::HOT].alignment = HUGE_PAGE;
     }
+    HotPages { bytes, least, given }
 }
 
 /// Reads a program that is to be rewritten. Functions whose names match `skip`, and those that could not be proven

@@ -2,6 +2,7 @@
 //! speed difference is mere layout.
 
 use crate::check::{Check, write_proven};
+use crate::debug_file::Outputs;
 use crate::optimize::{leave_alone, recover};
 use crate::{Silent, UnprovenFunction};
 use afterlink_core::{Error, Result};
@@ -47,13 +48,14 @@ impl<'a> Relayout<'a> {
     ) -> Result<(Vec<u8>, Vec<UnprovenFunction>)> {
         let input = self.image.bytes;
         let mut bytes = Vec::new();
-        let written = write_proven(input.into(), &mut bytes, Check::Prove, &Silent, |left, out| {
+        let outputs = Outputs { program: &mut bytes, debug: None };
+        let written = write_proven(input.into(), outputs, Check::Prove, &Silent, |left, outputs| {
             if !left.functions.is_empty() {
                 leave_alone(&mut self.program, &left.functions);
                 self.shuffle = Shuffle::new(&self.program, &fragment_sizes);
             }
-            out.clear()?;
-            out.append(&layout(self)?)
+            outputs.program.clear()?;
+            outputs.program.append(&layout(self)?)
         })?;
         Ok((bytes, written.left.functions))
     }

@@ -35,11 +35,17 @@ pub struct Report {
     /// Bytes of moved code.
     pub hot_bytes: u64,
     pub cold_bytes: u64,
+    /// Whether hot code got huge pages; absent if nobody asked.
+    pub huge_pages: Option<HotPages>,
     /// Bytes of the files.
     pub input_bytes: u64,
     pub output_bytes: u64,
-    /// Bytes of debug information in the input.
+    /// Bytes of debug information in the input, or in its debug file.
     pub debug_bytes: u64,
+    /// The output's debug file, by the name by which the output finds it.
+    pub debug_file: Option<String>,
+    /// The debug file that the input names, if it was not given: debuggers know nothing of the output then but its symbols.
+    pub debug_file_not_given: Option<String>,
     /// Whether the output's debug information tells of the code as it is now; otherwise it has the input's addresses.
     pub debug_info_follows: bool,
     /// What the checker found wrong with an output whose debug information did; it was kept as it was then.
@@ -50,6 +56,32 @@ pub struct Report {
     pub proven_functions: Option<usize>,
     /// Wall time of the job, the check included.
     pub seconds: f64,
+}
+
+/// Hot code on huge pages.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct HotPages {
+    /// Bytes of its fragments, and how many it must have.
+    pub bytes: u64,
+    pub least: u64,
+    /// Whether it has them.
+    pub given: bool,
+}
+
+impl fmt::Display for HotPages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, least, given } = self;
+        if *given {
+            return writeln!(
+                f,
+                "huge pages   hot code has its own; the program asks the kernel for them when it starts"
+            );
+        }
+        writeln!(
+            f,
+            "huge pages   none: hot code has {bytes} bytes, fewer than {least}, and fits on few small ones (--huge-pages=BYTES sets the least)"
+        )
+    }
 }
 
 /// Functions refused for one reason.
@@ -114,6 +146,12 @@ pub(crate) fn debug_bytes(image: &Image) -> u64 {
 /// What to expect of a debugger.
 fn write_debug(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     let bytes = report.debug_bytes;
+    if let Some(name) = &report.debug_file_not_given {
+        return writeln!(
+            f,
+            "debug info   left out, it stands in another file: add --debug-file with the path of {name}"
+        );
+    }
     if bytes == 0 {
         return Ok(());
     }
@@ -133,7 +171,8 @@ fn write_debug(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
             None => Ok(()),
         };
     }
-    writeln!(f, "debug info   follows the code; it was {bytes} bytes")?;
+    let place = report.debug_file.as_ref().map_or_else(String::new, |name| format!(", in {name}"));
+    writeln!(f, "debug info   follows the code{place}; it was {bytes} bytes")?;
     if !left.is_empty() {
         let units = tally.units;
         writeln!(
@@ -214,6 +253,9 @@ impl fmt::Display for Report {
         }
         write_passes(f, &self.passes)?;
         writeln!(f, "code         {} bytes hot, {} bytes cold", self.hot_bytes, self.cold_bytes)?;
+        if let Some(pages) = &self.huge_pages {
+            pages.fmt(f)?;
+        }
         writeln!(f, "file         {} bytes, was {}", self.output_bytes, self.input_bytes)?;
         write_debug(f, self)?;
         if let Some(proven) = self.proven_functions {

@@ -11,6 +11,7 @@
 
 mod counter;
 mod handling;
+pub mod huge_pages;
 mod relocation;
 pub mod start_up;
 mod step;

@@ -6,8 +6,10 @@ mod decode;
 mod effects;
 mod encode;
 mod frames;
+mod huge_pages;
 pub(crate) mod judgement;
 mod leaning;
+mod likeness;
 mod semantics;
 mod startup;
 mod work;
@@ -22,8 +24,10 @@ pub use encode::{
     write_short_branch,
 };
 pub use frames::{GIVE_ROOM_BACK, MAKE_ROOM, frame_step, put_return_address};
+pub(crate) use huge_pages::assemble_huge_pages;
 pub use iced_x86;
 pub(crate) use leaning::leaning;
+pub(crate) use likeness::likeness;
 pub use semantics::SemanticsReader;
 pub(crate) use semantics::{CONVENTION, filler, is_padded_jump};
 pub(crate) use startup::assemble_startup;

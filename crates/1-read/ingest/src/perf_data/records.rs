@@ -35,7 +35,7 @@ const LONGEST_HEADER: usize = 18;
 /// Bytes that the unpacker may hold back: what `perf record -z19` asks for.
 const MOST_HELD_BACK: u64 = 8 << 20;
 /// A last block without contents.
-const END_OF_STREAM: [u8; 3] = [1, 0, 0];
+pub const END_OF_STREAM: [u8; 3] = [1, 0, 0];
 
 /// A record.
 #[derive(Clone, Copy)]
@@ -79,6 +79,18 @@ pub fn for_each(
     }
     packed.finish(visit).map_err(|error| error.at("compressed records"))?;
     Ok(at != bytes.len())
+}
+
+/// Whether a run of whole records holds compressed ones.
+pub fn has_compressed(mut bytes: &[u8]) -> bool {
+    while let Ok(Some((record, size))) = first(bytes) {
+        if matches!(record.kind, kind::COMPRESSED | kind::COMPRESSED2) {
+            return true;
+        }
+        let data = data_behind(&record).ok().flatten().unwrap_or(0);
+        bytes = bytes.get(size.saturating_add(data)..).unwrap_or_default();
+    }
+    false
 }
 
 /// The first record and its size; `None` if it is not all there.

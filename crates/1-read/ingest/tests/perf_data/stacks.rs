@@ -1,7 +1,9 @@
 //! Branch stacks: what ran between two branches, and what processors put into a stack besides.
 
 use crate::subject::{Link, Subject, text};
-use crate::writer::{ANY, ANY_CALL, CALL_STACK, CYCLES, Event, HARDWARE_INDEX, Recording, Sample};
+use crate::writer::{
+    ANY, ANY_CALL, BRANCH_COUNTERS, CALL_STACK, CYCLES, Event, HARDWARE_INDEX, Recording, Sample,
+};
 
 /// A recording of one sample with these branches, the newest first.
 fn one_stack(subject: &Subject, event: Event, branches: &[(u64, u64, u64)]) -> Vec<u8> {
@@ -42,6 +44,8 @@ fn all_fields_in_front_of_the_stack_are_passed_over() {
     for read_format in [0, 1 | 2 | 4, 8, 1 | 2 | 4 | 8 | 16, 4 | 16] {
         for more in [CALLCHAIN, RAW, IDENTIFIER | CPU, CALLCHAIN | RAW | IDENTIFIER | CPU] {
             let event = Event { read_format, ..CYCLES.with(more | READ).with_branches(ANY | HARDWARE_INDEX) };
+            assert_eq!(subject.fdata(&one_stack(&subject, event, &[(s + 5, w, 0)])), plain);
+            let event = Event { branches: event.branches | BRANCH_COUNTERS, ..event };
             assert_eq!(subject.fdata(&one_stack(&subject, event, &[(s + 5, w, 0)])), plain);
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::subject::{Link, Subject};
 use crate::writer::{CPU, CYCLES, Event, IDENTIFIER, Recording, Sample, TIME};
+use afterlink_ingest::perf_data;
 
 /// A sample at the start of the program.
 fn sample(subject: &Subject, pid: u32, time: u64) -> Sample {
@@ -166,6 +167,41 @@ fn stream_without_end(bytes: &[u8]) -> Vec<u8> {
         stream.extend(block);
     }
     stream
+}
+
+/// The folder of `perf record --threads`: one file has the header and the mappings, the others have samples, packed by each thread for itself.
+#[test]
+fn recordings_of_several_threads() {
+    let subject = Subject::new(Link::Pie);
+    let mut main = Recording::new(&[CYCLES]);
+    main.mmap2(5, 10, subject.mapping, subject.name());
+    main.build_ids = vec![(subject.build_id(), subject.name().to_owned())];
+    let samples = |times: std::ops::Range<u64>| {
+        let mut stream = Recording::new(&[CYCLES]);
+        times.for_each(|time| stream.sample(&sample(&subject, 5, time)));
+        stream
+    };
+    let joined = |streams: &[&Recording]| {
+        let streams: Vec<&[u8]> = streams.iter().map(|stream| &stream.records[..]).collect();
+        perf_data::joined(&main.file(), &streams).expect("it is a folder")
+    };
+    let count = |bytes: &[u8]| {
+        let reading = subject.read(bytes).unwrap();
+        assert_eq!(reading.notes.len(), 1, "{:?}", reading.notes);
+        reading.profile.samples().iter().map(|s| s.count).sum::<u64>()
+    };
+    let (first, second) = (samples(20..120), samples(60..90));
+    assert_eq!(count(&joined(&[&first, &second])), 130);
+    let packed = |stream: &Recording, kind: u32| {
+        let parts: Vec<Vec<u8>> =
+            stream_without_end(&stream.records).chunks(1000).map(<[u8]>::to_vec).collect();
+        stream.compressed(kind, &parts)
+    };
+    for kind in [81, 83] {
+        assert_eq!(count(&joined(&[&packed(&first, kind), &packed(&second, kind), &first])), 230, "{kind}");
+    }
+    let error = perf_data::joined(b"PERFILE2", &[]).unwrap_err();
+    assert!(error.to_string().contains("no header") && error.next.is_some(), "{error}");
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub const ANY: u64 = 1 << 3;
 pub const ANY_CALL: u64 = 1 << 4;
 pub const CALL_STACK: u64 = 1 << 11;
 pub const HARDWARE_INDEX: u64 = 1 << 17;
+/// What counters say stands behind all branches (Linux 6.8).
+pub const BRANCH_COUNTERS: u64 = 1 << 19;
 
 /// Sizes of the structures.
 const ATTRIBUTE: usize = 128;
@@ -185,6 +187,9 @@ impl Recording {
                 words.push(u64::MAX);
             }
             words.extend(sample.branches.iter().flat_map(|b| [b.0, b.1, b.2]));
+            if event.branches & BRANCH_COUNTERS != 0 {
+                words.extend(sample.branches.iter().map(|_| u64::MAX));
+            }
         }
         let body: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         self.record(9, if sample.kernel { 1 } else { USER }, &body);

@@ -147,6 +147,44 @@ fn what_cannot_be_told() {
     assert!(other.contains("no profile of BOLT"), "{other}");
 }
 
+#[test]
+fn calls_of_other_entries_are_counted() {
+    let subject = Subject::new(Link::Pie);
+    let inside = FUNCTIONS.replace("mis: 4 } ]", "mis: 4 }, { off: 0x0, fid: 3, disc: 1, cnt: 250 } ]");
+    assert_ne!(inside, FUNCTIONS);
+    let reading = subject.read(format!("{HEADER}{inside}").as_bytes()).unwrap();
+    assert_eq!(text(&reading), EXPECTED);
+    assert_eq!(reading.notes.len(), 1, "{:?}", reading.notes);
+    assert!(
+        reading.notes[0].starts_with("250 calls, 20.0 % of them, of other places"),
+        "{:?}",
+        reading.notes
+    );
+}
+
+/// A short file is one thing, the start of a longer one another, wherever it was cut.
+#[test]
+fn what_was_cut_off_is_told() {
+    let subject = Subject::new(Link::Pie);
+    let whole = format!("{HEADER}{FUNCTIONS}");
+    assert!(subject.read(whole.as_bytes()).unwrap().notes.is_empty());
+    let first = whole.find("  - name:            'work/1'").unwrap();
+    let short = format!("{}...\n", &whole[..first]);
+    assert!(subject.read(short.as_bytes()).unwrap().notes.is_empty());
+    for end in first..whole.len() - 2 {
+        match subject.read(&whole.as_bytes()[..end]) {
+            Ok(reading) => {
+                assert!(
+                    reading.notes.iter().any(|note| note.contains("may be cut off")),
+                    "{end}: {:?}",
+                    reading.notes
+                );
+            }
+            Err(error) => assert!(error.next.as_ref().unwrap().contains("may be cut off"), "{end}: {error}"),
+        }
+    }
+}
+
 /// A hash says where a block is up to 64 KiB only.
 #[test]
 fn large_functions_are_left_out() {
@@ -172,7 +210,8 @@ fn large_functions_are_left_out() {
     assert_eq!(
         reading.notes,
         [
-            "1 functions, with 50.0 % of the counts, of more than 64 KiB are left out: where their blocks are is not told"
+            "1 functions, with 50.0 % of the counts, of more than 64 KiB are left out: where their blocks are is not told",
+            "the last line is not \"...\": the file may be cut off, and what is there of it is used"
         ]
     );
 }

@@ -11,7 +11,7 @@ const SUFFIXES: [&[u8]; 6] = [b".constprop", b".isra", b".part", b".lto_priv", b
 
 /// How much of a name counts.
 #[derive(Clone, Copy)]
-enum Kinship {
+pub(crate) enum Kinship {
     /// All but numbers: a part is a part, a copy a copy.
     Close,
     /// All but what a copy was made for: a part stays a part, and what was split off is split off.
@@ -19,7 +19,7 @@ enum Kinship {
 }
 
 /// The family of a name.
-fn family(name: &[u8], kinship: Kinship) -> Vec<u8> {
+pub(crate) fn family(name: &[u8], kinship: Kinship) -> Vec<u8> {
     // `name/1`, `name/file.c/1`
     let own = name.split(|&byte| byte == b'/').next().unwrap_or(name);
     let Some(start) = own.iter().skip(1).position(|&byte| byte == b'.').map(|at| at + 1) else {
@@ -40,6 +40,12 @@ fn family(name: &[u8], kinship: Kinship) -> Vec<u8> {
         }
     }
     found
+}
+
+/// What of a name no compiler numbers.
+pub(crate) fn family_name(name: &[u8]) -> &[u8] {
+    let dot = name.iter().skip(1).position(|&byte| byte == b'.').map(|at| at + 1);
+    &name[..dot.unwrap_or(name.len())]
 }
 
 /// Pairs `lost` names with `free` ones, by their numbers: those of one family that has no other.

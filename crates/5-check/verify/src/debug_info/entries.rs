@@ -21,6 +21,10 @@ impl Fault {
     pub fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), input: None, output: None }
     }
+
+    pub fn output_at(self, output: u64) -> Self {
+        Self { output: Some(output), ..self }
+    }
 }
 
 impl From<gimli::Error> for Fault {

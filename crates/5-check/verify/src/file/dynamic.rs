@@ -5,7 +5,7 @@ use crate::address_map::places::Place;
 use crate::check::Check;
 use crate::file::dynamic_tables::Repeats;
 use crate::kept_bytes::expected::{Expected, Layout};
-use crate::moved_code::{counter_sections, start_up};
+use crate::moved_code::start_up;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::{Symbol, elf};
 
@@ -35,10 +35,9 @@ pub(crate) fn expect(check: &Check, expected: &mut Vec<Expected>) -> Vec<Finding
         };
         let place = check.place(entry.value);
         let is_init = entry.tag == elf::DT_INIT.0;
-        if is_init && start_up::is_in_object(check) && counter_sections::is_instrumented(check.output) {
+        if is_init && start_up::is_in_object(check) && start_up::is_in_front(check.output) {
             let own = if let Place::Moved(place) = place { place } else { entry.value };
-            let start = counter_sections::section(check.output, counter_sections::START_UP);
-            let start = start.map_or(0, |(section, _)| section.address.get());
+            let start = start_up::address(check.output);
             expect(start);
             findings.extend(start_up::check(check, start, own));
             continue;

@@ -7,7 +7,7 @@ use crate::file::probes;
 use crate::file::segments::same_notes;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::limits::{HUGE_PAGE, PAGE};
-use afterlink_image::{Image, NOTE_SECTION, Section, SectionId, elf};
+use afterlink_image::{DEBUG_LINK_SECTION, Image, NOTE_SECTION, Section, SectionId, elf};
 use rustc_hash::FxHashMap;
 
 /// What is put behind the name of a section that is kept but has a successor of the same name.
@@ -25,10 +25,11 @@ pub(crate) const LANGUAGE_DATA: &str = ".gcc_except_table.afterlink";
 
 /// Sections that an output may have in addition, each once: name, type, flags and alignment. What is not loaded stands in
 /// this order.
-const ADDED: [(&str, elf::SectionType, u64, u64); 12] = [
+const ADDED: [(&str, elf::SectionType, u64, u64); 14] = [
     (".text.hot", elf::SHT_PROGBITS, CODE, 64),
     (".text.cold", elf::SHT_PROGBITS, CODE, 64),
     (".text.afterlink", elf::SHT_PROGBITS, CODE, 16),
+    (".text.afterlink.pages", elf::SHT_PROGBITS, CODE, 16),
     (LANGUAGE_DATA, elf::SHT_PROGBITS, LOADED, 1),
     (".eh_frame", elf::SHT_PROGBITS, LOADED, 8),
     (".eh_frame_hdr", elf::SHT_PROGBITS, LOADED, 4),
@@ -39,6 +40,8 @@ const ADDED: [(&str, elf::SectionType, u64, u64); 12] = [
     // If no unit had a list until its code was cut.
     (".debug_ranges", elf::SHT_PROGBITS, 0, 1),
     (".debug_rnglists", elf::SHT_PROGBITS, 0, 1),
+    // Judged by `debug_file`.
+    (DEBUG_LINK_SECTION, elf::SHT_PROGBITS, 0, 4),
 ];
 
 fn finding(what: String) -> Finding {
@@ -96,7 +99,8 @@ fn match_sections(input: &Image, output: &Image, findings: &mut Vec<Finding>) ->
     for (id, old) in input.sections.iter().skip(1) {
         let new = by_name.get_mut(old.name).and_then(|ids| ids.pop_front());
         to_output[id.0 as usize] = new;
-        let may_go = old.kind == elf::SHT_RELA.0 && !old.is_loaded();
+        // A program that names no debug file any more is told apart from the input's.
+        let may_go = !old.is_loaded() && (old.kind == elf::SHT_RELA.0 || old.name == DEBUG_LINK_SECTION);
         if new.is_none() && !may_go {
             findings.push(finding(format!("section {} is missing", old.name)).input(old.address.get()));
         }
@@ -163,7 +167,8 @@ fn fault(
         return (!same).then(|| "stands elsewhere, or its header's information changed".to_owned());
     }
     let growth = crate::file::dynamic_tables::growth(input, output, old_id);
-    if new.size != old.size + growth && !debug_info::is_judged(old) {
+    let is_link = old.name == DEBUG_LINK_SECTION;
+    if new.size != old.size + growth && !debug_info::is_judged(old) && !is_link {
         return Some(format!("has {} bytes, not {}", new.size, old.size + growth));
     }
     if growth > 0 {
@@ -186,7 +191,7 @@ fn fault(
         };
         return (!same).then(|| "its bytes changed".to_owned());
     }
-    let is_judged_apart = probes::are_judged(old) || debug_info::is_judged(old);
+    let is_judged_apart = probes::are_judged(old) || debug_info::is_judged(old) || is_link;
     (!old.is_loaded() && !is_judged_apart && a != b).then(|| "its bytes changed".to_owned())
 }
 
@@ -217,6 +222,7 @@ fn check_order(input: &Image, output: &Image, matching: &Matching) -> Option<Fin
     }
     let tables = [output.symbols.section, Some(output.section_names)];
     let names = output.symbols.section.map(|id| SectionId(output.sections[id].link));
+    let is_link_kept = output.debug_link() == input.debug_link();
     let rank = |(id, s): (SectionId, &Section)| {
         let is_table = tables.contains(&Some(id)) || names == Some(id);
         match was.get(id.0 as usize).copied().flatten() {
@@ -225,8 +231,9 @@ fn check_order(input: &Image, output: &Image, matching: &Matching) -> Option<Fin
             None if s.is_loaded() && s.address < input.loaded_end() => (0, 0),
             _ if s.is_loaded() => (1, s.address.get()),
             _ if is_table => (4, 0),
-            Some((old, _)) => (2, old),
-            None => (3, ADDED.iter().position(|added| added.0 == s.name).map_or(0, |at| at as u64 + 1)),
+            // The name of a debug file stays where it was; another one comes last.
+            Some((old, _)) if s.name != DEBUG_LINK_SECTION || is_link_kept => (2, old),
+            _ => (3, ADDED.iter().position(|added| added.0 == s.name).map_or(0, |at| at as u64 + 1)),
         }
     };
     let mut last = (0, 0);

@@ -1,10 +1,11 @@
 //! The start-up code of an instrumented output and what it works with: the program starts in it, it is known byte for
-//! byte ([`start_up`]), and it goes on to where the program started before.
+//! byte ([`start_up`]), and it goes on to where the program started before. An output that asks for huge pages has another one ([`huge_pages`]).
 
 use crate::check::Check;
 use crate::moved_code::counter_sections::{COUNTERS, DESCRIPTION, START_UP, header, section};
+use crate::moved_code::{counter_sections, huge_pages};
 use crate::verdict::finding::{Finding, FindingKind};
-use afterlink_image::LinkKind;
+use afterlink_image::{Image, LinkKind};
 use afterlink_isa::judgement::start_up;
 
 /// Whether the code is a shared object's: the dynamic linker calls it, and then what `DT_INIT` names in the input.
@@ -12,8 +13,30 @@ pub(crate) fn is_in_object(check: &Check) -> bool {
     check.input.link_kind == LinkKind::SharedObject
 }
 
+/// Whether code of afterlink comes in front of the output's own.
+pub(crate) fn is_in_front(output: &Image) -> bool {
+    counter_sections::is_instrumented(output) || huge_pages::are_asked_for(output)
+}
+
+/// Where that code stands, for what must lead to it; 0 if nobody knows.
+pub(crate) fn address(output: &Image) -> u64 {
+    let name = if huge_pages::are_asked_for(output) { huge_pages::SECTION } else { START_UP };
+    section(output, name).map_or(0, |(section, _)| section.address.get())
+}
+
 /// `start` is where control comes first in the output, `entry` where the program itself starts there.
 pub(crate) fn check(check: &Check, start: u64, entry: u64) -> Option<Finding> {
+    match (counter_sections::is_instrumented(check.output), huge_pages::are_asked_for(check.output)) {
+        (true, true) => {
+            let what = "the output both counts and asks for huge pages";
+            Some(Finding::new(FindingKind::EntryPoint, what).output(start))
+        }
+        (false, true) => huge_pages::check(check, start, entry),
+        (_, false) => check_counting(check, start, entry),
+    }
+}
+
+fn check_counting(check: &Check, start: u64, entry: u64) -> Option<Finding> {
     let output = check.output;
     let fault = |place: u64, what: &str| {
         let finding = Finding::new(FindingKind::EntryPoint, what);

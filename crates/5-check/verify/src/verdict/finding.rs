@@ -57,6 +57,8 @@ pub enum FindingKind {
     Header,
     /// Debug information says of code what the input's does not say of the corresponding code.
     DebugInfo,
+    /// A debug file of its own is not the one that the program names, or has other headers or symbols.
+    DebugFile,
     /// A tracing probe's note does not follow its instruction, or says something else.
     Probe,
     /// A function moved into which a tracer may write.

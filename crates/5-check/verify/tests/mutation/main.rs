@@ -4,6 +4,7 @@
 mod counter_kinds;
 mod eh_frame;
 mod header_kinds;
+mod huge_kinds;
 mod in_place_kinds;
 mod kinds;
 mod landing_kinds;
@@ -16,6 +17,7 @@ use afterlink_image::Image;
 use afterlink_verify::{Options, verify};
 use counter_kinds::COUNTER_KINDS;
 use header_kinds::HEADER_KINDS;
+use huge_kinds::HUGE_KINDS;
 use in_place_kinds::IN_PLACE_KINDS;
 use kinds::KINDS;
 use landing_kinds::{LANDING_KINDS, LANDING_PAIR_KINDS};
@@ -81,15 +83,19 @@ fn keep(pair: &Pair, input: Option<&[u8]>, output: &[u8], number: usize) {
 
 /// All kinds of breaking a pair, each with its name.
 fn all_kinds() -> Vec<(&'static str, Box<BreakPair>)> {
-    let of_output = KINDS.into_iter().chain(HEADER_KINDS).chain(COUNTER_KINDS).chain(LANDING_KINDS).map(
-        |(name, mutate)| {
+    let of_output = KINDS
+        .into_iter()
+        .chain(HEADER_KINDS)
+        .chain(COUNTER_KINDS)
+        .chain(HUGE_KINDS)
+        .chain(LANDING_KINDS)
+        .map(|(name, mutate)| {
             let of_pair: Box<BreakPair> = Box::new(move |sites, rng| {
                 let (output, what) = mutate(sites, rng)?;
                 Some(Broken { input: None, output, what })
             });
             (name, of_pair)
-        },
-    );
+        });
     let of_pair =
         REASON_KINDS.into_iter().chain(IN_PLACE_KINDS).chain(LANDING_PAIR_KINDS).map(|(name, of_pair)| {
             let of_pair: Box<BreakPair> = Box::new(of_pair);
@@ -104,6 +110,7 @@ fn broken_outputs_are_caught() {
     let mut survivors = Vec::new();
     let programs = programs::build().into_iter().chain(programs::build_instrumented());
     let programs = programs.chain(programs::build_with_passes()).chain(programs::build_in_place());
+    let programs = programs.chain(programs::build_on_huge_pages());
     for (number, pair) in programs.enumerate() {
         let (input, output) = (Image::parse(&pair.input).unwrap(), Image::parse(&pair.output).unwrap());
         let verdict = verify(&input, &output, &Options::default());

@@ -109,6 +109,21 @@ pub fn build_instrumented() -> Vec<Pair> {
     fast.chain(BUILDS.iter().take(3).map(|program| (Counting::Exact, program))).map(build).collect()
 }
 
+/// Builds a program and a shared object that ask for huge pages.
+#[allow(dead_code, reason = "not every test that has this module needs all kinds")]
+pub fn build_on_huge_pages() -> Vec<Pair> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let build = |(source, compiler, flags): &(&str, &str, &[&str])| {
+        let input = compile(folder.path(), source, compiler, flags);
+        let options = OptimizeOptions { huge_pages: Some(0), ..random_options(7) };
+        let output = afterlink_pipeline::optimize(&input, Vec::new(), &options, &Silent)
+            .expect("a rewritten program")
+            .bytes;
+        Pair { name: format!("huge pages, {source}, {compiler} {}", flags.join(" ")), input, output }
+    };
+    BUILDS[..3].iter().step_by(2).chain(&BUILDS[5..6]).map(build).collect()
+}
+
 /// Builds and rewrites all programs.
 pub fn build() -> Vec<Pair> {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -214,7 +214,7 @@ fn read_back(file: &mut File) -> Result<Vec<u8>> {
 
 /// A file that was just written may still be open in a child of another thread that has not yet
 /// reached its exec; the kernel then says "text file busy" for a moment.
-fn start(command: &mut Command, name: &str) -> Result<std::process::Child> {
+pub(super) fn start(command: &mut Command, name: &str) -> Result<std::process::Child> {
     for _ in 0..100 {
         match command.spawn() {
             Err(e) if e.raw_os_error() == Some(libc::ETXTBSY) => {

@@ -1,9 +1,9 @@
 //! `afterlink heatmap`.
 
-use crate::commands;
+use crate::commands::{self, where_is::map_of};
 use crate::files::{self, Target};
-use afterlink_core::address_map::{self, Lookup};
-use afterlink_core::{AddressMap, Error, InputAddr, Result};
+use afterlink_core::address_map::Lookup;
+use afterlink_core::{Error, InputAddr, Result};
 use afterlink_image::Image;
 use afterlink_ingest::{Kind, Program, recognize};
 use afterlink_report::heatmap::{Heat, HotFunction, Panel, Region, heatmap_page};
@@ -109,8 +109,8 @@ fn panel(
     let in_recording = |e: Error| e.in_file(recording.display());
     let whole = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let program = Program::new(image, &whole).map_err(|e| e.in_file(path.display()))?;
-    let file = files::map(recording)?;
-    if recognize(&file) != Kind::PerfData {
+    let file = files::Recording::open(recording)?;
+    if recognize(file.viewed().bytes()) != Kind::PerfData {
         return Err(in_recording(
             Error::new("it does not say when its samples were taken")
                 .next("give a recording (perf.data) of `afterlink record` or `perf record`"),
@@ -149,16 +149,6 @@ fn regions(image: &Image) -> Vec<Region> {
         .collect();
     regions.sort_by_key(|region| region.start);
     regions
-}
-
-fn map_of(output: &Image, path: &Path) -> Result<Lookup> {
-    let section = output.section_named(address_map::SECTION).ok_or_else(|| {
-        Error::new("it is no output of afterlink: it has no address map")
-            .in_file(path.display())
-            .next("give what `afterlink optimize` wrote")
-    })?;
-    let map = AddressMap::decode(output.section_bytes(section)).map_err(|e| e.in_file(path.display()))?;
-    Ok(Lookup::new(map))
 }
 
 /// Samples by function.

@@ -1,5 +1,6 @@
 //! `afterlink profile convert|merge|show|reset`.
 
+use crate::progress::Terminal;
 use crate::{commands, files};
 use afterlink_core::counter_file::CounterFile;
 use afterlink_core::{Error, Result};
@@ -51,6 +52,9 @@ pub struct Convert {
     output: PathBuf,
     #[command(flatten)]
     program: Sampled,
+    /// A newer build of --binary (with --original, of that): the profile becomes one of it. Both have to be linked with -Wl,--emit-relocs.
+    #[arg(long, value_name = "FILE", requires = "binary")]
+    to: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -129,8 +133,8 @@ impl Convert {
         if self.output == Path::new("-") {
             return self.run_into_a_pipe();
         }
-        let target =
-            files::Target::check(&self.output, &self.inputs[0])?.differs_from(self.program.files())?;
+        let target = files::Target::check(&self.output, &self.inputs[0])?
+            .differs_from(self.program.files().chain(&self.to))?;
         let (profile, text) = self.converted()?;
         target.write(&text)?;
         commands::print(&Summary::new(&profile, 0), self.json)?;
@@ -161,12 +165,27 @@ impl Convert {
                 .in_file(self.output.display())
                 .next("build it with --features parquet, or give another name for fdata"));
         }
-        let profile = read_all(&self.inputs, &self.program)?;
+        let mut profile = read_all(&self.inputs, &self.program)?;
+        if let Some(new) = &self.to {
+            profile = self.of_new_build(&profile, new)?;
+        }
         let mut bytes = Vec::new();
         let written =
             if is_parquet { as_parquet(&profile, &mut bytes) } else { fdata::write(&profile, &mut bytes) };
         written.map_err(|e| e.in_file(self.output.display()))?;
         Ok((profile, bytes))
+    }
+}
+
+impl Convert {
+    fn of_new_build(&self, profile: &Counts, new: &Path) -> Result<Counts> {
+        let old = self.program.original.as_ref().or(self.program.binary.as_ref());
+        let old = old.expect("the command line wants --binary beside --to");
+        let (old_bytes, new_bytes) = (files::map(old)?, files::map(new)?);
+        let progress = Terminal::new(self.json);
+        let found = files::of_new_build(profile, (old, &old_bytes), (new, &new_bytes), &progress);
+        progress.done();
+        found
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::{commands, files};
 use afterlink_core::{Error, Result};
-use afterlink_image::{Image, NOTE_SECTION};
+use afterlink_image::{Image, NOTE_SECTION, notes};
+use afterlink_pipeline::DebugPair;
 use afterlink_verify::Options;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,6 +18,12 @@ pub struct Verify {
     binary: PathBuf,
     /// What afterlink made of it.
     output: PathBuf,
+    /// The program's debug file, if debug information was stripped from it.
+    #[arg(long, value_name = "FILE", requires = "debug_output")]
+    debug_file: Option<PathBuf>,
+    /// What afterlink made of the debug file.
+    #[arg(long, value_name = "FILE", requires = "debug_file")]
+    debug_output: Option<PathBuf>,
     /// How many findings to show.
     #[arg(long, default_value_t = 20, value_name = "N")]
     findings: usize,
@@ -29,7 +36,19 @@ impl Verify {
     pub fn run(self) -> Result<ExitCode> {
         let (input, output) = (files::map(&self.binary)?, files::map(&self.output)?);
         let options = Options { max_findings: self.findings };
-        let verdict = afterlink_pipeline::verify(input.viewed(), output.viewed(), &options)
+        let debug = self.debug_file.as_ref().zip(self.debug_output.as_ref());
+        let debug = debug
+            .map(|(old, new)| Ok::<_, Error>((files::map(old)?, files::map(new)?, files::file_name(new))));
+        let debug = debug.transpose()?;
+        let pair = debug.as_ref().map(|(input, output, name)| DebugPair {
+            input: input.viewed(),
+            output: output.viewed(),
+            name,
+        });
+        if pair.is_none() {
+            require_debug_file(&input, &output).map_err(|e| e.in_file(self.output.display()))?;
+        }
+        let verdict = afterlink_pipeline::verify(input.viewed(), output.viewed(), pair, &options)
             .map_err(|e| e.in_file(format!("{} or {}", self.binary.display(), self.output.display())))?;
         if !verdict.is_proven()
             && !self.json
@@ -51,5 +70,21 @@ fn unrelated(input: &[u8], output: &[u8]) -> Option<&'static str> {
     if output.section_named(NOTE_SECTION).is_none() {
         return Some("afterlink did not write it, as it has no .note.afterlink");
     }
-    (input.build_id != output.build_id).then_some("its build-id is another")
+    let note = output.section_named(NOTE_SECTION).map(|id| output.section_bytes(id));
+    let text = note.and_then(|note| notes(note).next()).map(|note| String::from_utf8_lossy(note.description));
+    let said =
+        text.as_ref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("input-build-id=")));
+    let own: String = input.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    said.is_some_and(|said| said != own).then_some("it was made of a program with another build-id")
+}
+
+/// # Errors
+/// If the output names another debug file than the input: what stands there is to be proven, too.
+fn require_debug_file(input: &[u8], output: &[u8]) -> Result<()> {
+    let (Ok(input), Ok(output)) = (Image::parse(input), Image::parse(output)) else { return Ok(()) };
+    match output.debug_link().filter(|link| input.debug_link() != Some(*link)) {
+        None => Ok(()),
+        Some(link) => Err(Error::new(format!("its debug information is in another file, {}", link.name))
+            .next("give the program's debug file and this one: --debug-file FILE --debug-output FILE")),
+    }
 }

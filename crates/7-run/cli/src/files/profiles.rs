@@ -1,9 +1,10 @@
 //! Reading profiles of whatever kind the first bytes say.
 
-use super::{map, read};
+use super::{Mapped, map, read, unreadable};
 use afterlink_core::{Error, Result, Viewed};
 use afterlink_image::Image;
 use afterlink_ingest::{Program, Reading, input_build_id, padded, read_of, recognize, recorded_files};
+use afterlink_pipeline::{NamedProgram, Progress};
 use afterlink_profile::Profile;
 use std::ffi::OsStr;
 use std::io::Write;
@@ -63,13 +64,50 @@ impl<'a> Ran<'a> {
     }
 }
 
+/// A recording's bytes: of a file, or of the folder that `perf record --threads` leaves.
+pub enum Recording {
+    File(Mapped),
+    Folder(Vec<u8>),
+}
+
+impl Recording {
+    pub fn open(path: &Path) -> Result<Self> {
+        let main = path.join("data");
+        if !main.is_file() {
+            return map(path).map(Self::File);
+        }
+        let mut streams: Vec<(u64, PathBuf)> = Vec::new();
+        let listed = std::fs::read_dir(path).map_err(|e| unreadable(path, &e))?;
+        for entry in listed.filter_map(std::result::Result::ok) {
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix("data.")?.parse().ok());
+            streams.extend(number.map(|number| (number, entry.path())));
+        }
+        streams.sort();
+        let files = streams.iter().map(|(_, path)| read(path)).collect::<Result<Vec<_>>>()?;
+        let streams: Vec<&[u8]> = files.iter().map(|file| &file[..]).collect();
+        let joined = afterlink_ingest::perf_data::joined(&read(&main)?, &streams);
+        joined.map(Self::Folder).map_err(|e| e.in_file(main.display()))
+    }
+
+    pub fn viewed(&self) -> Viewed<'_> {
+        match self {
+            Self::File(file) => file.viewed(),
+            Self::Folder(bytes) => (&bytes[..]).into(),
+        }
+    }
+}
+
 /// A profile. What its reader has to say of it goes to stderr.
 pub fn read_profile(path: &Path, ran: Option<Ran>) -> Result<Profile> {
-    let file = map(path)?;
-    match ran.filter(|_| recognize(&file).needs_program()) {
-        Some(ran) => profile_of(file.viewed(), path, ran),
+    let file = Recording::open(path)?;
+    match (ran.filter(|_| recognize(file.viewed().bytes()).needs_program()), &file) {
+        (Some(ran), _) => profile_of(file.viewed(), path, ran),
+        (None, Recording::Folder(bytes)) => {
+            afterlink_ingest::read(bytes).map_err(|e| e.in_file(path.display()))
+        }
         // A copy: counters change while they are read.
-        None => afterlink_ingest::read(&read(path)?).map_err(|e| e.in_file(path.display())),
+        (None, _) => afterlink_ingest::read(&read(path)?).map_err(|e| e.in_file(path.display())),
     }
 }
 
@@ -108,4 +146,19 @@ pub fn read_profiles(paths: &[PathBuf], ran: Ran) -> Result<Vec<Profile>> {
         }
         _ => Ok(profiles),
     }
+}
+
+/// What a profile of `old` comes to for `new`, another build of it. How much of it was found goes to stderr.
+pub fn of_new_build(
+    profile: &Profile,
+    (old, old_bytes): (&Path, &[u8]),
+    (new, new_bytes): (&Path, &[u8]),
+    progress: &dyn Progress,
+) -> Result<Profile> {
+    let (old, new) = (old.display().to_string(), new.display().to_string());
+    let [old, new] =
+        [NamedProgram { name: &old, bytes: old_bytes }, NamedProgram { name: &new, bytes: new_bytes }];
+    let (profile, matched) = afterlink_pipeline::profile_of_new_build(profile, old, new, progress)?;
+    let _ = writeln!(std::io::stderr(), "afterlink: note: {}: {matched}", new.name);
+    Ok(profile)
 }

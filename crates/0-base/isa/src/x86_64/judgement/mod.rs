@@ -5,6 +5,7 @@ mod counter;
 mod disassembly;
 mod frames;
 mod handling;
+pub(crate) mod huge_pages;
 mod relocation;
 mod return_address;
 pub(crate) mod start_up;

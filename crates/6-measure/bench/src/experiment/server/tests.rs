@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use super::*;
+use crate::experiment::process;
 
 /// A shell that starts a child for each line that it reads, which burns CPU time, and answers when it has ended.
 struct Servant(Child);
@@ -95,7 +96,7 @@ fn what_executes_the_file_is_its_server() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sleeper");
     std::fs::copy("/bin/sleep", &file).unwrap();
-    let mut child = Command::new(&file).arg("60").spawn().unwrap();
+    let mut child = process::start(Command::new(&file).arg("60"), "sleeper").unwrap();
     let server = ServerProcesses { file: &file, group: None, mark: None, named: &[], side: Side::A };
     let found = server.roots(&Table::read()).unwrap();
     let missing = ServerProcesses { file: Path::new("/no/such/file"), ..server }.watch(&[]).unwrap().finish();

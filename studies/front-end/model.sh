@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# What the front end of a processor does with a program in several layouts, all by one profile, which afterlink's counters made of the run that is
+# measured: by a model (model.c), under qemu-user.
+#
+#   model.sh [PROGRAM …]     ninja gawk lua sqlite redis postgresql by default; any of programs.sh
+#
+#   LAYOUTS        plain, settings of the example `layouts` (default, align=16, share=1, …), bolt-profile2, bolt-cdsplit, bolt-extras
+#   PROCESSOR      a file beside this one                  (default: zen4)
+#   LAYING         the example `layouts`                   (default: target/release/examples/layouts of this repository)
+#
+# Counts stay in $STUDY_WORK/model/PROGRAM/LAYOUT, a line an event. Where things stand is told in programs.sh.
+. "$(dirname "${BASH_SOURCE[0]}")/programs.sh"
+
+PROCESSOR=${PROCESSOR:-zen4}
+LAYING=${LAYING:-$repository/target/release/examples/layouts}
+LAYOUTS=${LAYOUTS:-plain default align=16 align=32 align=64 share=1 share=0.98 share=1,align=64 pass=plt-calls bolt-profile2 bolt-cdsplit bolt-extras}
+all="ninja gawk lua sqlite redis postgresql"
+
+# laid_out PROGRAM LAYOUT: prints the path of the program in that layout.
+laid_out() {
+    local plain=$STUDY_WORK/$1/plain/$base profile=$STUDY_WORK/$1/$TRAINING.fdata file=$STUDY_WORK/$1/layouts/$2/$base
+    local bolt=(llvm-bolt-22 "$plain" -o "$file" -data "$profile" -reorder-blocks=ext-tsp -reorder-functions=cdsort -split-functions
+        -split-all-cold)
+    mkdir -p "$(dirname "$file")"
+    if [ ! "$file" -nt "$plain" ]; then
+        rm -f "$file"
+        case $2 in
+        plain) cp "$plain" "$file" ;;
+        bolt-profile2 | bolt-cdsplit) "${bolt[@]}" "-split-strategy=${2#bolt-}" ;;
+        bolt-extras)
+            "${bolt[@]}" -split-strategy=profile2 -icf=1 -peepholes=all -inline-small-functions -jump-tables=move -align-blocks \
+                -tail-duplication=aggressive
+            ;;
+        *) "$LAYING" "$plain" "$profile" "$STUDY_WORK/$1/layouts" "$2" ;;
+        esac > "$STUDY_WORK/$1/layout.log" 2>&1 || die "see $STUDY_WORK/$1/layout.log"
+    fi
+    echo "$file"
+}
+
+# count PROGRAM LAYOUT: the events of its run, all processes together.
+count() {
+    local file counts=$STUDY_WORK/counts/model-$1 to=$STUDY_WORK/model/$1
+    mkdir -p "$to"
+    file=$(laid_out "$1" "$2")
+    rm -f "$counts".*
+    work "$1" "$file" qemu-x86_64 -plugin "$STUDY_WORK/model.so,processor=$study/$PROCESSOR.processor,out=$counts" > "$to/$2.answers"
+    [ "$2" = plain ] || cmp "$to/$2.answers" "$to/plain.answers" >&2 || die "$file answers differently"
+    cat "$counts".* | awk '{ sum[$1] += $2 } END { for (event in sum) printf "%s %d\n", event, sum[event] }' | sort > "$to/$2"
+}
+
+[ $# -gt 0 ] || set -- $all
+set_up
+gcc -O3 -march=native -shared -fPIC -fvisibility=hidden "$study/model.c" -o "$STUDY_WORK/model.so"
+columns="cycles taken opcache_miss icache_miss line_miss btb1_miss btb2_miss itlb1_miss itlb2_miss l2_miss instructions"
+printf 'program layout %s\n' "$columns"
+for name in "$@"; do
+    prepare "$name"
+    for layout in $LAYOUTS; do
+        count "$name" "$layout"
+        awk -v columns="$columns" -v row="$name $layout" '{ of[$1] = $2 } END {
+            count = split(columns, names)
+            for (i = 1; i <= count; i++) row = row " " of[names[i]] + 0
+            print row
+        }' "$STUDY_WORK/model/$name/$layout"
+    done
+done

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Whether the model's cycles say which layout of a program is faster: measured on this machine, held against what model.sh counted.
+
+    validate.py measure TSV PROGRAM FOLDER ROUNDS COMMAND …   runs each layout (FOLDER/LAYOUT/…) once a round, in another order each time
+    validate.py tell TSV [COUNTS]                             reliability, and with model.sh's folder of counts the rank correlation
+
+In COMMAND, {} is the program. Each run is of a fresh copy, pinned to one processor; what counts is its CPU time. A line of the TSV is a run: program,
+layout, round, seconds. Measuring goes on where the TSV ends. A layout's time is the lowest tenth of its runs. The reliability of that is the rank
+correlation of what one half of the rounds says with what the other says: where it is low, the machine cannot tell the layouts apart, and no prediction
+of their order could be held against it.
+"""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+
+LOW = 0.1
+ENOUGH = 0.8
+
+
+def read(path):
+    """Seconds, by program, layout and round."""
+    runs = defaultdict(lambda: defaultdict(dict))
+    if os.path.exists(path):
+        for line in open(path):
+            program, layout, number, seconds = line.rstrip("\n").split("\t")
+            runs[program][layout][int(number)] = float(seconds)
+    return runs
+
+
+def measure(path, program, folder, rounds, command):
+    layouts = sorted(os.listdir(folder))
+    files = {layout: os.path.join(folder, layout, os.listdir(os.path.join(folder, layout))[0]) for layout in layouts}
+    done = read(path)[program]
+    cpus = sorted(os.sched_getaffinity(0))
+    with open(path, "a") as out:
+        for number in range(rounds):
+            order = [layout for layout in layouts if number not in done[layout]]
+            random.Random(f"{program} {number}").shuffle(order)
+            for layout in order:
+                copy = f"{folder}/../copy-{os.getpid()}"
+                shutil.copyfile(files[layout], copy)
+                os.chmod(copy, 0o755)
+                seconds = run([word.replace("{}", copy) for word in command], cpus[number % len(cpus)])
+                os.unlink(copy)
+                out.write(f"{program}\t{layout}\t{number}\t{seconds:.6f}\n")
+                out.flush()
+
+
+def run(command, cpu):
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+    _, status, usage = os.wait4(child.pid, 0)
+    if status:
+        raise SystemExit(f"{command} ended with {status}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def low(seconds):
+    ordered = sorted(seconds)
+    return ordered[int(LOW * len(ordered))]
+
+
+def ranks(values):
+    """Equal values share a rank."""
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    found = [0.0] * len(values)
+    start = 0
+    while start < len(order):
+        end = start
+        while end < len(order) and values[order[end]] == values[order[start]]:
+            end += 1
+        for i in order[start:end]:
+            found[i] = (start + end - 1) / 2
+        start = end
+    return found
+
+
+def spearman(a, b):
+    a, b = ranks(a), ranks(b)
+    mean = (len(a) - 1) / 2
+    over = sum((x - mean) * (y - mean) for x, y in zip(a, b))
+    spread = sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b)
+    return over / spread**0.5 if spread else 0.0
+
+
+def predicted(counts, program, layout):
+    for line in open(os.path.join(counts, program, layout)):
+        event, value = line.split()
+        if event == "cycles":
+            return int(value)
+    raise SystemExit(f"no cycles of {program} {layout}")
+
+
+def tell(path, counts):
+    print(f"{'program':12} layouts runs  spread  reliability" + ("  model" if counts else ""))
+    for program, layouts in read(path).items():
+        names = sorted(layouts)
+        times = [low(layouts[name].values()) for name in names]
+        halves = [[low(s for n, s in layouts[name].items() if n % 4 // 2 == half) for name in names] for half in (0, 1)]
+        reliable = spearman(*halves)
+        text = f"{program:12} {len(names):7} {min(len(layouts[n]) for n in names):4}  {max(times) / min(times) - 1:6.1%}  {reliable:11.2f}"
+        if counts:
+            text += f"  {spearman(times, [predicted(counts, program, name) for name in names]):5.2f}"
+        print(text + ("" if reliable >= ENOUGH else "   not reliable"))
+
+
+def main():
+    match sys.argv[1:]:
+        case ["measure", path, program, folder, rounds, *command]:
+            measure(path, program, folder, int(rounds), command)
+        case ["tell", path, *counts]:
+            tell(path, counts[0] if counts else None)
+        case _:
+            raise SystemExit(__doc__)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+//! Debug information in a file of its own: the pair that afterlink makes of a stripped program and its debug file answers as the
+//! program did before it was stripped, and what does not belong together is refused.
+
+use afterlink_testkit::sandbox::{Sandbox, assert_clear_error};
+use afterlink_testkit::symbolizers::{Place, SYMBOL, Symbolizer, places, sample};
+use std::fs;
+use std::process::Command;
+
+const MOVE: &str = "--scope all --order-functions random --order-blocks random --split random --seed 4";
+
+/// What makes `bin` and `bin.debug` of `in`.
+const SPLITTERS: [&[&str]; 4] = [
+    &["objcopy --only-keep-debug in bin.debug", "objcopy --strip-debug --add-gnu-debuglink=bin.debug in bin"],
+    &[
+        "llvm-objcopy-22 --only-keep-debug in bin.debug",
+        "llvm-objcopy-22 --strip-debug --add-gnu-debuglink=bin.debug in bin",
+    ],
+    &["eu-strip -g -f bin.debug -o bin in"],
+    &[
+        "objcopy --only-keep-debug --compress-debug-sections=zlib in bin.debug",
+        "cp in bin",
+        "strip --strip-debug bin",
+    ],
+];
+
+const COMPILERS: [&str; 4] = [
+    "gcc-12 -O2 -g",
+    "gcc-12 -O2 -gdwarf-4 -fno-pie -no-pie",
+    "clang-22 -O2 -g -fuse-ld=lld -Wl,--build-id=sha1",
+    "gcc-12 -O2 -g -Wl,--build-id=none",
+];
+
+/// Runs a command in the sandbox, and gives what it says.
+#[track_caller]
+fn say(sandbox: &Sandbox, command: &str) -> String {
+    let mut words = command.split_whitespace();
+    let outcome = sandbox.run(Command::new(words.next().unwrap()).args(words));
+    assert_eq!(outcome.exit, 0, "{command}: {}", outcome.stderr());
+    outcome.stdout().to_owned()
+}
+
+#[track_caller]
+fn afterlink(sandbox: &Sandbox, command: &str) -> String {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let outcome = sandbox.afterlink(&words);
+    assert_eq!(outcome.exit, 0, "{command}: {}{}", outcome.stdout(), outcome.stderr());
+    outcome.stdout().to_owned()
+}
+
+/// Builds the program as `in`.
+#[track_caller]
+fn build(sandbox: &Sandbox, with: &str) {
+    let folder = afterlink_testkit::tests_folder().join("cli/programs/debugged");
+    for name in ["main.c", "work.c"] {
+        fs::copy(folder.join(name), sandbox.path(name)).unwrap();
+    }
+    say(sandbox, &format!("{with} -Wl,-q main.c work.c -o in"));
+}
+
+fn split(sandbox: &Sandbox, splitter: &[&str]) {
+    splitter.iter().for_each(|command| drop(say(sandbox, command)));
+}
+
+/// A program and its debug file, and what became of them: `in`, `bin`, `bin.debug`, `out`, `out.debug`.
+fn pair(with: &str, splitter: &[&str]) -> Sandbox {
+    let sandbox = Sandbox::default();
+    build(&sandbox, with);
+    split(&sandbox, splitter);
+    let said = afterlink(&sandbox, &format!("optimize bin -o out --debug-file bin.debug {MOVE}"));
+    assert!(said.contains("follows the code, in out.debug"), "{with}: {said}");
+    sandbox
+}
+
+fn moved(sandbox: &Sandbox) -> Vec<Place> {
+    let places = sample(&places(&sandbox.path("in"), &sandbox.path("out")).unwrap(), 5_000);
+    assert!(places.len() >= 40 && places.iter().any(|place| place.is_apart));
+    places
+}
+
+/// What symbolizers say of moved instructions in `output` is what they say of `in`.
+#[track_caller]
+fn assert_same_answers(sandbox: &Sandbox, places: &[Place], output: &str, what: &str) {
+    for symbolizer in [Symbolizer::Addr2line, Symbolizer::Llvm, Symbolizer::Elfutils] {
+        let questions = tempfile::tempdir().unwrap();
+        let (input, output) = (sandbox.path("in"), sandbox.path(output));
+        let mut found = symbolizer.differences(&input, &output, places, questions.path()).unwrap();
+        found.retain(|difference| difference.kind() != SYMBOL);
+        assert!(found.is_empty(), "{what}: {symbolizer:?}: {found:#?}");
+    }
+}
+
+/// What a debugger says where the program stops, without addresses.
+#[track_caller]
+fn stops(sandbox: &Sandbox, program: &str) -> String {
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-q", "-nx", "-batch", "-ex", "set debuginfod enabled off"]);
+    for command in
+        ["break choose", "run", "info args", "backtrace", "break work", "continue", "backtrace", "info args"]
+    {
+        gdb.args(["-ex", command]);
+    }
+    let outcome = sandbox.run(gdb.arg(program));
+    let said = outcome.stdout();
+    assert!(said.contains("Breakpoint 2, "), "{program}: {said}{}", outcome.stderr());
+    // Neither says what the other does of the files themselves.
+    let all = format!("{said}{}", outcome.stderr());
+    assert!(!all.contains("mismatch") && !all.contains("does not match"), "{program}: {all}");
+    let words = said.split(' ').map(|word| if word.contains("0x") { "0x" } else { word });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn build_id(sandbox: &Sandbox, file: &str) -> String {
+    let said = say(sandbox, &format!("readelf -nW {file}"));
+    said.lines().find(|line| line.contains("Build ID")).unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_pair_answers_as_the_program_did() {
+    for with in COMPILERS {
+        for splitter in SPLITTERS {
+            let is_named = splitter.iter().any(|command| command.contains("link") || command.contains("eu-"));
+            if with.contains("build-id=none") && !is_named {
+                continue;
+            }
+            let what = format!("{with}, {}", splitter.join(", "));
+            let sandbox = pair(with, splitter);
+            let proof = afterlink(&sandbox, "verify bin out --debug-file bin.debug --debug-output out.debug");
+            assert!(proof.contains("proven"), "{what}: {proof}");
+            assert_eq!(build_id(&sandbox, "out"), build_id(&sandbox, "out.debug"), "{what}");
+            if !with.contains("build-id=none") {
+                assert_ne!(build_id(&sandbox, "out"), build_id(&sandbox, "bin"), "{what}");
+            }
+            assert_same_answers(&sandbox, &moved(&sandbox), "out", &what);
+            assert_eq!(stops(&sandbox, "./in"), stops(&sandbox, "./out"), "{what}");
+            assert_eq!(say(&sandbox, "./in"), say(&sandbox, "./out"), "{what}");
+            // Both files make one program again, which has nothing else in it.
+            say(&sandbox, "eu-unstrip -o whole out out.debug");
+            assert_same_answers(&sandbox, &moved(&sandbox), "whole", &what);
+        }
+    }
+}
+
+/// Where no name and no checksum leads to the debug file, the build-id does.
+#[test]
+fn a_folder_of_build_ids() {
+    let sandbox = pair(COMPILERS[0], SPLITTERS[0]);
+    let id = build_id(&sandbox, "out").split_whitespace().last().unwrap().to_owned();
+    let folder = sandbox.path("root/.build-id").join(&id[..2]);
+    fs::create_dir_all(&folder).unwrap();
+    fs::rename(sandbox.path("out.debug"), folder.join(format!("{}.debug", &id[2..]))).unwrap();
+    let root = sandbox.path("root");
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-q", "-nx", "-batch", "-ex"]).arg(format!("set debug-file-directory {}", root.display()));
+    let outcome = sandbox.run(gdb.args(["-ex", "file out", "-ex", "info line work"]));
+    assert!(outcome.stdout().contains("of \"work.c\" starts at address"), "{}", outcome.stdout());
+}
+
+/// A debug file that may go to any place, and one that is a folder's.
+#[test]
+fn a_debug_file_elsewhere() {
+    let sandbox = pair(COMPILERS[0], SPLITTERS[0]);
+    fs::create_dir(sandbox.path(".debug")).unwrap();
+    fs::remove_file(sandbox.path("out.debug")).unwrap();
+    let command = format!("optimize bin -o out --debug-file bin.debug --debug-output .debug/new {MOVE}");
+    assert!(afterlink(&sandbox, &command).contains(", in new"));
+    afterlink(&sandbox, "verify bin out --debug-file bin.debug --debug-output .debug/new");
+    assert_same_answers(&sandbox, &moved(&sandbox), "out", ".debug");
+}
+
+#[test]
+fn what_does_not_belong_together() {
+    let sandbox = pair(COMPILERS[0], SPLITTERS[0]);
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let refuse = |command: &str, says: &[&str]| assert_clear_error(&sandbox.afterlink(&words(command)), says);
+    say(&sandbox, "gcc-12 -O1 -g -Wl,-q main.c work.c -o other");
+    let optimize = |rest: &str| format!("optimize {rest} -o out --scope all");
+    refuse(&optimize("bin --debug-file other"), &["bin", "build-ids differ"]);
+    refuse(&optimize("in --debug-file bin.debug"), &["in", ".debug_info", "--debug-file"]);
+    refuse(&optimize("bin --debug-file bin"), &["no debug information", "only-keep-debug"]);
+    refuse(&optimize("bin --debug-file main.c"), &["ELF"]);
+    refuse(&optimize("bin --debug-file bin.debug --debug-output out"), &["out", "another name"]);
+    refuse(&optimize("bin --debug-file bin.debug --debug-output bin.debug"), &["the output is the input"]);
+    refuse("verify bin out", &["out.debug", "--debug-output"]);
+    // Without a build-id, the checksum tells.
+    let sandbox = Sandbox::default();
+    build(&sandbox, COMPILERS[3]);
+    split(&sandbox, SPLITTERS[0]);
+    let mut bytes = fs::read(sandbox.path("bin.debug")).unwrap();
+    bytes.push(0);
+    sandbox.put("longer.debug", &bytes);
+    let refuse = |command: &str, says: &[&str]| assert_clear_error(&sandbox.afterlink(&words(command)), says);
+    refuse(&optimize("bin --debug-file longer.debug"), &["its CRC is"]);
+    say(&sandbox, "objcopy --remove-section=.gnu_debuglink bin nameless");
+    refuse(&optimize("nameless --debug-file bin.debug"), &["no build-id", "--add-gnu-debuglink"]);
+}
+
+/// A program whose debug file was not given: the report says what to add, and nothing leads to the old one.
+#[test]
+fn a_debug_file_that_was_not_given() {
+    let sandbox = pair(COMPILERS[0], SPLITTERS[0]);
+    let said = afterlink(&sandbox, &format!("optimize bin -o alone {MOVE} --report report.json"));
+    assert!(said.contains("add --debug-file with the path of bin.debug"), "{said}");
+    let report = fs::read_to_string(sandbox.path("report.json")).unwrap();
+    assert!(report.contains("\"debug_file_not_given\": \"bin.debug\""), "{report}");
+    assert!(!say(&sandbox, "readelf -SW alone").contains("gnu_debuglink"));
+    afterlink(&sandbox, "verify bin alone");
+    let said = afterlink(&sandbox, &format!("optimize bin -o kept --keep-debug-info {MOVE}"));
+    assert!(!said.contains("--debug-file"), "{said}");
+    assert!(say(&sandbox, "readelf -p .gnu_debuglink kept").contains("bin.debug"));
+    afterlink(&sandbox, "verify bin kept");
+    let said = afterlink(&sandbox, &format!("optimize in -o whole {MOVE}"));
+    assert!(!said.contains("--debug-file"), "{said}");
+}
+
+/// What is kept tells of where the code was, and is proven like that.
+#[test]
+fn a_debug_file_that_is_kept() {
+    let sandbox = pair(COMPILERS[0], SPLITTERS[0]);
+    let keep = format!("optimize bin -o kept --debug-file bin.debug --keep-debug-info {MOVE}");
+    assert!(afterlink(&sandbox, &keep).contains("with the addresses that the code had"));
+    afterlink(&sandbox, "verify bin kept --debug-file bin.debug --debug-output kept.debug");
+    let info = |file: &str| {
+        say(&sandbox, &format!("llvm-objcopy-22 --dump-section=.debug_info=info {file} /dev/null"));
+        fs::read(sandbox.path("info")).unwrap()
+    };
+    assert_eq!(info("kept.debug"), info("bin.debug"));
+    assert_ne!(info("out.debug"), info("bin.debug"));
+    assert_eq!(build_id(&sandbox, "kept"), build_id(&sandbox, "kept.debug"));
+}
