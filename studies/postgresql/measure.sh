@@ -155,8 +155,8 @@ measure_branches() {
     write_results branches
 }
 
-# all_taken BINARY: leaves in $STUDY_WORK/taken/counts what taken.sh counts while the lookups run. Debian 12's qemu-user ends some runs of a server
-# with a signal, whoever linked it, with or without a plugin; those that end well always count the same.
+# all_taken BINARY: leaves in $STUDY_WORK/taken/counts what taken.sh counts while the lookups run. Under Debian 12's qemu-user some runs end by a signal, of
+# the plain server, too; those that end well count the same.
 all_taken() {
     local data=$STUDY_WORK/data-taken counted=$STUDY_WORK/taken/counts attempt
     mkdir -p "$STUDY_WORK/taken"
