@@ -137,8 +137,21 @@ fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
         left = left.checked_sub(cost)?;
         Some(call)
     });
-    let chosen: Vec<Call> = chosen.collect();
+    let mut chosen: Vec<Call> = chosen.collect();
+    leave_what_goes(weights, &mut chosen);
     put_in_place(program, weights, form, chosen, |_, call| bodies[&call.callee].clone())
+}
+
+/// Takes out calls by functions that are hardly run themselves any more: what stands in their place calls what they called.
+fn leave_what_goes(weights: &Weights, chosen: &mut Vec<Call>) {
+    let mut gone: FxHashMap<FuncId, u64> = FxHashMap::default();
+    for call in chosen.iter() {
+        *gone.entry(call.callee).or_default() += call.count;
+    }
+    chosen.retain(|call| {
+        let entries = weights.functions[call.caller].entries;
+        gone.get(&call.caller).is_none_or(|gone| *gone < entries - entries / 8)
+    });
 }
 
 /// The calls that ran, of functions of which the inside is known; and the bytes of all code that ran.
@@ -218,7 +231,8 @@ fn put_in_place(
         let Some(new) = rewritten else { continue };
         count += 1;
         if let Some(callee) = before.get(call.callee) {
-            let gone = Gone { call: &call, form, body: &body, new: &new, callee };
+            let runs = call.count.min(weights.functions[call.caller].block(call.block));
+            let gone = Gone { call: &call, form, body: &body, new: &new, callee, runs };
             counts::lead(program, weights, &gone);
         }
     }

@@ -16,6 +16,8 @@ pub(super) struct Gone<'g> {
     pub new: &'g Rewritten,
     /// The callee's counts, as they were before any call was gone.
     pub callee: &'g FunctionWeights,
+    /// How often the call ran, without those runs that other code stands in place of.
+    pub runs: u64,
 }
 
 /// Gives the caller's new blocks their counts.
@@ -52,7 +54,7 @@ impl Gone<'_> {
     /// What the call has of a count of the callee.
     fn share(&self, count: u64) -> u64 {
         let entries = u128::from(self.callee.entries.max(1));
-        (u128::from(count) * u128::from(self.call.count.min(self.callee.entries)) / entries) as u64
+        (u128::from(count) * u128::from(self.runs.min(self.callee.entries)) / entries) as u64
     }
 
     /// The block around the call is two now, with what leads in between.
