@@ -38,7 +38,8 @@ pub const ORDERS: [Order; 5] = [
 ];
 
 /// The passes that change code in ways of their own; all but one are off if nobody asks for them.
-const CODE_PASSES: [&str; 6] = ["--pass", "identical-functions", "--pass", "plt-calls", "--pass", "inlining"];
+const CODE_PASSES: [&str; 8] =
+    ["--pass", "identical-functions", "--pass", "plt-calls", "--pass", "inlining", "--pass", "hot-inlining"];
 
 /// The order in which they run once more over everything.
 const PASSES: Order = order("passes", "random", "random", 4);
