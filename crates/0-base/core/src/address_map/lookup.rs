@@ -74,9 +74,9 @@ impl Lookup {
         self.fragments[..next].last().copied().filter(|f| address < f.1)
     }
 
-    /// Where each piece starts in the output, ascending.
+    /// Where each piece that has code starts in the output, ascending.
     pub fn pieces(&self) -> impl Iterator<Item = OutputAddr> {
-        self.by_output.iter().map(|piece| piece.start)
+        self.by_output.iter().filter(|piece| piece.start < piece.end).map(|piece| piece.start)
     }
 
     /// What the output's code at `address` comes from; `None` if it was not written anew.
