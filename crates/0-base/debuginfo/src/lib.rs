@@ -17,8 +17,8 @@ mod units;
 
 pub use bytes::Damaged;
 pub use moves::{Inside, Moves, Piece};
-pub use package::Package;
-pub use split::{InputPackage, NoParts, Parts, SplitSections, Wanted};
+pub use package::{InputPackage, NoParts, Package, Parts};
+pub use split::{SplitSections, Wanted};
 pub use tally::{Left, Lost, Removed, Tally};
 
 use bytes::{Reader, Result, put};
@@ -186,12 +186,13 @@ fn lead(
     let mut tally = Tally::default();
     let mut lines = lines::update(sections.line, moves, &mut tally);
     let (tables, has_split) = units::tables(sections);
-    let mut updated = Updated {
+    let updated = Updated {
         line: std::mem::take(&mut lines.bytes),
         addr: indices::addresses(sections.addr, &tables, moves, &kept.addresses, &mut tally),
         ..kept.start(sections)
     };
-    let (mut left, mut needed, mut more) = (BTreeSet::new(), BTreeSet::new(), MoreAddresses::default());
+    let (left, needed, more) = (BTreeSet::new(), BTreeSet::new(), MoreAddresses::default());
+    let mut together = Together { updated, tally, more, left, needed, package };
     let led = units::Led {
         sections,
         moves,
@@ -207,40 +208,19 @@ fn lead(
         for some in units.chunks(at_once) {
             let some: Vec<std::result::Result<Unit, LeftUnit>> =
                 some.par_iter().map(|&(s, e)| units::update(&led, &section[s..e], is_types)).collect();
-            for unit in some {
-                let start = whole.len();
-                let follow = |at, size, base| BaseField { in_types: is_types, at: start + at, size, base };
-                let unit = unit.and_then(|mut unit| {
-                    let base = unit.address_base_at.map(|at| follow(at, unit.offset_size, unit.address_base));
-                    let added = more.add(unit.address_base, std::mem::take(&mut unit.more_addresses));
-                    let added = added.map_err(|Damaged| Left::SharedAddress).and_then(|()| {
-                        put_together(unit, &mut updated, &mut whole, &mut tally, (package, parts))
-                            .map_err(|Damaged| Left::NoRoom)
-                    });
-                    base.into_iter().for_each(|field| more.follow(field));
-                    let end = units[units.partition_point(|u| u.0 <= start) - 1].1;
-                    added.map_err(|why| units::leave(&led, &section[start..end], is_types, why))
-                });
-                let Err(unit) = unit else { continue };
-                tally.leave(unit.why);
-                whole.extend_from_slice(&unit.bytes);
-                if let Some((base, at)) = unit.address_base {
-                    needed.insert(base);
-                    more.follow(follow(at, unit.offset_size, base as usize));
-                }
-                if !is_types {
-                    left.insert(start as u64);
-                }
-            }
+            some.into_iter()
+                .for_each(|unit| together.add(unit, (section, &units, is_types), &led, &mut whole));
         }
         if rest < section.len() {
-            tally.leave(Left::Damaged);
-            left.insert(rest as u64);
+            together.tally.leave(Left::Damaged);
+            together.left.insert(rest as u64);
             whole.extend_from_slice(&section[rest..]);
         }
-        tally.units += units.len() as u64;
+        together.tally.units += units.len() as u64;
+        let updated = &mut together.updated;
         *(if is_types { &mut updated.types } else { &mut updated.info }) = whole;
     }
+    let Together { mut updated, mut tally, more, left, needed, package } = together;
     more.write(&tables, &mut updated.addr, [&mut updated.info, &mut updated.types]);
     add_types(parts, package, &mut tally);
     updated.aranges = indices::aranges(sections.aranges, moves, &left, &mut tally);
@@ -249,6 +229,54 @@ fn lead(
     let is_complete = kept.complete(&tally, needed);
     updated.tally = tally;
     (updated, is_complete)
+}
+
+/// What units are put together in.
+struct Together<'t> {
+    updated: Updated,
+    tally: Tally,
+    more: MoreAddresses,
+    /// Where units start that stay as they were.
+    left: BTreeSet<u64>,
+    /// Where their parts of `.debug_addr` start.
+    needed: BTreeSet<u64>,
+    package: &'t mut Package,
+}
+
+impl Together<'_> {
+    /// Adds a unit that was led, or one that was left.
+    fn add(
+        &mut self,
+        unit: std::result::Result<Unit, LeftUnit>,
+        (section, units, is_types): (&[u8], &[(usize, usize)], bool),
+        led: &units::Led,
+        whole: &mut Vec<u8>,
+    ) {
+        let start = whole.len();
+        let follow = |at, size, base| BaseField { in_types: is_types, at: start + at, size, base };
+        let unit = unit.and_then(|mut unit| {
+            let base = unit.address_base_at.map(|at| follow(at, unit.offset_size, unit.address_base));
+            let added = self.more.add(unit.address_base, std::mem::take(&mut unit.more_addresses));
+            let (updated, tally) = (&mut self.updated, &mut self.tally);
+            let added = added.map_err(|Damaged| Left::SharedAddress).and_then(|()| {
+                put_together(unit, updated, whole, tally, (self.package, led.parts))
+                    .map_err(|Damaged| Left::NoRoom)
+            });
+            base.into_iter().for_each(|field| self.more.follow(field));
+            let end = units[units.partition_point(|u| u.0 <= start) - 1].1;
+            added.map_err(|why| units::leave(led, &section[start..end], is_types, why))
+        });
+        let Err(unit) = unit else { return };
+        self.tally.leave(unit.why);
+        whole.extend_from_slice(&unit.bytes);
+        if let Some((base, at)) = unit.address_base {
+            self.needed.insert(base);
+            self.more.follow(follow(at, unit.offset_size, base as usize));
+        }
+        if !is_types {
+            self.left.insert(start as u64);
+        }
+    }
 }
 
 /// Adds the units of types that came in a package. They hold nothing that moves.
@@ -362,15 +390,7 @@ fn split_unit(
         add_lists(&mut unit.bytes, &unit.ranges, true, unit.offset_size, &mut lists)?;
         changed.push((Part::RngLists, lists));
     }
-    let mut lists = Vec::new();
-    add_lists(&mut unit.bytes, &unit.locations, unit.version >= 5, unit.offset_size, &mut lists)?;
-    changed.push((Part::Locations, lists));
-    if let Some(table) = unit.abbreviations.take() {
-        // Types share the table that was in their file.
-        let old = if is_file { sections.part(Part::Abbrev) } else { &[] };
-        write_number(&mut unit.bytes, unit.abbreviations_at, unit.offset_size, old.len() as u64)?;
-        changed.push((Part::Abbrev, [old, &table].concat()));
-    }
+    change_parts(unit, sections, is_file, &mut changed)?;
     let mut hashed: Vec<&[u8]> = vec![skeleton, &unit.bytes, &unit.ranges.bytes];
     hashed.extend(changed.iter().map(|(_, bytes)| &bytes[..]));
     let place = start.to_le_bytes();
@@ -402,6 +422,25 @@ fn split_unit(
             Ok(no_entries)
         }
     }
+}
+
+/// Lists of locations and abbreviations of a unit in another file.
+fn change_parts(
+    unit: &mut Unit,
+    sections: &SplitSections,
+    is_file: bool,
+    changed: &mut Vec<(Part, Vec<u8>)>,
+) -> Result<()> {
+    let mut lists = Vec::new();
+    add_lists(&mut unit.bytes, &unit.locations, unit.version >= 5, unit.offset_size, &mut lists)?;
+    changed.push((Part::Locations, lists));
+    if let Some(table) = unit.abbreviations.take() {
+        // Types share the table that was in their file.
+        let old = if is_file { sections.part(Part::Abbrev) } else { &[] };
+        write_number(&mut unit.bytes, unit.abbreviations_at, unit.offset_size, old.len() as u64)?;
+        changed.push((Part::Abbrev, [old, &table].concat()));
+    }
+    Ok(())
 }
 
 fn write_number(bytes: &mut [u8], at: usize, size: usize, value: u64) -> Result<()> {

@@ -2,8 +2,9 @@
 //! sections grow unit by unit, in places that need not be memory; each string stands in it once.
 
 mod index;
+mod input;
 
-pub use index::Index;
+pub use input::{InputPackage, NoParts, Parts};
 
 use crate::bytes::{Damaged, Reader};
 use crate::split::{PARTS, Part, STRINGS, SplitSections};

@@ -4,9 +4,12 @@
 #![expect(non_upper_case_globals, reason = "DWARF's own names")]
 
 mod behind_calls;
+mod names;
 mod split;
+mod tables;
 
 pub use split::{NameField, Split, other_id};
+pub use tables::tables;
 
 use crate::Lines;
 use crate::Sections;
@@ -15,10 +18,11 @@ use crate::forms::{Abbreviation, Abbreviations, is_unit, skip};
 use crate::indices::Tables;
 use crate::lists::{Entry, Form, Pool, moved_locations, moved_ranges};
 use crate::moves::Moves;
-use crate::split::Parts;
+use crate::package::Parts;
 use crate::tally::{Left, Removed, Tally};
 use behind_calls::BehindCall;
 use gimli::constants::*;
+use names::{is_numbered, names_location, names_table};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -117,39 +121,6 @@ struct Walk<'a, 's> {
 /// Leads the unit in `bytes`, its head included.
 pub fn update<'a>(led: &Led<'a>, bytes: &[u8], is_types: bool) -> Result<Unit<'a>, LeftUnit> {
     try_update(led, bytes, is_types).map_err(|why| leave(led, bytes, is_types, why))
-}
-
-/// The tables of `.debug_addr` as the units have them, and whether any unit's entries stand in another file.
-pub fn tables(sections: &Sections) -> (Tables, bool) {
-    let (mut bare, mut others, mut has_split) = (BTreeSet::new(), BTreeSet::new(), false);
-    let named = [(sections.info, false), (sections.types, true)];
-    for (section, is_types) in named.into_iter().filter(|_| !sections.addr.is_empty()) {
-        for (start, end) in crate::starts(section).0 {
-            let bytes = &section[start..end];
-            let Ok(head) = Head::read(bytes, is_types) else { continue };
-            let Ok(abbreviations) = Abbreviations::read(sections.abbrev, head.table) else { continue };
-            let Ok(attributes) = first(bytes, head.entries, (head.offset_size, head.version), &abbreviations)
-            else {
-                continue;
-            };
-            has_split |= head.skeleton_id.is_some();
-            for attribute in attributes {
-                let size = attribute.end - attribute.at;
-                let Ok(base) = Reader::new(bytes, attribute.at).number(size.min(8)) else { continue };
-                let base = base as usize;
-                match attribute.name {
-                    DW_AT_GNU_addr_base => drop(bare.insert(base)),
-                    DW_AT_addr_base => {
-                        let head = if head.offset_size == 8 { 16 } else { 8 };
-                        others.extend(base.checked_sub(head));
-                    }
-                    DW_AT_GNU_dwo_id => has_split = true,
-                    _ => {}
-                }
-            }
-        }
-    }
-    (Tables::read(sections.addr, &bare, &others), has_split)
 }
 
 /// The unit as it was, with its rows.
@@ -527,14 +498,7 @@ impl Walk<'_, '_> {
                 let address = self.address(attribute)?;
                 put(&mut unit.bytes, attribute.at, 8, self.place(kind, attribute.name, address));
             }
-            DW_FORM_addrx
-            | DW_FORM_addrx1
-            | DW_FORM_addrx2
-            | DW_FORM_addrx3
-            | DW_FORM_addrx4
-            | DW_FORM_GNU_addr_index => {
-                self.numbered(kind, attribute, unit)?;
-            }
+            form if is_numbered(form) => self.numbered(kind, attribute, unit)?,
             DW_FORM_exprloc | DW_FORM_block1 | DW_FORM_block2 | DW_FORM_block4 | DW_FORM_block
                 if attribute.form == DW_FORM_exprloc
                     || self.version < 4 && names_location(attribute.name) =>
@@ -794,39 +758,6 @@ const DEEPEST: usize = 8;
 
 fn uleb_size(number: u64) -> usize {
     (64 - number.max(1).leading_zeros() as usize).div_ceil(7)
-}
-
-/// Whether an attribute may hold a location.
-fn names_location(name: DwAt) -> bool {
-    matches!(
-        name,
-        DW_AT_location
-            | DW_AT_string_length
-            | DW_AT_return_addr
-            | DW_AT_frame_base
-            | DW_AT_segment
-            | DW_AT_static_link
-            | DW_AT_use_location
-            | DW_AT_vtable_elem_location
-            | DW_AT_data_location
-            | DW_AT_GNU_call_site_value
-            | DW_AT_GNU_call_site_target
-    )
-}
-
-/// Whether an attribute's offset leads to something else than a list of locations.
-fn names_table(name: DwAt) -> bool {
-    matches!(
-        name,
-        DW_AT_macros
-            | DW_AT_macro_info
-            | DW_AT_GNU_macros
-            | DW_AT_str_offsets_base
-            | DW_AT_addr_base
-            | DW_AT_GNU_locviews
-            | DW_AT_GNU_ranges_base
-            | DW_AT_start_scope
-    )
 }
 
 #[cfg(test)]

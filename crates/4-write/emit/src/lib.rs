@@ -17,9 +17,11 @@ mod patch;
 mod probes;
 mod shape;
 mod symbols;
+mod tables;
 mod unwind;
 
 pub use debug_file::{DebugFile, PlannedDebugFile};
+pub use tables::Outdated;
 
 use addresses::Addresses;
 use afterlink_core::counter_file::{HEADER_SIZE, MAGIC};
@@ -74,6 +76,8 @@ pub struct Emitted {
     /// What of the debug information cannot be led to where the code is now; `None` if nobody asked, or nothing can be read. If a part
     /// would have to stay as it was, all of it does.
     pub debug_info: Option<Tally>,
+    /// Sections that tell of where code was, and what became of them.
+    pub outdated: Vec<Outdated>,
 }
 
 impl Planned<'_> {
@@ -175,6 +179,7 @@ pub fn plan_with<'i>(
     let mut plan = OutputPlan::new(image);
     patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
     plan.replacements = probes::replacements(image, &addresses);
+    let outdated = tables::plan(image, &addresses, &mut plan);
     let follows = options.update_debug_info && options.runtime.is_none();
     let told = debug.map_or(image, |debug| debug.image);
     let lead = || debug_info::lead(image, told, program, placement, (&addresses, &shapes), files);
@@ -222,7 +227,7 @@ pub fn plan_with<'i>(
     };
     let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
     let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
-    let emitted = Emitted { moved_functions, section_bytes, places, debug_info };
+    let emitted = Emitted { moved_functions, section_bytes, places, debug_info, outdated };
     Ok(Planned { plan, package, emitted, debug_file })
 }
 

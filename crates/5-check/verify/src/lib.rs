@@ -34,7 +34,7 @@ use afterlink_core::limits::ENTRY_ALIGNMENT;
 use afterlink_core::{InputAddr, NoSplitFiles, SplitFiles};
 use afterlink_image::{Image, elf};
 use check::Check;
-use file::{debug_file, dynamic, dynamic_tables, note, probes, sections, segments, symbols};
+use file::{debug_file, dynamic, dynamic_tables, note, probes, sections, segments, symbols, tables};
 use input::code::Code;
 use input::functions::Functions;
 use input::references::References;
@@ -221,6 +221,7 @@ fn check_kept(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps, read
     findings.extend(dynamic_tables::check(check, &repeats));
     findings.extend(symbols::check(check));
     findings.extend(probes::check(check));
+    findings.extend(tables::check(check));
     findings.extend(check_entry(check));
     findings.extend(check_alignment(check));
     findings.extend(text_relocations::check(check));

@@ -5,7 +5,7 @@ use crate::check::{Check, LeftAlone, Written, write_proven};
 use crate::debug_file::{self, Beside, DebugFile, Outputs};
 use crate::debug_files::DebugSource;
 use crate::hot_functions::{self, Hottest};
-use crate::report::{HotPages, Report, debug_bytes, refusals};
+use crate::report::{HotPages, Report, debug_bytes, outdated, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::limits::HUGE_PAGE;
 use afterlink_core::{DebugPart, Error, Output, Refusal, Result, Viewed};
@@ -13,7 +13,7 @@ use afterlink_emit::{EmitOptions, Emitted, Planned};
 use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
 use afterlink_passes::{PassRun, Scope, dyno_stats};
-use afterlink_profile::{Kind, Profile};
+use afterlink_profile::Profile;
 use afterlink_program::{FuncId, Placement, Program, SectionId};
 use afterlink_verify::UnprovenFunction;
 use afterlink_weigh::{Fit, Weights};
@@ -164,7 +164,6 @@ impl<'a> LaidOut<'a> {
         let (mut weights, fit) = weigh(&image, &program, profile, options)?;
         progress.step("laying out");
         let mut options = options.clone();
-        options.layout = suited(options.layout, profile);
         options.keep_debug_info |= left.debug_info.is_some();
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
@@ -300,6 +299,7 @@ impl<'a> LaidOut<'a> {
             debug_file_not_given: self.debug_file_not_given(debug.is_some()),
             debug_info_follows: emitted.debug_info.as_ref().is_some_and(|tally| !tally.is_left_whole()),
             debug_info: emitted.debug_info.clone(),
+            outdated_sections: outdated(&emitted.outdated),
             unproven_functions: Vec::new(),
             unproven_debug_info: None,
             debug_files: Vec::new(),
@@ -314,14 +314,6 @@ fn write_beside(planned: &mut Planned, outputs: &mut Outputs) -> Result<()> {
     let Some(beside) = &mut outputs.beside else { return Ok(()) };
     *beside.parts = planned.write_package(beside.out)?;
     Ok(())
-}
-
-/// The layout's options with what suits this kind of profile.
-pub(crate) fn suited(layout: LayoutOptions, profile: Option<&Profile>) -> LayoutOptions {
-    match profile.map(Profile::kind) {
-        Some(Kind::Samples) => layout.of_samples(),
-        _ => layout,
-    }
 }
 
 /// Lets hot code start at a huge page if it has `least` bytes, apart from what aligning its functions adds.

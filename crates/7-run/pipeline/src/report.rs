@@ -5,6 +5,7 @@ use crate::hot_functions::{Footprint, HotFunction};
 use afterlink_core::DebugPart;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_debuginfo::Tally;
+use afterlink_emit::Outdated;
 use afterlink_image::Image;
 use afterlink_passes::PassRun;
 use afterlink_passes::dyno_stats::DynoStats;
@@ -56,10 +57,30 @@ pub struct Report {
     pub debug_files: Vec<DebugPart>,
     /// What of it cannot be led; absent if nobody asked, or nothing can be read.
     pub debug_info: Option<Tally>,
+    /// Sections that name places in code, and do not follow it.
+    pub outdated_sections: Vec<OutdatedSection>,
     /// Functions that the checker proved; absent if it was skipped.
     pub proven_functions: Option<usize>,
     /// Wall time of the job, the check included.
     pub seconds: f64,
+}
+
+/// A section that tells of where code was.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct OutdatedSection {
+    pub name: String,
+    /// The output does without it.
+    pub is_left_out: bool,
+    pub why: &'static str,
+}
+
+pub(crate) fn outdated(sections: &[Outdated]) -> Vec<OutdatedSection> {
+    let told = |section: &Outdated| OutdatedSection {
+        name: section.name.clone(),
+        is_left_out: section.is_left_out,
+        why: section.why,
+    };
+    sections.iter().map(told).collect()
 }
 
 /// Hot code on huge pages.
@@ -271,6 +292,10 @@ impl fmt::Display for Report {
         }
         writeln!(f, "file         {} bytes, was {}", self.output_bytes, self.input_bytes)?;
         write_debug(f, self)?;
+        for section in &self.outdated_sections {
+            let what = if section.is_left_out { "left out    " } else { "kept        " };
+            writeln!(f, "{what} {}: {}", section.name, section.why)?;
+        }
         if let Some(proven) = self.proven_functions {
             writeln!(f, "checked      {proven} of {proven} functions proven")?;
         }

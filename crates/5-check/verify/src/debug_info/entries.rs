@@ -201,7 +201,6 @@ impl Pair<'_, '_> {
             | (AttributeValue::DebugRngListsBase(_), AttributeValue::DebugRngListsBase(_))
             | (AttributeValue::DebugLocListsBase(_), AttributeValue::DebugLocListsBase(_)) => Ok(()),
             _ if old.name() == dw::DW_AT_GNU_locviews => Ok(()),
-            // What stands in the file with the entries is judged.
             _ if is_file_name(old) && !self.input.is_apart && old.form() == new.form() => Ok(()),
             (a, b) if a == b && old.form() == new.form() => Ok(()),
             _ => Err(Fault::new("changed")),
@@ -308,7 +307,7 @@ fn comes_back(entry: &Entry, attribute: &Attribute) -> bool {
         || entry.tag() == dw::DW_TAG_GNU_call_site && attribute.name() == dw::DW_AT_low_pc
 }
 
-/// Whether an attribute of a unit names the file with its entries.
+/// Whether an attribute of a unit names the file with its entries: what stands there is judged.
 fn is_file_name(attribute: &Attribute) -> bool {
     matches!(attribute.name(), dw::DW_AT_dwo_name | dw::DW_AT_GNU_dwo_name)
 }
