@@ -29,7 +29,7 @@ def bare(text):
     text = re.sub(r"(^#\d* +|^)0x[0-9a-f]+ in ", r"\1", text, flags=re.M)
     text = re.sub(r"0x[0-9a-f]{5,}", "0x…", text)
     text = re.sub(r"\.(cold|warm)(?=[ >+@(]|$)", "", text, flags=re.M)
-    text = re.sub(r"<(\S+)\+\d+>", r"<\1>", text)
+    text = re.sub(r"\+\d+>", ">", text)
     text = re.sub(r"nsec = \d+", "nsec = …", text)
     # What a pointer that is not initialized leads to: pointers, or pieces of them, read as text.
     text = re.sub(r'(0x…|=) <?"(?:[^"\\]|\\.)*(?:UUU|\\\d\d\d|[^\x00-\x7f])(?:[^"\\]|\\.)*"(\.\.\.)?', r"\1 …", text)

@@ -227,3 +227,119 @@ fn a_debug_file_that_is_kept() {
     assert_ne!(info("out.debug"), info("bin.debug"));
     assert_eq!(build_id(&sandbox, "kept"), build_id(&sandbox, "kept.debug"));
 }
+
+/// The CRC-32 of a file, bit by bit.
+fn checksum(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, _| if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 };
+    !bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
+}
+
+/// Offset and size of a section in a file.
+fn place(sandbox: &Sandbox, file: &str, section: &str) -> (usize, usize) {
+    let said = say(sandbox, &format!("llvm-readelf-22 -S {file}"));
+    let row = said.lines().find(|row| row.contains(&format!("] {section} "))).unwrap();
+    let words: Vec<&str> = row.split(']').nth(1).unwrap().split_whitespace().collect();
+    let number = |word: &str| usize::from_str_radix(word, 16).unwrap();
+    (number(words[3]), number(words[4]))
+}
+
+/// A byte that is changed in the debug file is noticed, although the program names the changed file by its checksum.
+#[test]
+fn what_was_broken_is_refused() {
+    let sandbox = pair("gcc-12 -O2 -g -fno-asynchronous-unwind-tables", SPLITTERS[0]);
+    let (program, good) =
+        (fs::read(sandbox.path("out")).unwrap(), fs::read(sandbox.path("out.debug")).unwrap());
+    let (link, size) = place(&sandbox, "out", ".gnu_debuglink");
+    let old_frames = place(&sandbox, "bin.debug", ".debug_frame").1;
+    let mut places = Vec::new();
+    for section in [".symtab", ".note.gnu.build-id", ".debug_str", ".debug_frame", ".debug_abbrev"] {
+        let (at, size) = place(&sandbox, "out.debug", section);
+        // The input's entries, too, and in front of the last instructions, which padding follows.
+        let range = if section == ".debug_frame" { 0..old_frames + 16 } else { 0..size.min(600) };
+        places.extend(range.step_by(13).map(|offset| (section, at + offset)));
+    }
+    // A section's address and size.
+    let table = u64::from_le_bytes(*good[40..].first_chunk().unwrap()) as usize;
+    places.extend(
+        (1..10).flat_map(|row| [("header", table + row * 64 + 16), ("header", table + row * 64 + 32)]),
+    );
+    assert!(places.len() > 100);
+    let (mut caught, mut survived) = (0, Vec::new());
+    for (section, at) in places {
+        let mut broken = good.clone();
+        broken[at] ^= 4;
+        let mut named = program.clone();
+        named[link + size - 4..link + size].copy_from_slice(&checksum(&broken).to_le_bytes());
+        sandbox.put("broken", &named);
+        fs::create_dir_all(sandbox.path("with")).unwrap();
+        sandbox.put("with/out.debug", &broken);
+        let command = "verify bin broken --debug-file bin.debug --debug-output with/out.debug";
+        let outcome = sandbox.afterlink(&command.split_whitespace().collect::<Vec<_>>());
+        match outcome.exit {
+            0 => survived.push((section, at)),
+            _ => caught += 1,
+        }
+    }
+    // Abbreviations that no entry has say nothing.
+    survived.retain(|(section, _)| *section != ".debug_abbrev");
+    assert!(survived.is_empty() && caught > 80, "{caught} caught, survived: {survived:x?}");
+    // The unchanged pair, put together the same way, is right.
+    let mut named = program.clone();
+    named[link + size - 4..link + size].copy_from_slice(&checksum(&good).to_le_bytes());
+    assert_eq!(named, program);
+}
+
+/// What is done to an output whose debug information follows: the commands, by which it becomes `edited`.
+const TOOLS: [&[&str]; 9] = [
+    &[
+        "cp out edited",
+        "objcopy --only-keep-debug edited e.debug",
+        "objcopy --strip-debug --add-gnu-debuglink=e.debug edited",
+    ],
+    &[
+        "cp out edited",
+        "objcopy --only-keep-debug edited e.debug",
+        "objcopy --strip-all --add-gnu-debuglink=e.debug edited",
+    ],
+    &["cp out edited", "eu-strip -f e.debug edited"],
+    &["cp out edited", "eu-strip -g -f e.debug edited"],
+    &[
+        "cp out edited",
+        "llvm-objcopy-22 --only-keep-debug edited e.debug",
+        "llvm-objcopy-22 --strip-debug --add-gnu-debuglink=e.debug edited",
+    ],
+    &["cp out edited", "dwz edited"],
+    &["cp out edited", "gdb-add-index edited"],
+    // As a distribution does it: dwz, then a compressed debug file in a folder of build-ids, then the rest is stripped.
+    &[
+        "cp out edited",
+        "dwz edited",
+        "objcopy --only-keep-debug --compress-debug-sections edited e.debug",
+        "chmod 0644 e.debug",
+        "strip --remove-section=.comment --remove-section=.note edited",
+        "objcopy --add-gnu-debuglink e.debug edited",
+    ],
+    &["cp out edited", "objcopy --compress-debug-sections=zlib edited"],
+];
+
+#[test]
+fn tools_work_on_outputs() {
+    for with in [COMPILERS[0], COMPILERS[2]] {
+        let sandbox = Sandbox::default();
+        build(&sandbox, with);
+        afterlink(&sandbox, &format!("optimize in -o out {MOVE}"));
+        let places = moved(&sandbox);
+        for tool in TOOLS {
+            let what = format!("{with}, {}", tool.join(", "));
+            tool.iter().for_each(|command| drop(say(&sandbox, command)));
+            assert_same_answers(&sandbox, &places, "edited", &what);
+            assert_eq!(stops(&sandbox, "./in"), stops(&sandbox, "./edited"), "{what}");
+            assert_eq!(say(&sandbox, "./in"), say(&sandbox, "./edited"), "{what}");
+            assert_eq!(build_id(&sandbox, "edited"), build_id(&sandbox, "out"), "{what}");
+            if sandbox.path("e.debug").exists() {
+                assert_eq!(build_id(&sandbox, "e.debug"), build_id(&sandbox, "out"), "{what}");
+                fs::remove_file(sandbox.path("e.debug")).unwrap();
+            }
+        }
+    }
+}

@@ -101,7 +101,7 @@ pub(crate) fn gather(image: &Image, symbols: &Symbols, is_code: &dyn Fn(InputAdd
     let is_data = |r: &Relocation| symbols.of(r).0 == Meaning::Data;
     for (id, relocations) in image.kept_relocations() {
         let section = &image.sections[id];
-        if !section.is_loaded() || matches!(section.name, ".eh_frame" | ".gcc_except_table") {
+        if !section.is_loaded() || matches!(section.name, ".eh_frame" | ".gcc_except_table" | ".sframe") {
             continue;
         }
         let data = relocations.iter().filter(|r| symbols.misses_data(r) && misses_data(image, r, is_code));

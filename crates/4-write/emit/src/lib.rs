@@ -17,15 +17,19 @@ mod patch;
 mod probes;
 mod shape;
 mod symbols;
+mod tables;
 mod unwind;
 
 pub use debug_file::{DebugFile, PlannedDebugFile};
+pub use tables::Outdated;
 
 use addresses::Addresses;
 use afterlink_core::counter_file::{HEADER_SIZE, MAGIC};
 use afterlink_core::limits::{MOST_MOVED, REACH};
-use afterlink_core::{Error, IdVec, InputAddr, Output, OutputAddr, Result, address_map};
-use afterlink_debuginfo::Tally;
+use afterlink_core::{
+    DebugPart, Error, IdVec, InputAddr, NoSplitFiles, Output, OutputAddr, Result, SplitFiles, address_map,
+};
+use afterlink_debuginfo::{Package, Tally};
 use afterlink_elf::{FrameHeader, LooseSection, NewSection, OutputPlan};
 use afterlink_image::{Image, LinkKind, NOTE_SECTION, elf};
 use afterlink_isa::{Encoding, StartupCode};
@@ -54,6 +58,7 @@ pub struct EmitOptions {
 /// An output file that is planned to its last byte.
 pub struct Planned<'a> {
     plan: OutputPlan<'a>,
+    package: Option<Package>,
     pub emitted: Emitted,
     /// To be written behind it.
     pub debug_file: Option<PlannedDebugFile<'a>>,
@@ -71,6 +76,8 @@ pub struct Emitted {
     /// What of the debug information cannot be led to where the code is now; `None` if nobody asked, or nothing can be read. If a part
     /// would have to stay as it was, all of it does.
     pub debug_info: Option<Tally>,
+    /// Sections that tell of where code was, and what became of them.
+    pub outdated: Vec<Outdated>,
 }
 
 impl Planned<'_> {
@@ -80,6 +87,16 @@ impl Planned<'_> {
     /// If it has no room for what must be added, or cannot be written.
     pub fn write(self, out: &mut dyn Output) -> Result<()> {
         afterlink_elf::write_to(self.plan, out)
+    }
+
+    /// Writes the file beside it with the debug information of units that stood in other files (`.dwp`); or files of one unit each, one
+    /// behind the other, and gives where they are. Nothing, if there are none.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_package(&mut self, out: &mut dyn Output) -> Result<Vec<DebugPart>> {
+        out.clear()?;
+        self.package.as_mut().map_or(Ok(Vec::new()), |package| package.write(out))
     }
 }
 
@@ -126,6 +143,21 @@ pub fn plan<'i>(
     placement: &Placement,
     options: &EmitOptions,
 ) -> Result<Planned<'i>> {
+    plan_with(image, debug, program, placement, options, &NoSplitFiles)
+}
+
+/// The same, with files beside the program that have most of its debug information.
+///
+/// # Errors
+/// As of [`plan`], or if there is no place for what they hold.
+pub fn plan_with<'i>(
+    image: &'i Image<'i>,
+    debug: Option<DebugFile<'i>>,
+    program: &Program,
+    placement: &Placement,
+    options: &EmitOptions,
+    files: &dyn SplitFiles,
+) -> Result<Planned<'i>> {
     let shapes = settle_all(program, placement);
     let memory = options.runtime.as_ref().map_or(0, |r| r.memory);
     let start = afterlink_elf::free_address(image, memory)?;
@@ -147,12 +179,14 @@ pub fn plan<'i>(
     let mut plan = OutputPlan::new(image);
     patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
     plan.replacements = probes::replacements(image, &addresses);
+    let outdated = tables::plan(image, &addresses, &mut plan);
     let follows = options.update_debug_info && options.runtime.is_none();
     let told = debug.map_or(image, |debug| debug.image);
-    let lead = || debug_info::lead(image, told, program, placement, &addresses, &shapes);
-    let led = follows.then(lead).flatten();
+    let lead = || debug_info::lead(image, told, program, placement, (&addresses, &shapes), files);
+    let led = if follows { lead()? } else { None };
     let debug_info = led.as_ref().map(|led| led.tally.clone());
-    let led = led.unwrap_or_default();
+    let mut led = led.unwrap_or_default();
+    let package = led.package.take();
     plan.entry = addresses.target(image.entry);
     plan.dynamic = dynamic_values(image, &addresses);
     if let Some(runtime) = &options.runtime {
@@ -193,7 +227,8 @@ pub fn plan<'i>(
     };
     let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
     let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
-    Ok(Planned { plan, emitted: Emitted { moved_functions, section_bytes, places, debug_info }, debug_file })
+    let emitted = Emitted { moved_functions, section_bytes, places, debug_info, outdated };
+    Ok(Planned { plan, package, emitted, debug_file })
 }
 
 /// Four-byte displacements must reach from one end of the program to the other, and to what little lies beside it.

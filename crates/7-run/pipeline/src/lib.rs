@@ -4,6 +4,7 @@ mod before_after;
 pub mod bisect;
 mod check;
 mod debug_file;
+mod debug_files;
 mod export;
 mod grade;
 mod hot_functions;
@@ -17,15 +18,16 @@ mod stale;
 mod survey;
 
 pub use afterlink_instrument::Counting;
-pub use check::{Check, check_pair, verify};
-pub use debug_file::{DebugFile, DebugPair};
+pub use check::{Check, check_pair, verify, verify_with};
+pub use debug_file::{Beside, DebugFile, DebugPair};
+pub use debug_files::DebugSource;
 pub use export::{ExportOptions, Exported, Steps, export};
 pub use grade::{Aspect, Grade, Mark, grade};
 pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument, instrument_to};
 pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize, optimize_to};
 pub use outline::{BlockOutline, FragmentOutline, FunctionOutline, Outline};
 pub use relayout::Relayout;
-pub use report::{RefusalCount, RefusedFunction, Report};
+pub use report::{OutdatedSection, RefusalCount, RefusedFunction, Report};
 pub use stale::{NamedProgram, profile_of_new_build};
 pub use survey::{Survey, survey};
 

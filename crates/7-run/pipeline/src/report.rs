@@ -2,8 +2,10 @@
 
 use crate::before_after::BeforeAfter;
 use crate::hot_functions::{Footprint, HotFunction};
+use afterlink_core::DebugPart;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_debuginfo::Tally;
+use afterlink_emit::Outdated;
 use afterlink_image::Image;
 use afterlink_passes::PassRun;
 use afterlink_passes::dyno_stats::DynoStats;
@@ -50,12 +52,35 @@ pub struct Report {
     pub debug_info_follows: bool,
     /// What the checker found wrong with an output whose debug information did; it was kept as it was then.
     pub unproven_debug_info: Option<String>,
+    /// Where the files with the entries of units are, in what holds them all; none if they are in one, or in the program.
+    #[serde(skip)]
+    pub debug_files: Vec<DebugPart>,
     /// What of it cannot be led; absent if nobody asked, or nothing can be read.
     pub debug_info: Option<Tally>,
+    /// Sections that name places in code, and do not follow it.
+    pub outdated_sections: Vec<OutdatedSection>,
     /// Functions that the checker proved; absent if it was skipped.
     pub proven_functions: Option<usize>,
     /// Wall time of the job, the check included.
     pub seconds: f64,
+}
+
+/// A section that tells of where code was.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct OutdatedSection {
+    pub name: String,
+    /// The output does without it.
+    pub is_left_out: bool,
+    pub why: &'static str,
+}
+
+pub(crate) fn outdated(sections: &[Outdated]) -> Vec<OutdatedSection> {
+    let told = |section: &Outdated| OutdatedSection {
+        name: section.name.clone(),
+        is_left_out: section.is_left_out,
+        why: section.why,
+    };
+    sections.iter().map(told).collect()
 }
 
 /// Hot code on huge pages.
@@ -181,6 +206,15 @@ fn write_debug(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
             left.join(", ")
         )?;
     }
+    let lost: Vec<_> = tally.lost.iter().map(|(why, count)| format!("{count} {why}")).collect();
+    if !lost.is_empty() {
+        let units = tally.units;
+        writeln!(
+            f,
+            "             without the entries of {}, of {units} units: their lines follow, nothing else is said",
+            lost.join(", ")
+        )?;
+    }
     let removed: Vec<_> = tally.removed.iter().map(|(what, count)| format!("{count} {what}")).collect();
     if !removed.is_empty() {
         let all = tally.entries + tally.rows;
@@ -258,6 +292,10 @@ impl fmt::Display for Report {
         }
         writeln!(f, "file         {} bytes, was {}", self.output_bytes, self.input_bytes)?;
         write_debug(f, self)?;
+        for section in &self.outdated_sections {
+            let what = if section.is_left_out { "left out    " } else { "kept        " };
+            writeln!(f, "{what} {}: {}", section.name, section.why)?;
+        }
         if let Some(proven) = self.proven_functions {
             writeln!(f, "checked      {proven} of {proven} functions proven")?;
         }

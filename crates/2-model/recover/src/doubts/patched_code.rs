@@ -1,5 +1,6 @@
 //! Functions into which a tracer writes jumps and calls of its own while the program runs, at places that the compiler has
-//! filled with nops and listed: `-fpatchable-function-entry`, `-mrecord-mcount`, `asm goto` with a table of jumps, XRay.
+//! filled with nops and listed: `-fpatchable-function-entry`, `-mrecord-mcount`, `asm goto` with a table of jumps, XRay;
+//! and those whose stack maps (LLVM's) count from the function's start to places in it.
 //!
 //! A list's address may stand in front of a function's entry, which no jump leads to and no symbol covers; a counter may come
 //! to stand where the nops were; and nops that fill a block of their own are taken for padding. So they stay.
@@ -9,7 +10,8 @@ use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::Image;
 
 /// The compilers' and the kernel's names for such lists.
-const LISTS: [&str; 4] = ["__patchable_function_entries", "__mcount_loc", "__jump_table", "xray_instr_map"];
+const LISTS: [&str; 5] =
+    ["__patchable_function_entries", "__mcount_loc", "__jump_table", "xray_instr_map", ".llvm_stackmaps"];
 
 pub(crate) fn refuse(code: &mut Code) {
     for place in listed(code.image) {

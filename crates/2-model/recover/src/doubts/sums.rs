@@ -71,7 +71,7 @@ pub(crate) fn gather(image: &Image, symbols: &Symbols, pieces: &[Piece]) -> Vec<
 
 /// Sections that name places beside functions and in them for unwinders and tracers only.
 fn is_metadata(section: &str) -> bool {
-    matches!(section, ".eh_frame" | ".gcc_except_table" | "__patchable_function_entries")
+    matches!(section, ".eh_frame" | ".gcc_except_table" | ".sframe" | "__patchable_function_entries")
 }
 
 impl Sum {

@@ -1,4 +1,5 @@
-//! Functions that tracers write into while the program runs, at places that a section lists: they must not move.
+//! Functions that tracers write into while the program runs, at places that a section lists, or in which LLVM's stack maps name places
+//! by their distance from the start: they must not move.
 
 use crate::check::Check;
 use crate::verdict::finding::{Finding, FindingKind};
@@ -23,8 +24,10 @@ pub(crate) fn check(check: &Check) -> Vec<Finding> {
 
 /// Lists of gcc, clang and the kernel's macros.
 fn is_list(section: &Section) -> bool {
-    let name = section.name.trim_start_matches('_');
-    ["patchable_function_entries", "mcount_loc", "jump_table", "xray_instr_map"].contains(&name)
+    let name = section.name.trim_start_matches(['_', '.']);
+    let lists =
+        ["patchable_function_entries", "mcount_loc", "jump_table", "xray_instr_map", "llvm_stackmaps"];
+    lists.contains(&name)
 }
 
 /// Findings for the functions that a listed place may belong to, if they moved: the one around it, and the next one if only nops

@@ -61,8 +61,10 @@ pub(crate) fn said(check: &Check, sequences: &Sequences) -> Vec<Sum> {
     for (section, rows) in check.input.kept_relocations() {
         let section = &check.input.sections[section];
         // Unwinders and tracers name places beside functions that the program does not.
-        let is_metadata =
-            matches!(section.name, ".eh_frame" | ".gcc_except_table" | "__patchable_function_entries");
+        let is_metadata = matches!(
+            section.name,
+            ".eh_frame" | ".gcc_except_table" | ".sframe" | "__patchable_function_entries"
+        );
         if section.is_loaded() && !is_metadata {
             let rows = rows.iter().filter(|row| !sequences.hold(row.address.get()));
             said.extend(rows.filter_map(|row| read(check, &row, section.is_code())));

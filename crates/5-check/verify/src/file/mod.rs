@@ -9,3 +9,4 @@ pub(crate) mod probes;
 pub(crate) mod sections;
 pub(crate) mod segments;
 pub(crate) mod symbols;
+pub(crate) mod tables;

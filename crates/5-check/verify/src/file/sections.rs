@@ -3,8 +3,8 @@
 
 use crate::address_map::places::Displaced;
 use crate::debug_info;
-use crate::file::probes;
 use crate::file::segments::same_notes;
+use crate::file::{probes, tables};
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::limits::{HUGE_PAGE, PAGE};
 use afterlink_image::{DEBUG_LINK_SECTION, Image, NOTE_SECTION, Section, SectionId, elf};
@@ -100,7 +100,10 @@ fn match_sections(input: &Image, output: &Image, findings: &mut Vec<Finding>) ->
         let new = by_name.get_mut(old.name).and_then(|ids| ids.pop_front());
         to_output[id.0 as usize] = new;
         // A program that names no debug file any more is told apart from the input's.
-        let may_go = !old.is_loaded() && (old.kind == elf::SHT_RELA.0 || old.name == DEBUG_LINK_SECTION);
+        let may_go = !old.is_loaded()
+            && (old.kind == elf::SHT_RELA.0
+                || old.name == DEBUG_LINK_SECTION
+                || tables::is_outdated(input, id));
         if new.is_none() && !may_go {
             findings.push(finding(format!("section {} is missing", old.name)).input(old.address.get()));
         }
@@ -191,7 +194,8 @@ fn fault(
         };
         return (!same).then(|| "its bytes changed".to_owned());
     }
-    let is_judged_apart = probes::are_judged(old) || debug_info::is_judged(old) || is_link;
+    let is_judged_apart =
+        probes::are_judged(old) || debug_info::is_judged(old) || tables::is_judged(old) || is_link;
     (!old.is_loaded() && !is_judged_apart && a != b).then(|| "its bytes changed".to_owned())
 }
 

@@ -36,6 +36,10 @@ fn walk(check: &Check) -> Vec<Finding> {
     let mut news = check.output.symbols.iter().peekable();
     let mut last = None;
     for old in locals.chain(others) {
+        // It has neither a name nor an address by which it could be told from another section's.
+        if old.kind == elf::STT_SECTION.0 && output_section(check, &old).is_none() {
+            continue;
+        }
         let is_same =
             |new: &Symbol| is_named_alike(&old, new) && new.address.get() == expected_value(check, &old);
         let at = Position { last, locals_end: !old.is_local() };

@@ -67,7 +67,7 @@ impl References {
         for (section, rows) in image.kept_relocations() {
             let section = &image.sections[section];
             // Unwind tables are written anew and compared by what they mean.
-            if !section.is_loaded() || section.name == ".eh_frame" {
+            if !section.is_loaded() || matches!(section.name, ".eh_frame" | ".sframe") {
                 continue;
             }
             for row in rows.iter() {
