@@ -79,8 +79,8 @@ fn calls_in(program: &Program, form: PlainCall, caller: FuncId, block: BlockId) 
     let mut found: Vec<Call> = calls
         .filter_map(|operand| match operand.target {
             Target::Code(callee, BlockId(0)) if callee != caller => {
-                // A function begins with code of its own.
-                let at = operand.at.checked_sub(form.field).filter(|at| *at > 0 || block != BlockId(0))?;
+                // Others may lead to where a block begins, and do not see what runs in place of a call there.
+                let at = operand.at.checked_sub(form.field).filter(|at| *at > 0)?;
                 Some(Call { caller, block, at, callee, count: 0 })
             }
             _ => None,
