@@ -115,7 +115,7 @@ pub fn debug_sections(mut bytes: &[u8]) -> Option<Sections<'_>> {
         rnglists: next()?,
         loc: next()?,
         loclists: next()?,
-        gdb_index: &[],
+        ..Sections::default()
     })
 }
 

@@ -70,7 +70,7 @@ pub fn run_chosen(input: &[u8]) -> (Job, Outcome) {
 
 fn optimize(input: &[u8], profiles: Vec<Profile>, options: &OptimizeOptions) -> Outcome {
     match afterlink_pipeline::optimize(input, profiles, options, &Silent) {
-        Ok(Optimized { bytes, report }) => {
+        Ok(Optimized { bytes, report, .. }) => {
             judged(input, bytes, report.moved_functions, report.unproven_functions)
         }
         Err(error) => Outcome::of_error(&error),
