@@ -2,7 +2,7 @@
 # What the front end of a processor does with a program in several layouts, all by one profile, which afterlink's counters made of the run that is
 # measured: by a model (model.c), under qemu-user.
 #
-#   model.sh [PROGRAM …]     ninja gawk lua sqlite redis postgresql by default; any of programs.sh
+#   model.sh [PROGRAM …]     gawk lua ninja sqlite redis by default; any of programs.sh
 #
 #   LAYOUTS        plain, settings of the example `layouts` (default, align=16, share=1, …), bolt-profile2, bolt-cdsplit, bolt-extras
 #   PROCESSOR      a file beside this one                  (default: zen4)
@@ -14,7 +14,7 @@
 PROCESSOR=${PROCESSOR:-zen4}
 LAYING=${LAYING:-$repository/target/release/examples/layouts}
 LAYOUTS=${LAYOUTS:-plain default align=16 align=32 align=64 share=1 share=0.98 share=1,align=64 pass=plt-calls bolt-profile2 bolt-cdsplit bolt-extras}
-all="ninja gawk lua sqlite redis postgresql"
+all="gawk lua ninja sqlite redis"
 
 # laid_out PROGRAM LAYOUT: prints the path of the program in that layout.
 laid_out() {
@@ -28,8 +28,10 @@ laid_out() {
         plain) cp "$plain" "$file" ;;
         bolt-profile2 | bolt-cdsplit) "${bolt[@]}" "-split-strategy=${2#bolt-}" ;;
         bolt-extras)
-            "${bolt[@]}" -split-strategy=profile2 -icf=1 -plt=all -peepholes=all -inline-small-functions -jump-tables=move -align-blocks \
-                -tail-duplication=aggressive
+            bolt+=(-split-strategy=profile2 -icf=1 -peepholes=all -inline-small-functions -jump-tables=move -align-blocks
+                -tail-duplication=aggressive)
+            # Of some programs BOLT asks for -z now.
+            "${bolt[@]}" -plt=all || "${bolt[@]}"
             ;;
         *) "$LAYING" "$plain" "$profile" "$STUDY_WORK/$1/layouts" "$2" ;;
         esac > "$STUDY_WORK/$1/layout.log" 2>&1 || die "see $STUDY_WORK/$1/layout.log"

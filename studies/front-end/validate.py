@@ -18,6 +18,7 @@ import sys
 from collections import defaultdict
 
 LOW = 0.1
+FEWEST = 8
 ENOUGH = 0.8
 
 
@@ -42,7 +43,8 @@ def measure(path, program, folder, rounds, command):
             random.Random(f"{program} {number}").shuffle(order)
             for layout in order:
                 copy = f"{folder}/../copy-{os.getpid()}"
-                shutil.copy(files[layout], copy)
+                shutil.copyfile(files[layout], copy)
+                os.chmod(copy, 0o755)
                 seconds = run([word.replace("{}", copy) for word in command], cpus[number % len(cpus)])
                 os.unlink(copy)
                 out.write(f"{program}\t{layout}\t{number}\t{seconds:.6f}\n")
@@ -96,7 +98,9 @@ def predicted(counts, program, layout):
 def tell(path, counts):
     print(f"{'program':12} layouts runs  spread  reliability" + ("  model" if counts else ""))
     for program, layouts in read(path).items():
-        names = sorted(layouts)
+        names = sorted(name for name, runs in layouts.items() if len(runs) >= FEWEST)
+        if len(names) < 3:
+            continue
         times = [low(layouts[name].values()) for name in names]
         halves = [[low(s for n, s in layouts[name].items() if n % 4 // 2 == half) for name in names] for half in (0, 1)]
         reliable = spearman(*halves)

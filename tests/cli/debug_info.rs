@@ -223,20 +223,3 @@ fn optimize_json(sandbox: &Sandbox, input: &str) -> String {
     assert_eq!(sandbox.afterlink(&words).exit, 0);
     fs::read_to_string(sandbox.path("report")).unwrap()
 }
-
-/// Units that stand in other files for the most part are counted, and everything stays as it was.
-#[test]
-fn split_units() {
-    for with in
-        ["gcc-12 -O2 -g -gsplit-dwarf", "gcc-12 -O2 -gdwarf-4 -gsplit-dwarf", "clang-22 -O2 -g -gsplit-dwarf"]
-    {
-        let sandbox = Sandbox::default();
-        build(&sandbox, with);
-        let said = optimize(&sandbox, "in", "out");
-        assert!(said.contains("2 units with most of them in .dwo files"), "{with}: {said}");
-        assert!(!said.contains("fault"), "{with}: {said}");
-        for name in SECTIONS {
-            assert_eq!(section(&sandbox, "out", name), section(&sandbox, "in", name), "{with} {name}");
-        }
-    }
-}

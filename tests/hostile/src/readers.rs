@@ -3,8 +3,8 @@
 
 use afterlink_core::counter_description::Description;
 use afterlink_core::counter_file::{CounterFile, HEADER_SIZE, Header, fingerprint};
-use afterlink_core::{AddressMap, InputAddr, OutputAddr};
-use afterlink_debuginfo::{Inside, Moves, Piece, Sections, Updated};
+use afterlink_core::{AddressMap, InputAddr, NoSplitFiles, OutputAddr};
+use afterlink_debuginfo::{Inside, Moves, NoParts, Package, Piece, Sections, Updated};
 use afterlink_image::Image;
 use afterlink_ingest::{Program, Reading};
 use afterlink_isa::Arch;
@@ -92,7 +92,8 @@ pub fn led(sections: &Sections) -> Updated {
         inside: [Inside::Behind, Inside::FromEnd, Inside::Each, Inside::Each][(input / 16 % 4) as usize],
     });
     let moves = Moves::new(pieces.collect(), vec![(code, end)]);
-    afterlink_debuginfo::update(sections, &moves)
+    let package = || Package::new(&NoSplitFiles, 0);
+    afterlink_debuginfo::update(sections, &moves, &NoParts, package).expect("memory").0
 }
 
 /// Each section's size in four bytes and the section, in the order of [`Sections`].

@@ -37,8 +37,9 @@ pub const ORDERS: [Order; 5] = [
     order("random-3", "random", "random", 3),
 ];
 
-/// The passes that change code, which are off if nobody asks for them.
-const CODE_PASSES: [&str; 6] = ["--pass", "identical-functions", "--pass", "plt-calls", "--pass", "inlining"];
+/// The passes that change code in ways of their own; all but one are off if nobody asks for them.
+const CODE_PASSES: [&str; 8] =
+    ["--pass", "identical-functions", "--pass", "plt-calls", "--pass", "inlining", "--pass", "hot-inlining"];
 
 /// The order in which they run once more over everything.
 const PASSES: Order = order("passes", "random", "random", 4);

@@ -200,10 +200,11 @@ impl Difference {
         if places.clone().all(|(a, b)| has_no_lines(a) && has_no_lines(b)) {
             return SYMBOL;
         }
-        let whole = |name: &str| name.trim_end_matches(".cold").to_owned();
+        let part = |name: &str| name.strip_suffix(".cold").or(name.strip_suffix(".warm")).map(str::to_owned);
+        let whole = |name: &str| part(name).unwrap_or_else(|| name.to_owned());
         let outermost = names.clone().next_back().map(|last| whole(last.0));
         // addr2line names inlined calls by the part's symbol, too.
-        let is_part = |name: &str| name.ends_with(".cold") && Some(whole(name)) == outermost;
+        let is_part = |name: &str| part(name).is_some() && part(name) == outermost;
         if names.clone().any(|(a, b)| whole(a) != whole(b) && !is_part(b)) {
             "name"
         } else if places.clone().any(|(a, b)| numbers(a) != numbers(b)) {

@@ -7,6 +7,7 @@ pub mod addr;
 pub mod address_map;
 pub mod counter_description;
 pub mod counter_file;
+pub mod debug_files;
 pub mod error;
 pub mod index;
 pub mod limits;
@@ -17,6 +18,7 @@ pub mod varint;
 
 pub use addr::{FileOffset, InputAddr, OutputAddr};
 pub use address_map::{AddressMap, BlockMap, FragmentMap, FunctionMap, Reason};
+pub use debug_files::{DebugPart, FileBytes, NoSplitFiles, Packaged, SplitFiles};
 pub use error::{Error, Result};
 pub use index::IdVec;
 pub use output::{Output, Pages, Viewed};

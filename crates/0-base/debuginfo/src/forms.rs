@@ -53,13 +53,15 @@ pub struct Abbreviations {
     order: Vec<u64>,
     /// Codes that were added, by those whose abbreviations they have but for an attribute.
     unsaying: FxHashMap<u64, u64>,
+    /// Whether lists of ranges are named by their numbers: in files apart from the program, debuggers disagree about offsets.
+    pub numbers_lists: bool,
 }
 
 impl Abbreviations {
     pub fn read(section: &[u8], at: usize) -> Result<Self> {
         let mut r = Reader::new(section, at);
         let (by_code, unsaying) = (FxHashMap::default(), FxHashMap::default());
-        let mut all = Self { by_code, order: Vec::new(), unsaying };
+        let mut all = Self { by_code, order: Vec::new(), unsaying, numbers_lists: false };
         loop {
             let code = r.uleb()?;
             if code == 0 {
@@ -119,7 +121,7 @@ impl Abbreviations {
             write_uleb(&mut out, abbreviation.tag.0.into());
             out.push(abbreviation.has_children);
             for spec in &abbreviation.specs {
-                write_spec(&mut out, abbreviation, spec, version, offset_size);
+                write_spec(&mut out, abbreviation, spec, (version, offset_size, self.numbers_lists));
             }
             out.extend_from_slice(&[0, 0]);
         }
@@ -128,7 +130,12 @@ impl Abbreviations {
     }
 }
 
-fn write_spec(out: &mut Vec<u8>, abbreviation: &Abbreviation, spec: &Spec, version: u16, offset_size: usize) {
+fn write_spec(
+    out: &mut Vec<u8>,
+    abbreviation: &Abbreviation,
+    spec: &Spec,
+    (version, offset_size, numbers_lists): (u16, usize, bool),
+) {
     let mut pair = |name: u64, form: DwForm| {
         write_uleb(out, name);
         write_uleb(out, form.0.into());
@@ -136,6 +143,7 @@ fn write_spec(out: &mut Vec<u8>, abbreviation: &Abbreviation, spec: &Spec, versi
     let room = abbreviation.room(offset_size).filter(|_| abbreviation.is_split);
     match spec.name {
         name if abbreviation.unsaid == Some(name) => pair(PADDING, spec.form),
+        name if room == Some(name) && numbers_lists => pair(DW_AT_ranges.0.into(), DW_FORM_rnglistx),
         name if room == Some(name) => {
             let of_size = if offset_size == 8 { DW_FORM_data8 } else { DW_FORM_data4 };
             pair(DW_AT_ranges.0.into(), if version < 4 { of_size } else { DW_FORM_sec_offset });

@@ -6,30 +6,88 @@ use crate::moves::{Moves, join};
 use crate::tally::{Left, Tally};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// `.debug_addr`: addresses that units name by their number. The parts that start at one of `kept` stay.
-pub fn addresses(section: &[u8], moves: &Moves, kept: &BTreeSet<u64>, tally: &mut Tally) -> Vec<u8> {
-    let (mut out, mut r) = (section.to_vec(), Reader::new(section, 0));
-    while r.at < section.len() {
-        if part(&mut r, moves, kept, &mut out).is_err() {
-            tally.leave(Left::Index);
-            break;
-        }
-    }
-    out
+/// The tables of `.debug_addr`.
+#[derive(Default)]
+pub struct Tables {
+    tables: Vec<Table>,
+    /// What cannot be told apart, to the end.
+    rest: Option<usize>,
 }
 
-fn part(r: &mut Reader, moves: &Moves, kept: &BTreeSet<u64>, out: &mut [u8]) -> Result<()> {
-    let (end, _) = r.unit_end()?;
-    if (r.u16()?, r.u8()?, r.u8()?) != (5, 8, 0) {
-        return Err(Damaged);
+struct Table {
+    start: usize,
+    /// Where its addresses start, and where they end.
+    base: usize,
+    end: usize,
+    /// Where its size stands, as many bytes as it has; tables from before DWARF 5 do not say it.
+    size_at: Option<(usize, usize)>,
+}
+
+impl Tables {
+    /// `bare` are the bases of tables without a head, `others` the starts of those with one.
+    pub fn read(section: &[u8], bare: &BTreeSet<usize>, others: &BTreeSet<usize>) -> Self {
+        let (mut found, mut r) = (Self::default(), Reader::new(section, 0));
+        while r.at < section.len() {
+            let start = r.at;
+            if bare.contains(&start) {
+                let behind = |starts: &BTreeSet<usize>| starts.range(start + 1..).next().copied();
+                let next = behind(bare).into_iter().chain(behind(others)).min();
+                let end = next.unwrap_or(section.len()).min(section.len());
+                found.tables.push(Table { start, base: start, end, size_at: None });
+                r.at = end;
+                continue;
+            }
+            let mut head = || {
+                let (end, offset_size) = r.unit_end()?;
+                let size_at = r.at - offset_size;
+                if (r.u16()?, r.u8()?, r.u8()?) != (5, 8, 0) || r.at > end {
+                    return Err(Damaged);
+                }
+                Ok(Table { start, base: r.at, end, size_at: Some((size_at, offset_size)) })
+            };
+            match head() {
+                Ok(table) => {
+                    r.at = table.end;
+                    found.tables.push(table);
+                }
+                Err(Damaged) => {
+                    found.rest = Some(start);
+                    break;
+                }
+            }
+        }
+        found
     }
-    let is_kept = kept.contains(&(r.at as u64));
-    while r.at + 8 <= end && !is_kept {
-        let at = r.at;
-        put(out, at, 8, moves.point(r.number(8)?));
+
+    /// How many addresses start at `base`.
+    pub fn count(&self, base: usize) -> usize {
+        let row = self.tables.binary_search_by_key(&base, |table| table.base);
+        row.map_or(0, |row| (self.tables[row].end - base) / 8)
     }
-    r.at = end;
-    Ok(())
+}
+
+/// `.debug_addr`: addresses that units name by their number. The parts that start at one of `kept` stay.
+pub fn addresses(
+    section: &[u8],
+    tables: &Tables,
+    moves: &Moves,
+    kept: &BTreeSet<u64>,
+    tally: &mut Tally,
+) -> Vec<u8> {
+    let mut out = section.to_vec();
+    for table in tables.tables.iter().filter(|table| !kept.contains(&(table.base as u64))) {
+        let mut r = Reader::new(section, table.base);
+        while r.at + 8 <= table.end {
+            let at = r.at;
+            // Invariant: the table's end was held against the section's.
+            let Ok(address) = r.number(8) else { break };
+            put(&mut out, at, 8, moves.point(address));
+        }
+    }
+    if tables.rest.is_some() {
+        tally.leave(Left::Index);
+    }
+    out
 }
 
 /// Entries that are added to `.debug_addr`, and who must know where all others are then.
@@ -67,27 +125,24 @@ impl MoreAddresses {
     }
 
     /// Adds all addresses to `.debug_addr`, and writes the new places into `.debug_info` and `.debug_types`.
-    pub fn write(self, addr: &mut Vec<u8>, [info, types]: [&mut Vec<u8>; 2]) {
+    pub fn write(self, tables: &Tables, addr: &mut Vec<u8>, [info, types]: [&mut Vec<u8>; 2]) {
         if self.added.is_empty() {
             return;
         }
         let (old, mut shifts) = (std::mem::take(addr), Vec::new());
-        let mut r = Reader::new(&old, 0);
-        while r.at < old.len() {
-            let (start, out) = (r.at, addr.len());
-            let Ok((end, offset_size)) = r.unit_end() else {
-                addr.extend_from_slice(&old[start..]);
-                break;
-            };
-            let (length_at, base) = (r.at - start - offset_size, r.at + 4);
-            addr.extend_from_slice(&old[start..end]);
-            let more = self.added.get(&base).map_or(&[][..], Vec::as_slice);
+        for table in &tables.tables {
+            let out = addr.len();
+            addr.extend_from_slice(&old[table.start..table.end]);
+            let more = self.added.get(&table.base).map_or(&[][..], Vec::as_slice);
             more.iter().for_each(|place| addr.extend_from_slice(&place.to_le_bytes()));
-            let size = (addr.len() - out - length_at - offset_size) as u64;
-            put(addr, out + length_at, offset_size, size);
-            shifts.push((base, out + (base - start)));
-            r.at = end;
+            if let Some((at, offset_size)) = table.size_at {
+                let head = at - table.start + offset_size;
+                let size = (addr.len() - out - head) as u64;
+                put(addr, out + head - offset_size, offset_size, size);
+            }
+            shifts.push((table.base, out + (table.base - table.start)));
         }
+        addr.extend_from_slice(&old[tables.rest.unwrap_or(old.len())..]);
         for BaseField { in_types, at, size, base } in self.bases {
             let Ok(row) = shifts.binary_search_by_key(&base, |shift| shift.0) else { continue };
             put(if in_types { &mut *types } else { &mut *info }, at, size, shifts[row].1 as u64);

@@ -10,19 +10,24 @@ mod indices;
 mod lines;
 mod lists;
 mod moves;
+mod package;
+mod split;
 mod tally;
 mod units;
 
 pub use bytes::Damaged;
 pub use moves::{Inside, Moves, Piece};
-pub use tally::{Left, Removed, Tally};
+pub use package::{InputPackage, NoParts, Package, Parts};
+pub use split::{SplitSections, Wanted};
+pub use tally::{Left, Lost, Removed, Tally};
 
 use bytes::{Reader, Result, put};
 use indices::{BaseField, MoreAddresses};
 use lines::Lines;
 use rayon::prelude::*;
+use split::Part;
 use std::collections::BTreeSet;
-use units::{LeftUnit, Lists, Unit};
+use units::{LeftUnit, Lists, NameField, Split, Unit};
 
 /// The sections, not compressed; those that are not there are empty.
 #[derive(Clone, Copy, Default)]
@@ -39,6 +44,10 @@ pub struct Sections<'a> {
     pub loclists: &'a [u8],
     pub gdb_index: &'a [u8],
     pub frame: &'a [u8],
+    pub str: &'a [u8],
+    pub str_offsets: &'a [u8],
+    /// This is only read.
+    pub line_str: &'a [u8],
 }
 
 /// The sections as they are now.
@@ -56,17 +65,20 @@ pub struct Updated {
     pub loclists: Vec<u8>,
     pub gdb_index: Vec<u8>,
     pub frame: Vec<u8>,
+    pub str: Vec<u8>,
+    pub str_offsets: Vec<u8>,
     /// What could not be led.
     pub tally: Tally,
 }
 
-const COUNT: usize = 12;
+const COUNT: usize = 14;
 
 impl<'a> From<[&'a [u8]; COUNT]> for Sections<'a> {
     fn from(sections: [&'a [u8]; COUNT]) -> Self {
-        let [info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index, frame] =
-            sections;
-        Self { info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index, frame }
+        let [led @ .., frame, str, str_offsets] = sections;
+        let [info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index] = led;
+        let rest = Self { frame, str, str_offsets, ..Self::default() };
+        Self { info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index, ..rest }
     }
 }
 
@@ -85,9 +97,26 @@ impl From<Updated> for [Vec<u8>; COUNT] {
             loclists,
             gdb_index,
             frame,
+            str,
+            str_offsets,
             ..
         } = sections;
-        [info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index, frame]
+        [
+            info,
+            types,
+            abbrev,
+            line,
+            addr,
+            aranges,
+            ranges,
+            rnglists,
+            loc,
+            loclists,
+            gdb_index,
+            frame,
+            str,
+            str_offsets,
+        ]
     }
 }
 
@@ -110,6 +139,8 @@ impl Kept {
             rnglists: old(sections.rnglists),
             loc: old(sections.loc),
             loclists: old(sections.loclists),
+            str: sections.str.to_vec(),
+            str_offsets: sections.str_offsets.to_vec(),
             ..Updated::default()
         }
     }
@@ -124,72 +155,143 @@ impl Kept {
     }
 }
 
-/// Leads all sections.
-pub fn update(sections: &Sections, moves: &Moves) -> Updated {
-    let mut kept = Kept::default();
-    let (updated, is_complete) = lead(sections, moves, &mut kept);
+/// Leads all sections. The entries of units that stand in other files go into the package that `package` makes.
+///
+/// # Errors
+/// If `package` can make none.
+pub fn update<E>(
+    sections: &Sections,
+    moves: &Moves,
+    parts: &dyn Parts,
+    package: impl Fn() -> std::result::Result<Package, E>,
+) -> std::result::Result<(Updated, Package), E> {
+    let (mut kept, mut whole) = (Kept::default(), package()?);
+    let (updated, is_complete) = lead(sections, moves, &mut kept, parts, &mut whole);
+    if is_complete {
+        return Ok((updated, whole));
+    }
     // What a unit needs that is left is only known now. That is so seldom that nobody waits for it twice.
-    if is_complete { updated } else { lead(sections, moves, &mut kept).0 }
+    whole = package()?;
+    Ok((lead(sections, moves, &mut kept, parts, &mut whole).0, whole))
 }
 
 /// Leads all sections, and says whether `kept` had all that units need that are left. It has it afterwards.
-fn lead(sections: &Sections, moves: &Moves, kept: &mut Kept) -> (Updated, bool) {
+fn lead(
+    sections: &Sections,
+    moves: &Moves,
+    kept: &mut Kept,
+    parts: &dyn Parts,
+    package: &mut Package,
+) -> (Updated, bool) {
     let mut tally = Tally::default();
     let mut lines = lines::update(sections.line, moves, &mut tally);
-    let mut updated = Updated {
+    let (tables, has_split) = units::tables(sections);
+    let updated = Updated {
         line: std::mem::take(&mut lines.bytes),
-        addr: indices::addresses(sections.addr, moves, &kept.addresses, &mut tally),
+        addr: indices::addresses(sections.addr, &tables, moves, &kept.addresses, &mut tally),
         ..kept.start(sections)
     };
-    let (mut left, mut needed, mut more) = (BTreeSet::new(), BTreeSet::new(), MoreAddresses::default());
-    let led = units::Led { sections, moves, lines: &lines, kept_addresses: &kept.addresses };
+    let (left, needed, more) = (BTreeSet::new(), BTreeSet::new(), MoreAddresses::default());
+    let mut together = Together { updated, tally, more, left, needed, package };
+    let led = units::Led {
+        sections,
+        moves,
+        lines: &lines,
+        kept_addresses: &kept.addresses,
+        tables: &tables,
+        parts,
+    };
+    let at_once = if has_split { rayon::current_num_threads() } else { AT_ONCE };
     for (section, is_types) in [(sections.info, false), (sections.types, true)] {
         let (units, rest) = starts(section);
         let mut whole = Vec::with_capacity(section.len());
-        for some in units.chunks(AT_ONCE) {
+        for some in units.chunks(at_once) {
             let some: Vec<std::result::Result<Unit, LeftUnit>> =
                 some.par_iter().map(|&(s, e)| units::update(&led, &section[s..e], is_types)).collect();
-            for unit in some {
-                let start = whole.len();
-                let follow = |at, size, base| BaseField { in_types: is_types, at: start + at, size, base };
-                let unit = unit.and_then(|mut unit| {
-                    let base = unit.address_base_at.map(|at| follow(at, unit.offset_size, unit.address_base));
-                    let added = more.add(unit.address_base, std::mem::take(&mut unit.more_addresses));
-                    let added = added.map_err(|Damaged| Left::SharedAddress).and_then(|()| {
-                        put_together(unit, &mut updated, &mut whole, &mut tally)
-                            .map_err(|Damaged| Left::NoRoom)
-                    });
-                    base.into_iter().for_each(|field| more.follow(field));
-                    let end = units[units.partition_point(|u| u.0 <= start) - 1].1;
-                    added.map_err(|why| units::leave(&led, &section[start..end], is_types, why))
-                });
-                let Err(unit) = unit else { continue };
-                tally.leave(unit.why);
-                whole.extend_from_slice(&unit.bytes);
-                if let Some((base, at)) = unit.address_base {
-                    needed.insert(base);
-                    more.follow(follow(at, unit.offset_size, base as usize));
-                }
-                if !is_types {
-                    left.insert(start as u64);
-                }
-            }
+            some.into_iter()
+                .for_each(|unit| together.add(unit, (section, &units, is_types), &led, &mut whole));
         }
         if rest < section.len() {
-            tally.leave(Left::Damaged);
-            left.insert(rest as u64);
+            together.tally.leave(Left::Damaged);
+            together.left.insert(rest as u64);
             whole.extend_from_slice(&section[rest..]);
         }
-        tally.units += units.len() as u64;
+        together.tally.units += units.len() as u64;
+        let updated = &mut together.updated;
         *(if is_types { &mut updated.types } else { &mut updated.info }) = whole;
     }
-    more.write(&mut updated.addr, [&mut updated.info, &mut updated.types]);
+    let Together { mut updated, mut tally, more, left, needed, package } = together;
+    more.write(&tables, &mut updated.addr, [&mut updated.info, &mut updated.types]);
+    add_types(parts, package, &mut tally);
     updated.aranges = indices::aranges(sections.aranges, moves, &left, &mut tally);
     updated.frame = frames::update(sections.frame, moves, &mut tally);
     updated.gdb_index = indices::gdb_index(sections.gdb_index, moves, &left, &mut tally);
     let is_complete = kept.complete(&tally, needed);
     updated.tally = tally;
     (updated, is_complete)
+}
+
+/// What units are put together in.
+struct Together<'t> {
+    updated: Updated,
+    tally: Tally,
+    more: MoreAddresses,
+    /// Where units start that stay as they were.
+    left: BTreeSet<u64>,
+    /// Where their parts of `.debug_addr` start.
+    needed: BTreeSet<u64>,
+    package: &'t mut Package,
+}
+
+impl Together<'_> {
+    /// Adds a unit that was led, or one that was left.
+    fn add(
+        &mut self,
+        unit: std::result::Result<Unit, LeftUnit>,
+        (section, units, is_types): (&[u8], &[(usize, usize)], bool),
+        led: &units::Led,
+        whole: &mut Vec<u8>,
+    ) {
+        let start = whole.len();
+        let follow = |at, size, base| BaseField { in_types: is_types, at: start + at, size, base };
+        let unit = unit.and_then(|mut unit| {
+            let base = unit.address_base_at.map(|at| follow(at, unit.offset_size, unit.address_base));
+            let added = self.more.add(unit.address_base, std::mem::take(&mut unit.more_addresses));
+            let (updated, tally) = (&mut self.updated, &mut self.tally);
+            let added = added.map_err(|Damaged| Left::SharedAddress).and_then(|()| {
+                put_together(unit, updated, whole, tally, (self.package, led.parts))
+                    .map_err(|Damaged| Left::NoRoom)
+            });
+            base.into_iter().for_each(|field| self.more.follow(field));
+            let end = units[units.partition_point(|u| u.0 <= start) - 1].1;
+            added.map_err(|why| units::leave(led, &section[start..end], is_types, why))
+        });
+        let Err(unit) = unit else { return };
+        self.tally.leave(unit.why);
+        whole.extend_from_slice(&unit.bytes);
+        if let Some((base, at)) = unit.address_base {
+            self.needed.insert(base);
+            self.more.follow(follow(at, unit.offset_size, base as usize));
+        }
+        if !is_types {
+            self.left.insert(start as u64);
+        }
+    }
+}
+
+/// Adds the units of types that came in a package. They hold nothing that moves.
+fn add_types(parts: &dyn Parts, package: &mut Package, tally: &mut Tally) {
+    let types = parts.package().filter(|_| !package.is_empty()).into_iter().flat_map(|p| p.types());
+    for (id, sections) in types {
+        let Some(sections) = sections else {
+            tally.lose(Lost::Damaged);
+            continue;
+        };
+        let part = if sections.part(Part::Info).is_empty() { Part::Types } else { Part::Info };
+        if let Err(why) = package.add_type(id, part, &sections) {
+            tally.lose(why);
+        }
+    }
 }
 
 /// Units that are led at the same time; their new bytes are in memory twice for that long.
@@ -208,7 +310,13 @@ fn starts(section: &[u8]) -> (Vec<(usize, usize)>, usize) {
 }
 
 /// Adds a unit, its lists and its abbreviations; nothing of it if something has no room.
-fn put_together(mut unit: Unit, updated: &mut Updated, whole: &mut Vec<u8>, tally: &mut Tally) -> Result<()> {
+fn put_together(
+    mut unit: Unit,
+    updated: &mut Updated,
+    whole: &mut Vec<u8>,
+    tally: &mut Tally,
+    (package, parts): (&mut Package, &dyn Parts),
+) -> Result<()> {
     let is_new = unit.version >= 5;
     let places = (updated.abbrev.len(), updated.ranges.len(), updated.rnglists.len());
     let mut add = || {
@@ -218,6 +326,23 @@ fn put_together(mut unit: Unit, updated: &mut Updated, whole: &mut Vec<u8>, tall
         }
         let section = if is_new { &mut updated.rnglists } else { &mut updated.ranges };
         add_lists(&mut unit.bytes, &unit.ranges, is_new, unit.offset_size, section)?;
+        if let Some(split) = &mut unit.split {
+            let ranges = &mut updated.ranges;
+            let named = split_unit(split, whole.len(), &mut unit.bytes, ranges, (package, parts), tally)?;
+            put(&mut unit.bytes, split.id_at, 8, named.0);
+            if let Some(mut name) = named.1 {
+                let place = updated.str.len() as u64;
+                match split.name {
+                    NameField::Offset(at) => write_number(&mut unit.bytes, at, 4, place)?,
+                    NameField::Number(at) if at + 4 <= updated.str_offsets.len() => {
+                        write_number(&mut updated.str_offsets, at, 4, place)?;
+                    }
+                    _ => return Err(Damaged),
+                }
+                name.push(0);
+                updated.str.append(&mut name);
+            }
+        }
         let section = if is_new { &mut updated.loclists } else { &mut updated.loc };
         add_lists(&mut unit.bytes, &unit.locations, is_new, unit.offset_size, section)?;
         if unit.addresses.iter().any(|(at, _)| at + 8 > updated.addr.len()) { Err(Damaged) } else { Ok(()) }
@@ -234,6 +359,87 @@ fn put_together(mut unit: Unit, updated: &mut Updated, whole: &mut Vec<u8>, tall
     }
     tally.add(&unit.tally);
     whole.extend_from_slice(&unit.bytes);
+    Ok(())
+}
+
+/// Puts the entries of a unit that stand in another file into the package, and gives their new id. `start` is where the unit stands
+/// that names them, and `ranges` the program's section of them.
+fn split_unit(
+    split: &mut Split,
+    start: usize,
+    skeleton: &mut [u8],
+    ranges: &mut Vec<u8>,
+    (package, parts): (&mut Package, &dyn Parts),
+    tally: &mut Tally,
+) -> Result<(u64, Option<Vec<u8>>)> {
+    let no_entries = (units::other_id(&[&split.id.to_le_bytes(), &start.to_le_bytes()]), None);
+    let Ok(entries) = &mut split.entries else { return Ok(no_entries) };
+    let is_file = entries.sections.origin.is_none();
+    let (unit, sections) = (&mut entries.unit, &entries.sections);
+    let mut changed: Vec<(Part, Vec<u8>)> = Vec::new();
+    if let Some(at) = split.ranges_base_at {
+        write_number(skeleton, at, unit.offset_size, ranges.len() as u64)?;
+    }
+    if unit.version < 5 {
+        for &(at, size, offset) in &unit.ranges.fields {
+            write_number(&mut unit.bytes, at, size, offset)?;
+        }
+        ranges.extend_from_slice(&unit.ranges.bytes);
+    } else if !unit.ranges.table.is_empty() {
+        let mut lists = Vec::new();
+        add_lists(&mut unit.bytes, &unit.ranges, true, unit.offset_size, &mut lists)?;
+        changed.push((Part::RngLists, lists));
+    }
+    change_parts(unit, sections, is_file, &mut changed)?;
+    let mut hashed: Vec<&[u8]> = vec![skeleton, &unit.bytes, &unit.ranges.bytes];
+    hashed.extend(changed.iter().map(|(_, bytes)| &bytes[..]));
+    let place = start.to_le_bytes();
+    hashed.push(&place);
+    let id = units::other_id(&hashed);
+    put(&mut unit.bytes, entries.id_at, 8, id);
+    let version = unit.version;
+    changed.push((Part::Info, if is_file { entries.with_types() } else { std::mem::take(&mut unit.bytes) }));
+    let changed: Vec<(Part, &[u8])> = changed.iter().map(|(part, bytes)| (*part, &bytes[..])).collect();
+    let mut add = || {
+        if is_file {
+            if matches!(split.name, NameField::Other) {
+                return Err(Lost::Form);
+            }
+            let name = parts.new_name(id);
+            package.add_file(name.clone(), version, &entries.sections, &changed)?;
+            return Ok(Some(name));
+        }
+        if !package.takes(version) {
+            return Err(Lost::Version);
+        }
+        package.add_unit(id, &entries.sections, &changed)?;
+        Ok(None)
+    };
+    match add() {
+        Ok(name) => Ok((id, name)),
+        Err(why) => {
+            tally.lose(why);
+            Ok(no_entries)
+        }
+    }
+}
+
+/// Lists of locations and abbreviations of a unit in another file.
+fn change_parts(
+    unit: &mut Unit,
+    sections: &SplitSections,
+    is_file: bool,
+    changed: &mut Vec<(Part, Vec<u8>)>,
+) -> Result<()> {
+    let mut lists = Vec::new();
+    add_lists(&mut unit.bytes, &unit.locations, unit.version >= 5, unit.offset_size, &mut lists)?;
+    changed.push((Part::Locations, lists));
+    if let Some(table) = unit.abbreviations.take() {
+        // Types share the table that was in their file.
+        let old = if is_file { sections.part(Part::Abbrev) } else { &[] };
+        write_number(&mut unit.bytes, unit.abbreviations_at, unit.offset_size, old.len() as u64)?;
+        changed.push((Part::Abbrev, [old, &table].concat()));
+    }
     Ok(())
 }
 

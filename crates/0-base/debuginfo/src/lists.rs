@@ -2,6 +2,8 @@
 
 use crate::bytes::{Damaged, Reader, Result, write_uleb};
 use crate::moves::{Moves, join};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 
 /// An entry of a list: the run, and what stands with it.
 #[derive(Clone, Debug)]
@@ -27,6 +29,46 @@ pub struct Form<'a> {
     pub lacks_base: bool,
     /// The unit's addresses.
     pub addresses: &'a [u8],
+    /// Where the unit stands in another file, whose lists name all addresses by their numbers.
+    pub pool: Option<&'a RefCell<Pool>>,
+}
+
+/// Numbers of addresses.
+#[derive(Default)]
+pub struct Pool {
+    known: FxHashMap<u64, u64>,
+    /// How many there were.
+    count: u64,
+    /// Those that were added.
+    pub added: Vec<u64>,
+    /// Numbers of those that there were, and are named now.
+    pub used: FxHashSet<u64>,
+}
+
+impl Pool {
+    /// `addresses` are what the numbers stand for; none where it is not decided yet.
+    pub fn new(addresses: impl Iterator<Item = Option<u64>>) -> Self {
+        let mut pool = Self::default();
+        for address in addresses {
+            if let Some(address) = address {
+                pool.known.entry(address).or_insert(pool.count);
+            }
+            pool.count += 1;
+        }
+        pool
+    }
+
+    /// The number of an address.
+    pub fn number(&mut self, address: u64) -> u64 {
+        let next = self.count + self.added.len() as u64;
+        let number = *self.known.entry(address).or_insert(next);
+        if number == next {
+            self.added.push(address);
+        } else if number < self.count {
+            self.used.insert(number);
+        }
+        number
+    }
 }
 
 impl Form<'_> {
@@ -41,6 +83,8 @@ impl Form<'_> {
         loop {
             let run = if self.version >= 5 {
                 self.kind(&mut r, &mut base, &mut views)?
+            } else if self.is_location && self.pool.is_some() {
+                self.old_kind(&mut r, &mut base)?
             } else {
                 pair(&mut r, &mut base)?
             };
@@ -58,6 +102,24 @@ impl Form<'_> {
             let expression = r.take(size)?.to_vec();
             entries.push(Entry { start, end, expression, views: std::mem::take(&mut views), is_default });
         }
+    }
+
+    /// An entry of a list of locations in a file apart, before DWARF 5.
+    fn old_kind(&self, r: &mut Reader, base: &mut u64) -> Result<Run> {
+        Ok(match r.u8()? {
+            0 => Run::End,
+            1 => {
+                *base = self.indexed(r.uleb()?)?;
+                Run::Nothing
+            }
+            2 => Run::Of(self.indexed(r.uleb()?)?, self.indexed(r.uleb()?)?),
+            3 => {
+                let start = self.indexed(r.uleb()?)?;
+                Run::Of(start, start.wrapping_add(r.number(4)?))
+            }
+            4 => Run::Of(base.wrapping_add(r.number(4)?), base.wrapping_add(r.number(4)?)),
+            _ => return Err(Damaged),
+        })
     }
 
     fn kind(&self, r: &mut Reader, base: &mut u64, views: &mut (u64, u64)) -> Result<Run> {
@@ -98,6 +160,9 @@ impl Form<'_> {
 
     /// Writes entries; `base` is the unit's new one.
     pub fn write(&self, entries: &[Entry], base: u64, out: &mut Vec<u8>) {
+        if let Some(pool) = self.pool.filter(|_| self.version >= 5 || self.is_location) {
+            return self.write_numbered(entries, &mut pool.borrow_mut(), out);
+        }
         let place = |out: &mut Vec<u8>, n: u64| out.extend_from_slice(&n.to_le_bytes());
         if self.version < 5 {
             let mut base = base;
@@ -141,6 +206,33 @@ impl Form<'_> {
             }
             if self.is_location {
                 write_uleb(out, entry.expression.len() as u64);
+                out.extend_from_slice(&entry.expression);
+            }
+        }
+        out.push(0);
+    }
+}
+
+impl Form<'_> {
+    /// Each run as the number of its start and its size: all that gdb 13 reads in lists of files apart.
+    fn write_numbered(&self, entries: &[Entry], pool: &mut Pool, out: &mut Vec<u8>) {
+        for entry in entries {
+            if entry.is_default {
+                out.push(5);
+            } else {
+                out.push(3);
+                write_uleb(out, pool.number(entry.start));
+                let size = entry.end.wrapping_sub(entry.start);
+                match self.version {
+                    5.. => write_uleb(out, size),
+                    _ => out.extend_from_slice(&(size as u32).to_le_bytes()),
+                }
+            }
+            if self.is_location {
+                match self.version {
+                    5.. => write_uleb(out, entry.expression.len() as u64),
+                    _ => out.extend_from_slice(&(entry.expression.len() as u16).to_le_bytes()),
+                }
                 out.extend_from_slice(&entry.expression);
             }
         }
@@ -218,7 +310,8 @@ mod tests {
     #[test]
     fn a_kind_that_no_list_has() {
         for (is_location, kind) in [(false, u8::MAX), (false, 8), (true, 10), (true, u8::MAX)] {
-            let form = Form { version: 5, is_location, base: 0, lacks_base: false, addresses: &[] };
+            let form =
+                Form { version: 5, is_location, base: 0, lacks_base: false, addresses: &[], pool: None };
             assert_eq!(form.read(&[kind, 0, 0], 0).err(), Some(Damaged), "{kind} {is_location}");
         }
     }

@@ -12,7 +12,7 @@ pub enum Left {
     Version,
     Kind,
     AddressSize,
-    /// Most of it stands in another file.
+    /// It belongs into another file, or says of none which one.
     Split,
     /// A number of an address stands for what becomes two addresses.
     SharedAddress,
@@ -38,6 +38,24 @@ pub enum Removed {
     Return,
 }
 
+/// Why a unit, most of which stood in another file, has no entries any more: its rows and its own runs are led, but nothing is said of
+/// its functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lost {
+    /// The file is not there.
+    File,
+    /// The file is of another build.
+    Id,
+    Damaged,
+    /// In forms that are not known there.
+    Form,
+    /// Most other units are of a DWARF that cannot stand in one file with this one's.
+    Version,
+    /// The file with all entries would be too large.
+    Room,
+}
+
 /// The sum.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Tally {
@@ -48,6 +66,7 @@ pub struct Tally {
     pub rows: u64,
     pub left: BTreeMap<Left, u64>,
     pub removed: BTreeMap<Removed, u64>,
+    pub lost: BTreeMap<Lost, u64>,
 }
 
 impl Tally {
@@ -62,6 +81,10 @@ impl Tally {
         *self.left.entry(why).or_default() += 1;
     }
 
+    pub fn lose(&mut self, why: Lost) {
+        *self.lost.entry(why).or_default() += 1;
+    }
+
     pub fn remove(&mut self, what: Removed) {
         *self.removed.entry(what).or_default() += 1;
     }
@@ -72,12 +95,42 @@ impl Tally {
         self.rows += other.rows;
         other.left.iter().for_each(|(why, count)| *self.left.entry(*why).or_default() += count);
         other.removed.iter().for_each(|(what, count)| *self.removed.entry(*what).or_default() += count);
+        other.lost.iter().for_each(|(why, count)| *self.lost.entry(*why).or_default() += count);
     }
 }
 
 impl From<Damaged> for Left {
     fn from(_: Damaged) -> Self {
         Self::Damaged
+    }
+}
+
+impl From<Damaged> for Lost {
+    fn from(_: Damaged) -> Self {
+        Self::Damaged
+    }
+}
+
+impl From<Left> for Lost {
+    fn from(left: Left) -> Self {
+        match left {
+            Left::Damaged => Self::Damaged,
+            Left::NoRoom => Self::Room,
+            _ => Self::Form,
+        }
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "units whose .dwo files are not there",
+            Self::Id => "units whose .dwo files are of another build",
+            Self::Damaged => "units with damaged .dwo files",
+            Self::Form => "units with unknown forms in .dwo files",
+            Self::Version => "units of a version that cannot stand in one .dwp with the others",
+            Self::Room => "units without room in a .dwp",
+        })
     }
 }
 
@@ -88,7 +141,7 @@ impl fmt::Display for Left {
             Self::Version => "units of an unknown version",
             Self::Kind => "units of an unknown kind",
             Self::AddressSize => "units with addresses of another size",
-            Self::Split => "units with most of them in .dwo files",
+            Self::Split => "units that belong into a .dwo file",
             Self::SharedAddress => "units with shared numbers of addresses",
             Self::NoRoom => "units without room for a list of their runs",
             Self::Rows => "unknown tables of rows",

@@ -4,23 +4,32 @@
 #![expect(non_upper_case_globals, reason = "DWARF's own names")]
 
 mod behind_calls;
+mod names;
+mod split;
+mod tables;
+
+pub use split::{NameField, Split, other_id};
+pub use tables::tables;
 
 use crate::Lines;
 use crate::Sections;
 use crate::bytes::{Damaged, Reader, Result, put, write_uleb};
 use crate::forms::{Abbreviation, Abbreviations, is_unit, skip};
-use crate::lists::{Entry, Form, moved_locations, moved_ranges};
+use crate::indices::Tables;
+use crate::lists::{Entry, Form, Pool, moved_locations, moved_ranges};
 use crate::moves::Moves;
+use crate::package::Parts;
 use crate::tally::{Left, Removed, Tally};
 use behind_calls::BehindCall;
 use gimli::constants::*;
+use names::{is_numbered, names_location, names_table};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 /// A unit that was led, to be put together with the others.
 #[derive(Default)]
-pub struct Unit {
+pub struct Unit<'a> {
     pub bytes: Vec<u8>,
     /// A new table of abbreviations.
     pub abbreviations: Option<Vec<u8>>,
@@ -40,6 +49,8 @@ pub struct Unit {
     behind_calls: Vec<BehindCall>,
     /// How many entries say where a call comes back, by the codes of their abbreviations.
     calls: FxHashMap<u64, u64>,
+    /// What of it stands in another file.
+    pub split: Option<Split<'a>>,
     pub tally: Tally,
 }
 
@@ -59,6 +70,8 @@ pub struct Led<'a> {
     pub lines: &'a Lines,
     /// Where the parts of `.debug_addr` start that stay as they were.
     pub kept_addresses: &'a BTreeSet<u64>,
+    pub tables: &'a Tables,
+    pub parts: &'a dyn Parts,
 }
 
 /// New lists of a unit.
@@ -72,6 +85,8 @@ pub struct Lists {
     /// The table, as offsets in `bytes`.
     pub table: Vec<u64>,
     known: FxHashMap<u64, u64>,
+    /// Lists behind those of the table, which get their numbers behind theirs.
+    added: Vec<u64>,
 }
 
 struct Attribute {
@@ -81,8 +96,9 @@ struct Attribute {
     end: usize,
 }
 
-struct Walk<'a> {
-    led: &'a Led<'a>,
+/// `'s` is what other files are borrowed for.
+struct Walk<'a, 's> {
+    led: &'a Led<'s>,
     sections: &'a Sections<'a>,
     moves: &'a Moves,
     bytes: &'a [u8],
@@ -96,10 +112,14 @@ struct Walk<'a> {
     locations_base: Option<u64>,
     /// Entries of `.debug_addr` that name instructions.
     named: RefCell<FxHashSet<usize>>,
+    /// Numbers of addresses, if the unit stands in another file.
+    pool: Option<RefCell<Pool>>,
+    /// How many lists of ranges have numbers there.
+    range_lists: u64,
 }
 
 /// Leads the unit in `bytes`, its head included.
-pub fn update(led: &Led, bytes: &[u8], is_types: bool) -> Result<Unit, LeftUnit> {
+pub fn update<'a>(led: &Led<'a>, bytes: &[u8], is_types: bool) -> Result<Unit<'a>, LeftUnit> {
     try_update(led, bytes, is_types).map_err(|why| leave(led, bytes, is_types, why))
 }
 
@@ -123,15 +143,22 @@ pub fn leave(led: &Led, bytes: &[u8], is_types: bool, why: Left) -> LeftUnit {
                     crate::write_number(&mut unit.bytes, attribute.at, size, place).ok();
                 }
             }
+            // No file with entries of the input belongs to the output.
+            DW_AT_GNU_dwo_id if attribute.form == DW_FORM_data8 => {
+                split::rename(&mut unit.bytes, attribute.at)
+            }
             _ => {}
         }
+    }
+    if let Some(at) = head.skeleton_id {
+        split::rename(&mut unit.bytes, at);
     }
     unit
 }
 
-fn try_update(led: &Led, bytes: &[u8], is_types: bool) -> Result<Unit, Left> {
+fn try_update<'a>(led: &Led<'a>, bytes: &[u8], is_types: bool) -> Result<Unit<'a>, Left> {
     let head = Head::read(bytes, is_types)?;
-    if head.is_split {
+    if head.is_apart {
         return Err(Left::Split);
     }
     let Head { version, offset_size, abbreviations_at, entries: start, .. } = head;
@@ -139,25 +166,44 @@ fn try_update(led: &Led, bytes: &[u8], is_types: bool) -> Result<Unit, Left> {
     let mut abbreviations = Abbreviations::read(led.sections.abbrev, head.table)?;
     let mut walk = Walk::new(led, bytes, &head);
     walk.bases(start, &abbreviations)?;
+    let split = split::named(&walk, &head, &abbreviations)?;
+    lead_entries(&mut walk, &mut abbreviations, start, &mut unit)?;
+    if let Some(split) = split {
+        split::add(&walk, split, &mut unit)?;
+    }
+    Ok(unit)
+}
+
+fn lead_entries(
+    walk: &mut Walk,
+    abbreviations: &mut Abbreviations,
+    start: usize,
+    unit: &mut Unit,
+) -> Result<(), Left> {
     let mut cut = Vec::new();
-    walk.entries(start, &abbreviations, |code, kind, attributes| {
+    let mut undecided = FxHashSet::default();
+    walk.entries(start, abbreviations, |code, kind, attributes| {
         if !kind.is_split && walk.is_cut(kind, attributes)? {
             cut.push(code);
+        }
+        if walk.pool.is_some() {
+            undecided.extend(walk.undecided(kind, attributes));
         }
         Ok(())
     })?;
     for code in cut {
         abbreviations.by_code.entry(code).and_modify(|a| a.is_split = true);
     }
-    let first = Reader::new(bytes, start).uleb()?;
+    let first = Reader::new(walk.bytes, start).uleb()?;
     if let Some(kind) = abbreviations.by_code.get(&first).filter(|a| a.is_split) {
         walk.new_base = 0;
-        walk.lacks_base |= kind.room(offset_size) == Some(DW_AT_low_pc);
+        walk.lacks_base |= kind.room(walk.offset_size) == Some(DW_AT_low_pc);
     }
-    walk.entries(start, &abbreviations, |code, kind, attributes| {
+    walk.number_addresses(&undecided);
+    walk.entries(start, abbreviations, |code, kind, attributes| {
         unit.tally.entries += 1;
         let (removed, calls) = (unit.tally.removed.len(), unit.behind_calls.len());
-        walk.lead(kind, attributes, &mut unit)?;
+        walk.lead(kind, attributes, unit)?;
         if attributes.iter().any(|a| a.name == DW_AT_call_return_pc) {
             *unit.calls.entry(code).or_default() += 1;
         }
@@ -166,21 +212,25 @@ fn try_update(led: &Led, bytes: &[u8], is_types: bool) -> Result<Unit, Left> {
         let is_whole = unit.tally.removed.len() == removed || !is_unit(kind.tag);
         if is_whole { Ok(()) } else { Err(Left::NoRoom) }
     })?;
-    walk.tables(&mut unit)?;
+    walk.tables(unit)?;
     unit.address_base = walk.address_base;
-    walk.behind_calls(&mut unit, &mut abbreviations)?;
+    walk.take_numbers(unit);
+    walk.behind_calls(unit, abbreviations)?;
     if abbreviations.changed() {
-        unit.abbreviations = Some(abbreviations.write(version, offset_size));
+        unit.abbreviations = Some(abbreviations.write(walk.version, walk.offset_size));
     }
-    Ok(unit)
+    Ok(())
 }
 
 /// A unit's head.
 struct Head {
     version: u16,
     offset_size: usize,
-    /// Whether most of the unit stands in another file, or it is such a file's.
-    is_split: bool,
+    /// Whether it is a unit of another file than the program.
+    is_apart: bool,
+    /// Where a unit names its entries in another file, if its head does.
+    skeleton_id: Option<usize>,
+    kind: DwUt,
     /// Where its abbreviations are, and where it says so.
     table: usize,
     abbreviations_at: usize,
@@ -207,6 +257,7 @@ impl Head {
         if version < 5 {
             address_size = r.u8()?;
         }
+        let behind = r.at;
         match kind {
             DW_UT_compile | DW_UT_partial => {}
             DW_UT_type | DW_UT_split_type => drop(r.take(8 + offset_size)?),
@@ -216,13 +267,14 @@ impl Head {
         if address_size != 8 {
             return Err(Left::AddressSize);
         }
-        let is_split = matches!(kind, DW_UT_skeleton | DW_UT_split_compile | DW_UT_split_type);
-        Ok(Self { version, offset_size, is_split, table, abbreviations_at, entries: r.at })
+        let is_apart = matches!(kind, DW_UT_split_compile | DW_UT_split_type);
+        let skeleton_id = (kind == DW_UT_skeleton).then_some(behind);
+        Ok(Self { version, offset_size, is_apart, skeleton_id, kind, table, abbreviations_at, entries: r.at })
     }
 }
 
-impl<'a> Walk<'a> {
-    fn new(led: &'a Led<'a>, bytes: &'a [u8], head: &Head) -> Self {
+impl<'a, 's> Walk<'a, 's> {
+    fn new(led: &'a Led<'s>, bytes: &'a [u8], head: &Head) -> Self {
         Self {
             led,
             sections: led.sections,
@@ -237,11 +289,13 @@ impl<'a> Walk<'a> {
             ranges_base: None,
             locations_base: None,
             named: RefCell::default(),
+            pool: None,
+            range_lists: 0,
         }
     }
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     fn entries(
         &self,
         start: usize,
@@ -264,25 +318,11 @@ impl Walk<'_> {
 
     /// The attributes of the first entry, which tells of the unit.
     fn first(&self, start: usize, abbreviations: &Abbreviations) -> Result<Vec<Attribute>> {
-        let mut r = Reader::new(self.bytes, start);
-        let Some(kind) = abbreviations.by_code.get(&r.uleb()?) else { return Ok(Vec::new()) };
-        let mut attributes = Vec::new();
-        self.attributes(&mut r, kind, &mut attributes)?;
-        Ok(attributes)
+        first(self.bytes, start, (self.offset_size, self.version), abbreviations)
     }
 
     fn attributes(&self, r: &mut Reader, kind: &Abbreviation, attributes: &mut Vec<Attribute>) -> Result<()> {
-        attributes.clear();
-        for spec in &kind.specs {
-            let mut form = spec.form;
-            while form == DW_FORM_indirect {
-                form = DwForm(u16::try_from(r.uleb()?).map_err(|_| Damaged)?);
-            }
-            let at = r.at;
-            skip(r, form, self.offset_size, self.version)?;
-            attributes.push(Attribute { name: spec.name, form, at, end: r.at });
-        }
-        Ok(())
+        read_attributes(r, (self.offset_size, self.version), kind, attributes)
     }
 
     fn offset(&self, attribute: &Attribute) -> Result<u64> {
@@ -294,7 +334,7 @@ impl Walk<'_> {
         let found = self.first(start, abbreviations)?;
         for attribute in &found {
             match attribute.name {
-                DW_AT_addr_base => {
+                DW_AT_addr_base | DW_AT_GNU_addr_base => {
                     let base = self.offset(attribute)?;
                     self.address_base = usize::try_from(base).map_err(|_| Damaged)?;
                     if self.led.kept_addresses.contains(&base) {
@@ -303,10 +343,6 @@ impl Walk<'_> {
                 }
                 DW_AT_rnglists_base => self.ranges_base = Some(self.offset(attribute)?),
                 DW_AT_loclists_base => self.locations_base = Some(self.offset(attribute)?),
-                // What stands in another file would not follow.
-                DW_AT_dwo_name | DW_AT_GNU_dwo_name | DW_AT_GNU_ranges_base | DW_AT_GNU_addr_base => {
-                    return Err(Left::Split);
-                }
                 _ => {}
             }
         }
@@ -322,7 +358,7 @@ impl Walk<'_> {
     fn indexed(&self, attribute: &Attribute) -> Result<Option<usize>> {
         let mut r = Reader::new(self.bytes, attribute.at);
         let index = match attribute.form {
-            DW_FORM_addrx => r.uleb()?,
+            DW_FORM_addrx | DW_FORM_GNU_addr_index => r.uleb()?,
             DW_FORM_addrx1 | DW_FORM_addrx2 | DW_FORM_addrx3 | DW_FORM_addrx4 => {
                 r.number(attribute.end - attribute.at)?
             }
@@ -421,7 +457,13 @@ impl Walk<'_> {
                 high
             };
             let at = self.add_ranges(&runs, unit);
-            unit.ranges.fields.push((field.at, self.offset_size, at));
+            if self.numbers_lists() {
+                let number = self.range_lists + unit.ranges.added.len() as u64;
+                put_padded(&mut unit.bytes[field.at..field.end], number);
+                unit.ranges.added.push(at);
+            } else {
+                unit.ranges.fields.push((field.at, self.offset_size, at));
+            }
             return;
         }
         if !self.is_plain(start, &runs, end, high) {
@@ -456,9 +498,7 @@ impl Walk<'_> {
                 let address = self.address(attribute)?;
                 put(&mut unit.bytes, attribute.at, 8, self.place(kind, attribute.name, address));
             }
-            DW_FORM_addrx | DW_FORM_addrx1 | DW_FORM_addrx2 | DW_FORM_addrx3 | DW_FORM_addrx4 => {
-                self.numbered(kind, attribute, unit)?;
-            }
+            form if is_numbered(form) => self.numbered(kind, attribute, unit)?,
             DW_FORM_exprloc | DW_FORM_block1 | DW_FORM_block2 | DW_FORM_block4 | DW_FORM_block
                 if attribute.form == DW_FORM_exprloc
                     || self.version < 4 && names_location(attribute.name) =>
@@ -472,7 +512,7 @@ impl Walk<'_> {
                 }
                 self.expression(&mut unit.bytes[r.at..attribute.end], 0);
             }
-            DW_FORM_loclistx => {}
+            DW_FORM_loclistx => self.numbered_location(attribute, views, unit)?,
             _ if !is_offset => {}
             _ if attribute.name == DW_AT_stmt_list => {
                 crate::write_number(&mut unit.bytes, attribute.at, size, self.led.lines.place(offset()?)?)?;
@@ -481,7 +521,9 @@ impl Walk<'_> {
                 let at = self.ranges_at(offset()?, unit)?;
                 unit.ranges.fields.push((attribute.at, size, at));
             }
-            _ if attribute.name == DW_AT_addr_base => unit.address_base_at = Some(attribute.at),
+            _ if matches!(attribute.name, DW_AT_addr_base | DW_AT_GNU_addr_base) => {
+                unit.address_base_at = Some(attribute.at)
+            }
             _ if attribute.name == DW_AT_rnglists_base => unit.ranges.base = Some(attribute.at),
             _ if attribute.name == DW_AT_loclists_base => unit.locations.base = Some(attribute.at),
             _ if self.version < 4 && !names_location(attribute.name) => {}
@@ -508,7 +550,12 @@ impl Walk<'_> {
             base: self.old_base,
             lacks_base: self.lacks_base,
             addresses,
+            pool: self.pool.as_ref(),
         }
+    }
+
+    fn numbers_lists(&self) -> bool {
+        self.pool.is_some() && self.version >= 5
     }
 
     fn add_ranges(&self, runs: &[(u64, u64)], unit: &mut Unit) -> u64 {
@@ -548,25 +595,36 @@ impl Walk<'_> {
         let section = if self.version >= 5 { self.sections.loclists } else { self.sections.loc };
         let mut entries = form.read(section, offset)?;
         let size = attribute.end - attribute.at;
-        let Some(views) = views else {
-            let at = self.add_location(offset, entries, unit);
-            unit.locations.fields.push((attribute.at, size, at));
-            return Ok(());
+        let at = match views {
+            None => self.add_location(offset, entries, unit),
+            Some(views) => self.add_viewed(&mut entries, views, section, unit)?,
         };
+        unit.locations.fields.push((attribute.at, size, at));
+        Ok(())
+    }
+
+    /// A list that has gcc's numbers beside it; gives where it is.
+    fn add_viewed(
+        &self,
+        entries: &mut Vec<Entry>,
+        views: &Attribute,
+        section: &[u8],
+        unit: &mut Unit,
+    ) -> Result<u64> {
         let at = Reader::new(self.bytes, views.at).number(views.end - views.at)?;
         let mut r = Reader::new(section, usize::try_from(at).map_err(|_| Damaged)?);
-        for entry in &mut entries {
+        for entry in entries.iter_mut() {
             entry.views = (r.uleb()?, r.uleb()?);
         }
-        let entries = moved_locations(entries, self.moves);
+        let entries = moved_locations(std::mem::take(entries), self.moves);
         unit.locations.fields.push((views.at, views.end - views.at, unit.locations.bytes.len() as u64));
         for entry in &entries {
             write_uleb(&mut unit.locations.bytes, entry.views.0);
             write_uleb(&mut unit.locations.bytes, entry.views.1);
         }
-        unit.locations.fields.push((attribute.at, size, unit.locations.bytes.len() as u64));
+        let at = unit.locations.bytes.len() as u64;
         self.write_locations(entries, unit);
-        Ok(())
+        Ok(at)
     }
 
     fn add_location(&self, offset: u64, entries: Vec<Entry>, unit: &mut Unit) -> u64 {
@@ -617,6 +675,8 @@ impl Walk<'_> {
             let at = self.ranges_at(offset, unit)?;
             unit.ranges.table.push(at);
         }
+        let added = std::mem::take(&mut unit.ranges.added);
+        unit.ranges.table.extend(added);
         for offset in self.table(self.locations_base, self.sections.loclists)? {
             let entries = self.form(true).read(self.sections.loclists, offset)?;
             let at = self.add_location(offset, entries, unit);
@@ -634,12 +694,48 @@ impl Walk<'_> {
     }
 }
 
-/// Puts a number into an attribute, as many bytes as it has.
-fn put_size(bytes: &mut [u8], attribute: &Attribute, mut value: u64) {
-    if attribute.form != DW_FORM_udata {
-        return put(bytes, attribute.at, attribute.end - attribute.at, value);
+fn first(
+    bytes: &[u8],
+    start: usize,
+    form: (usize, u16),
+    abbreviations: &Abbreviations,
+) -> Result<Vec<Attribute>> {
+    let mut r = Reader::new(bytes, start);
+    let Some(kind) = abbreviations.by_code.get(&r.uleb()?) else { return Ok(Vec::new()) };
+    let mut attributes = Vec::new();
+    read_attributes(&mut r, form, kind, &mut attributes)?;
+    Ok(attributes)
+}
+
+fn read_attributes(
+    r: &mut Reader,
+    (offset_size, version): (usize, u16),
+    kind: &Abbreviation,
+    attributes: &mut Vec<Attribute>,
+) -> Result<()> {
+    attributes.clear();
+    for spec in &kind.specs {
+        let mut form = spec.form;
+        while form == DW_FORM_indirect {
+            form = DwForm(u16::try_from(r.uleb()?).map_err(|_| Damaged)?);
+        }
+        let at = r.at;
+        skip(r, form, offset_size, version)?;
+        attributes.push(Attribute { name: spec.name, form, at, end: r.at });
     }
-    let bytes = &mut bytes[attribute.at..attribute.end];
+    Ok(())
+}
+
+/// Puts a number into an attribute, as many bytes as it has.
+fn put_size(bytes: &mut [u8], attribute: &Attribute, value: u64) {
+    match attribute.form {
+        DW_FORM_udata => put_padded(&mut bytes[attribute.at..attribute.end], value),
+        _ => put(bytes, attribute.at, attribute.end - attribute.at, value),
+    }
+}
+
+/// Fills all bytes with a number of seven bits each.
+fn put_padded(bytes: &mut [u8], mut value: u64) {
     let last = bytes.len() - 1;
     for (i, byte) in bytes.iter_mut().enumerate() {
         *byte = (value & 0x7f) as u8 | if i < last { 0x80 } else { 0 };
@@ -662,38 +758,6 @@ const DEEPEST: usize = 8;
 
 fn uleb_size(number: u64) -> usize {
     (64 - number.max(1).leading_zeros() as usize).div_ceil(7)
-}
-
-/// Whether an attribute may hold a location.
-fn names_location(name: DwAt) -> bool {
-    matches!(
-        name,
-        DW_AT_location
-            | DW_AT_string_length
-            | DW_AT_return_addr
-            | DW_AT_frame_base
-            | DW_AT_segment
-            | DW_AT_static_link
-            | DW_AT_use_location
-            | DW_AT_vtable_elem_location
-            | DW_AT_data_location
-            | DW_AT_GNU_call_site_value
-            | DW_AT_GNU_call_site_target
-    )
-}
-
-/// Whether an attribute's offset leads to something else than a list of locations.
-fn names_table(name: DwAt) -> bool {
-    matches!(
-        name,
-        DW_AT_macros
-            | DW_AT_macro_info
-            | DW_AT_GNU_macros
-            | DW_AT_str_offsets_base
-            | DW_AT_addr_base
-            | DW_AT_GNU_locviews
-            | DW_AT_start_scope
-    )
 }
 
 #[cfg(test)]

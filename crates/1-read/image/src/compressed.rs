@@ -40,19 +40,7 @@ impl<'a> Image<'a> {
     /// If it is compressed in an unknown way, or damaged.
     pub fn contents(&self, id: SectionId) -> Result<Contents<'a>> {
         let (section, bytes) = (&self.sections[id], self.section_bytes(id));
-        let damaged = || {
-            Error::new("the compressed section cannot be read")
-                .at(section.name)
-                .next("the file is damaged: link it again")
-        };
-        let Some((compression, header, size, alignment)) = head(section.name, section.flags, bytes) else {
-            return match section.flags & elf::SHF_COMPRESSED.0 {
-                0 => Ok(Contents { bytes: bytes.into(), compression: None, alignment: section.alignment }),
-                _ => Err(damaged()),
-            };
-        };
-        let whole = decompressed(compression, &bytes[header..], size).ok_or_else(damaged)?;
-        Ok(Contents { bytes: whole.into(), compression: Some(compression), alignment })
+        contents(section.name, section.flags, section.alignment, bytes)
     }
 
     /// The section with debug information of that name (`.debug_info`), or its old compressed form (`.zdebug_info`).
@@ -61,6 +49,23 @@ impl<'a> Image<'a> {
         let is_kept = |id: &SectionId| !self.sections[*id].is_loaded();
         self.section_named(name).or_else(old).filter(is_kept)
     }
+}
+
+/// What the bytes of a section hold.
+pub(crate) fn contents<'a>(name: &str, flags: u64, alignment: u64, bytes: &'a [u8]) -> Result<Contents<'a>> {
+    let damaged = || {
+        Error::new("the compressed section cannot be read")
+            .at(name)
+            .next("the file is damaged: link it again")
+    };
+    let Some((compression, header, size, inner)) = head(name, flags, bytes) else {
+        return match flags & elf::SHF_COMPRESSED.0 {
+            0 => Ok(Contents { bytes: bytes.into(), compression: None, alignment }),
+            _ => Err(damaged()),
+        };
+    };
+    let whole = decompressed(compression, &bytes[header..], size).ok_or_else(damaged)?;
+    Ok(Contents { bytes: whole.into(), compression: Some(compression), alignment: inner })
 }
 
 /// How the bytes are compressed, where they start, how many they become, and at what alignment.

@@ -72,7 +72,7 @@ pub fn of_other_build(old: Build, new: Build, profile: &Profile) -> Result<(Prof
     let ran = |id: FuncId| weights.functions.get(id).is_some_and(|w| w.is_hot());
     let pairs = functions::pair(old, new, &names, ran);
     let [old_names, new_names] = &mut names;
-    new_names.adopt(old_names, &pairs);
+    new_names.adopt(old_names, pairs.iter());
     let found: Vec<(FuncId, FuncId)> = pairs.iter().filter(|&(id, _)| ran(id)).collect();
     let blocks: Vec<(BlockPairs, [Content; 2])> = found
         .par_iter()

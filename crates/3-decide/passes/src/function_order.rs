@@ -29,16 +29,28 @@ pub(crate) const PASS: Pass = Pass {
     run: Run::Order(arrange),
 };
 
-/// Puts the functions in order.
+/// Puts the functions in order, and their warm parts in one of their own: what hardly ran here may be what another run does all the
+/// time, so it should stand beside what it runs with, too.
 fn arrange(job: &OrderJob, parts: &mut Vec<Parts>) {
+    let order = order(job, parts, |parts| &parts.hot);
+    for (rank, i) in (0..).zip(self::order(job, parts, |parts| &parts.warm)) {
+        parts[i as usize].warm_rank = rank;
+    }
+    let mut unordered: Vec<Option<Parts>> = std::mem::take(parts).into_iter().map(Some).collect();
+    // Invariant: an order names each function once.
+    parts.extend(order.into_iter().map(|i| unordered[i as usize].take().expect("an order is a permutation")));
+}
+
+/// The order of the parts that `of` names, one of each function.
+fn order(job: &OrderJob, parts: &[Parts], of: fn(&Parts) -> &[BlockId]) -> Vec<u32> {
     let OrderJob { program, weights, options } = job;
-    let order = match options.order_functions {
+    match options.order_functions {
         FunctionOrder::Cdsort => {
-            let graph = call_graph(program, weights, parts);
+            let graph = call_graph(program, weights, parts, of);
             by_heat(&graph, cdsort::order_functions(&graph, &CdSortParams::default()))
         }
         FunctionOrder::Hfsort => {
-            let graph = call_graph(program, weights, parts);
+            let graph = call_graph(program, weights, parts, of);
             by_heat(&graph, hfsort::order_functions(&graph, &HfSortParams::default()))
         }
         FunctionOrder::Input => random::input_order(parts.len()),
@@ -47,10 +59,7 @@ fn arrange(job: &OrderJob, parts: &mut Vec<Parts>) {
             let names: Vec<&str> = parts.iter().map(|p| program.functions[p.function].name).collect();
             random::keyed_order(&names, options.seed)
         }
-    };
-    let mut unordered: Vec<Option<Parts>> = std::mem::take(parts).into_iter().map(Some).collect();
-    // Invariant: an order names each function once.
-    parts.extend(order.into_iter().map(|i| unordered[i as usize].take().expect("an order is a permutation")));
+    }
 }
 
 /// Functions that ran first, the others behind them in input order.
@@ -61,8 +70,13 @@ fn by_heat(graph: &CallGraph, order: Vec<u32>) -> Vec<u32> {
     order.into_iter().filter(ran).chain(cold).collect()
 }
 
-/// Calls between the hot parts.
-fn call_graph(program: &Program, weights: &Weights, parts: &[Parts]) -> CallGraph {
+/// Calls between the parts that `of` names.
+fn call_graph(
+    program: &Program,
+    weights: &Weights,
+    parts: &[Parts],
+    of: fn(&Parts) -> &[BlockId],
+) -> CallGraph {
     let mut node = vec![u32::MAX; program.functions.len()];
     for (i, part) in parts.iter().enumerate() {
         node[part.function.index()] = i as u32;
@@ -73,18 +87,21 @@ fn call_graph(program: &Program, weights: &Weights, parts: &[Parts]) -> CallGrap
         let own = weights.functions.get(part.function).unwrap_or(&unknown);
         let function = &program.functions[part.function];
         let flow = flow_graph(function, own);
-        let mut starts = vec![0u32; function.blocks.len()];
-        let mut size = 0u32;
-        for block in &part.hot {
-            starts[block.index()] = size;
+        let mut starts = vec![None; function.blocks.len()];
+        let (mut size, mut most) = (0u32, 0);
+        for block in of(part) {
+            starts[block.index()] = Some(size);
             size += flow.sizes[block.index()];
+            most = most.max(own.block(*block));
         }
         graph.sizes.push(size);
-        graph.samples.push(own.entries.max(own.block(BlockId(0))));
+        // A part runs no more often than its function is entered: how often its loops go round is no matter of order.
+        graph.samples.push(own.entries.max(own.block(BlockId(0))).min(most));
         for call in &own.calls {
             let callee = node[call.callee.index()];
-            if callee != u32::MAX && callee != i as u32 {
-                let caller_offset = starts[call.block.index()] + call.offset;
+            let start = starts[call.block.index()].filter(|_| callee != u32::MAX && callee != i as u32);
+            if let Some(start) = start {
+                let caller_offset = start + call.offset;
                 graph.arcs.push(CallArc {
                     caller: i as u32,
                     callee,

@@ -10,6 +10,7 @@ pub mod check;
 pub mod dyno_stats;
 mod entries;
 mod function_order;
+mod hot_inlining;
 mod identical_functions;
 mod inlining;
 pub mod jitter;
@@ -61,16 +62,6 @@ pub struct LayoutOptions {
     pub check_passes: bool,
 }
 
-impl LayoutOptions {
-    /// For counts that were estimated from samples of addresses: what they say of the last hundredths is a guess.
-    pub fn of_samples(self) -> Self {
-        Self { hot_share: self.hot_share.min(SAMPLED_HOT_SHARE), ..self }
-    }
-}
-
-/// What the hot part covers where it is not known what ran seldom (`docs/decisions/0008-samples.md`).
-const SAMPLED_HOT_SHARE: f64 = 0.98;
-
 impl Default for LayoutOptions {
     fn default() -> Self {
         Self {
@@ -82,7 +73,7 @@ impl Default for LayoutOptions {
             seed: 0,
             function_alignment: 1,
             hot_alignment: SECTION_ALIGNMENT,
-            hot_share: 0.999,
+            hot_share: 0.98,
             switches: Switches::default(),
             check_passes: cfg!(debug_assertions),
         }

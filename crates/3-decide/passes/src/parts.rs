@@ -9,6 +9,8 @@ pub(crate) struct Parts {
     pub hot: Vec<BlockId>,
     /// Ran, but so seldom that it would only take room from what is hot.
     pub warm: Vec<BlockId>,
+    /// Where the warm part stands among those of all functions; of equal ones in the functions' order.
+    pub warm_rank: u32,
     pub cold: Vec<BlockId>,
 }
 
@@ -19,6 +21,7 @@ impl Parts {
             function,
             hot: program.functions[function].blocks.ids().collect(),
             warm: Vec::new(),
+            warm_rank: 0,
             cold: Vec::new(),
         };
         moved.iter().map(whole).collect()
@@ -33,7 +36,9 @@ impl Parts {
             (!blocks.is_empty()).then_some(fragment)
         };
         let hot = parts.iter().filter_map(|p| fragment(p.function, SectionId::HOT, &p.hot));
-        let warm = parts.iter().filter_map(|p| fragment(p.function, SectionId::HOT, &p.warm));
+        let mut warm: Vec<&Self> = parts.iter().collect();
+        warm.sort_by_key(|p| p.warm_rank);
+        let warm = warm.into_iter().filter_map(|p| fragment(p.function, SectionId::HOT, &p.warm));
         let cold = parts.iter().filter_map(|p| fragment(p.function, SectionId::COLD, &p.cold));
         let mut placement = Placement::of(hot.chain(warm).chain(cold).collect());
         placement.sections[SectionId::HOT].alignment = options.hot_alignment;

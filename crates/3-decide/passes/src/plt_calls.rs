@@ -13,7 +13,7 @@ use afterlink_program::{BlockId, FuncId, Function, Operand, Program, Role, Targe
 pub(crate) const PASS: Pass = Pass {
     name: "plt-calls",
     what: "calls functions of shared objects through the word behind the linker's stub, not through the stub",
-    by_default: false,
+    by_default: true,
     off: None,
     has_work: |_| true,
     run: Run::Code(|job| run(job.program, job.moved)),

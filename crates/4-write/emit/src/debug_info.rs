@@ -2,10 +2,12 @@
 
 use crate::addresses::Addresses;
 use crate::shape::Shape;
-use afterlink_core::{InputAddr, OutputAddr};
-use afterlink_debuginfo::{Inside, Moves, Piece, Sections, Tally};
+use afterlink_core::{InputAddr, OutputAddr, SplitFiles};
+use afterlink_debuginfo::{
+    InputPackage, Inside, Lost, Moves, Package, Parts, Piece, Sections, SplitSections, Tally, Wanted,
+};
 use afterlink_elf::LooseSection;
-use afterlink_image::{Compression, Contents, Image, SectionId, elf};
+use afterlink_image::{Compression, Contents, EntriesFile, Image, SectionId, elf};
 use afterlink_program::{Block, Chunk, Function, Placement, Program};
 use rayon::prelude::*;
 use std::io::Write;
@@ -14,7 +16,7 @@ use std::io::Write;
 const ZSTD_LEVEL: i32 = 5;
 
 /// Sections that are led.
-pub(crate) const LED: [&str; 12] = [
+pub(crate) const LED: [&str; 14] = [
     ".debug_info",
     ".debug_types",
     ".debug_abbrev",
@@ -27,7 +29,19 @@ pub(crate) const LED: [&str; 12] = [
     ".debug_loclists",
     ".gdb_index",
     ".debug_frame",
+    STRINGS[0],
+    STRINGS[1],
 ];
+
+/// Where units name files with their entries; nothing else of them changes.
+const STRINGS: [&str; 2] = [".debug_str", ".debug_str_offsets"];
+const LINE_STRINGS: &str = ".debug_line_str";
+
+/// Addresses that units name by their numbers, as all do whose entries stand in other files.
+const ADDRESSES: &str = ".debug_addr";
+
+/// Where a file's header names the processor.
+const MACHINE: usize = 18;
 
 /// What becomes of debug information.
 #[derive(Default)]
@@ -38,34 +52,75 @@ pub(crate) struct Led {
     pub added: Vec<LooseSection>,
     /// What could not be led.
     pub tally: Tally,
+    /// The entries of units that stand in other files.
+    pub package: Option<Package>,
+}
+
+/// Finds the entries of units that stand in other files.
+struct Files<'a> {
+    files: &'a dyn SplitFiles,
+    package: Option<InputPackage<'a>>,
+}
+
+impl<'a> Files<'a> {
+    fn new(files: &'a dyn SplitFiles) -> Self {
+        let package = files.package().and_then(|bytes| EntriesFile::parse(bytes).ok());
+        Self { files, package: package.and_then(|file| InputPackage::read(|name| file.section(name))) }
+    }
+}
+
+impl Parts for Files<'_> {
+    fn find(&self, wanted: &Wanted) -> Result<SplitSections<'_>, Lost> {
+        // Debuggers look into a package, and nowhere else where there is one.
+        if self.files.package().is_some() {
+            return self.package.as_ref().ok_or(Lost::Damaged)?.unit(wanted.id).ok_or(Lost::File);
+        }
+        let bytes = self.files.unit(wanted.name, wanted.folder).ok_or(Lost::File)?;
+        let file = EntriesFile::parse(&bytes).map_err(|_| Lost::Damaged)?;
+        Ok(SplitSections::of_file(wanted.version, |name| file.section(name).into_owned().into()))
+    }
+
+    fn new_name(&self, id: u64) -> Vec<u8> {
+        self.files.new_name(id)
+    }
+
+    fn package(&self) -> Option<&InputPackage<'_>> {
+        self.package.as_ref()
+    }
 }
 
 /// `None` if the program has debug information that cannot be led.
 ///
 /// `told` is the file that has it.
+///
+/// # Errors
+/// If there is no place for the entries of units that stand in other files.
 pub(crate) fn lead(
     image: &Image,
     told: &Image,
     program: &Program,
     placement: &Placement,
-    addresses: &Addresses,
-    shapes: &[Shape],
-) -> Option<Led> {
+    (addresses, shapes): (&Addresses, &[Shape]),
+    files: &dyn SplitFiles,
+) -> afterlink_core::Result<Option<Led>> {
     if [".debug_info", ".debug_frame"].iter().all(|name| told.debug_section(name).is_none()) {
-        return Some(Led::default());
+        return Ok(Some(Led::default()));
     }
-    let ids = LED.map(|name| told.debug_section(name));
-    let contents: Vec<Option<Contents>> =
-        ids.par_iter().map(|id| id.map(|id| told.contents(id)).transpose().ok()).collect::<Option<_>>()?;
-    let bytes: Vec<&[u8]> = contents.iter().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes)).collect();
-    let sections = Sections::from(<[&[u8]; 12]>::try_from(bytes).ok()?);
+    let Some((contents, line_strings)) = contents(told) else { return Ok(None) };
+    let bytes = contents.each_ref().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes));
+    let line_str = line_strings.as_ref().map_or(&[][..], |c| &c.bytes);
+    let sections = Sections { line_str, ..Sections::from(bytes) };
     let moves = moves(image, program, placement, addresses, shapes);
-    let updated = afterlink_debuginfo::update(&sections, &moves);
+    // Invariant: an image has a whole header.
+    let machine = u16::from_le_bytes([image.bytes[MACHINE], image.bytes[MACHINE + 1]]);
+    let package = || Package::new(files, machine);
+    let (updated, package) = afterlink_debuginfo::update(&sections, &moves, &Files::new(files), package)?;
     let mut led = Led { tally: updated.tally.clone(), ..Led::default() };
     if led.tally.is_left_whole() {
-        return Some(led);
+        return Ok(Some(led));
     }
-    let packed: Vec<Vec<u8>> = <[Vec<u8>; 12]>::from(updated)
+    led.package = Some(package).filter(|package| !package.is_empty());
+    let packed: Vec<Vec<u8>> = <[Vec<u8>; LED.len()]>::from(updated)
         .into_par_iter()
         .zip(&contents)
         .map(|(bytes, old)| match old {
@@ -73,8 +128,12 @@ pub(crate) fn lead(
             _ => bytes,
         })
         .collect();
-    for ((name, id), bytes) in LED.into_iter().zip(ids).zip(packed) {
-        match id {
+    let names_files = matches!(&led.package, Some(package) if package.names_files());
+    for (name, bytes) in LED.into_iter().zip(packed) {
+        if STRINGS.contains(&name) && !names_files {
+            continue;
+        }
+        match told.debug_section(name) {
             Some(id) => led.replacements.push((id, bytes)),
             None if bytes.is_empty() => {}
             None => {
@@ -82,7 +141,21 @@ pub(crate) fn lead(
             }
         }
     }
-    Some(led)
+    Ok(Some(led))
+}
+
+/// What sections hold that are led, and those that these name texts in.
+type All<'a> = ([Option<Contents<'a>>; LED.len()], Option<Contents<'a>>);
+
+fn contents<'a>(image: &Image<'a>) -> Option<All<'a>> {
+    let is_split = image.debug_section(ADDRESSES).is_some();
+    let contents = |name: &&str| {
+        let id = image.debug_section(name).filter(|_| is_split || !STRINGS.contains(name));
+        id.map(|id| image.contents(id)).transpose().ok()
+    };
+    let led: Vec<Option<Contents>> = LED.par_iter().map(contents).collect::<Option<_>>()?;
+    let line_strings = if is_split { contents(&LINE_STRINGS)? } else { None };
+    Some((led.try_into().ok()?, line_strings))
 }
 
 /// As the linker would have: with the same library's usual level.
@@ -115,7 +188,7 @@ fn moves(
     for (i, fragment) in placement.fragments.iter().enumerate() {
         let function = &program.functions[fragment.function];
         for (&block, ends) in fragment.blocks.iter().zip(shapes[i].offsets.windows(2)) {
-            if block.0 < function.input_blocks {
+            if block.0 < function.input_blocks || function.blocks[block].size > 0 {
                 let start = addresses.fragments[i];
                 let place = (start + u64::from(ends[0]), start + u64::from(ends[1]));
                 add_block(image, function, &function.blocks[block], place, &mut pieces);
@@ -163,7 +236,8 @@ fn add_block(
                 let code = &function.inlined[row as usize];
                 Some((code.call, code.call_size, Inside::FromEnd))
             }
-            Chunk::Counter { .. } => None,
+            // What debug information says of a callee is said of the callee itself.
+            Chunk::Counter { .. } | Chunk::InPlace(_) => None,
         };
         if let Some((input, size, inside)) = run {
             pieces.push(Piece { input: input.get(), input_size: size.into(), output, output_size, inside });

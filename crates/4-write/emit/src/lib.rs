@@ -26,8 +26,10 @@ pub use tables::Outdated;
 use addresses::Addresses;
 use afterlink_core::counter_file::{HEADER_SIZE, MAGIC};
 use afterlink_core::limits::{MOST_MOVED, REACH};
-use afterlink_core::{Error, IdVec, InputAddr, Output, OutputAddr, Result, address_map};
-use afterlink_debuginfo::Tally;
+use afterlink_core::{
+    DebugPart, Error, IdVec, InputAddr, NoSplitFiles, Output, OutputAddr, Result, SplitFiles, address_map,
+};
+use afterlink_debuginfo::{Package, Tally};
 use afterlink_elf::{FrameHeader, LooseSection, NewSection, OutputPlan};
 use afterlink_image::{Image, LinkKind, NOTE_SECTION, elf};
 use afterlink_isa::{Encoding, StartupCode};
@@ -56,6 +58,7 @@ pub struct EmitOptions {
 /// An output file that is planned to its last byte.
 pub struct Planned<'a> {
     plan: OutputPlan<'a>,
+    package: Option<Package>,
     pub emitted: Emitted,
     /// To be written behind it.
     pub debug_file: Option<PlannedDebugFile<'a>>,
@@ -84,6 +87,16 @@ impl Planned<'_> {
     /// If it has no room for what must be added, or cannot be written.
     pub fn write(self, out: &mut dyn Output) -> Result<()> {
         afterlink_elf::write_to(self.plan, out)
+    }
+
+    /// Writes the file beside it with the debug information of units that stood in other files (`.dwp`); or files of one unit each, one
+    /// behind the other, and gives where they are. Nothing, if there are none.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_package(&mut self, out: &mut dyn Output) -> Result<Vec<DebugPart>> {
+        out.clear()?;
+        self.package.as_mut().map_or(Ok(Vec::new()), |package| package.write(out))
     }
 }
 
@@ -130,6 +143,21 @@ pub fn plan<'i>(
     placement: &Placement,
     options: &EmitOptions,
 ) -> Result<Planned<'i>> {
+    plan_with(image, debug, program, placement, options, &NoSplitFiles)
+}
+
+/// The same, with files beside the program that have most of its debug information.
+///
+/// # Errors
+/// As of [`plan`], or if there is no place for what they hold.
+pub fn plan_with<'i>(
+    image: &'i Image<'i>,
+    debug: Option<DebugFile<'i>>,
+    program: &Program,
+    placement: &Placement,
+    options: &EmitOptions,
+    files: &dyn SplitFiles,
+) -> Result<Planned<'i>> {
     let shapes = settle_all(program, placement);
     let memory = options.runtime.as_ref().map_or(0, |r| r.memory);
     let start = afterlink_elf::free_address(image, memory)?;
@@ -146,10 +174,11 @@ pub fn plan<'i>(
     let outdated = tables::plan(image, &addresses, &mut plan);
     let follows = options.update_debug_info && options.runtime.is_none();
     let told = debug.map_or(image, |debug| debug.image);
-    let lead = || debug_info::lead(image, told, program, placement, &addresses, &shapes);
-    let led = follows.then(lead).flatten();
+    let lead = || debug_info::lead(image, told, program, placement, (&addresses, &shapes), files);
+    let led = if follows { lead()? } else { None };
     let debug_info = led.as_ref().map(|led| led.tally.clone());
-    let led = led.unwrap_or_default();
+    let mut led = led.unwrap_or_default();
+    let package = led.package.take();
     plan.entry = addresses.target(image.entry);
     plan.dynamic = dynamic_values(image, &addresses);
     if let Some(runtime) = &options.runtime {
@@ -175,11 +204,8 @@ pub fn plan<'i>(
     let debug_file = debug_file::plan(debug, follows, led, &mut plan);
     let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
     let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
-    Ok(Planned {
-        plan,
-        emitted: Emitted { moved_functions, section_bytes, places, debug_info, outdated },
-        debug_file,
-    })
+    let emitted = Emitted { moved_functions, section_bytes, places, debug_info, outdated };
+    Ok(Planned { plan, package, emitted, debug_file })
 }
 
 /// What is loaded, but for unwind tables: writable data, code, other data.

@@ -8,6 +8,7 @@ use crate::input::references::References;
 use crate::input::slots::Slots;
 use crate::unwind::landing_pads::LandingPads;
 use crate::verdict::finding::{Finding, FindingKind};
+use afterlink_core::SplitFiles;
 use afterlink_image::{Image, SectionId};
 use afterlink_isa::judgement::LONGEST;
 
@@ -27,6 +28,8 @@ pub(crate) struct Check<'c, 'a> {
     /// For whoever looks at a whole file once.
     pub forget: Forget<'c>,
     pub pads: LandingPads,
+    /// Files beside the input, and beside the output, with debug information.
+    pub files: [&'c dyn SplitFiles; 2],
 }
 
 impl Check<'_, '_> {

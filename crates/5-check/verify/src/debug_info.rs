@@ -11,6 +11,7 @@ mod frames;
 mod gdb_index;
 mod lines;
 mod lists;
+mod split;
 mod unit;
 
 use crate::check::Check;
@@ -20,10 +21,12 @@ use counterparts::Counterparts;
 use entries::{Fault, Pair};
 use gimli::{DebugAranges, DebugInfo, DebugTypes, Dwarf, EndianSlice, LittleEndian, SectionId, UnitHeader};
 use rayon::prelude::*;
+use split::{Others, Program, Skeleton};
+use std::sync::atomic::{AtomicBool, Ordering};
 use unit::{R, Unit};
 
 /// Sections whose bytes are judged here, and by nothing else.
-const JUDGED: [&str; 12] = [
+const JUDGED: [&str; 14] = [
     ".debug_info",
     ".debug_types",
     ".debug_abbrev",
@@ -36,7 +39,12 @@ const JUDGED: [&str; 12] = [
     ".debug_loclists",
     gdb_index::NAME,
     ".debug_frame",
+    ".debug_str",
+    ".debug_str_offsets",
 ];
+
+/// Those in which only the names of files with entries may change.
+const STRINGS: [&str; 2] = [".debug_str", ".debug_str_offsets"];
 
 /// Whether the checks here are all that is asked of a section's size and bytes.
 pub(crate) fn is_judged(section: &Section) -> bool {
@@ -57,16 +65,25 @@ fn raw<'a>(image: &Image<'a>, name: &str) -> &'a [u8] {
 /// The judged sections of a file, not compressed.
 struct Sections<'a>(Vec<Option<Contents<'a>>>);
 
+/// Where units name folders.
+const LINE_STRINGS: [&str; 1] = [".debug_line_str"];
+
 impl<'a> Sections<'a> {
     fn read(image: &Image<'a>) -> Result<Self, Fault> {
         let contents = |name: &&str| image.debug_section(name).map(|id| image.contents(id)).transpose();
-        let contents = JUDGED.par_iter().map(contents).collect::<Result<_, _>>();
+        // Units with entries in other files have addresses apart.
+        let is_split = image.debug_section(".debug_addr").is_some();
+        let contents = JUDGED.par_iter().chain(&LINE_STRINGS).map(|name| match STRINGS.contains(name) {
+            true if !is_split => Ok(None),
+            _ => contents(name),
+        });
+        let contents = contents.collect::<Result<_, _>>();
         contents.map(Self).map_err(|error| Fault::new(error.to_string()))
     }
 
     fn bytes(&self, name: &str) -> &[u8] {
-        let at = JUDGED.iter().position(|judged| *judged == name);
-        at.and_then(|at| self.0[at].as_ref()).map_or(&[], |contents| &contents.bytes)
+        let at = JUDGED.iter().chain(&LINE_STRINGS).position(|known| *known == name);
+        at.and_then(|at| self.0.get(at)?.as_ref()).map_or(&[], |contents| &contents.bytes)
     }
 
     fn dwarf(&self) -> Dwarf<R<'_>> {
@@ -82,6 +99,10 @@ pub(crate) fn check(check: &Check) -> Vec<Finding> {
     if JUDGED.iter().all(same) {
         return Vec::new();
     }
+    // Without files that units name nothing of strings is looked at, and nothing may change.
+    if check.told[0].debug_section(".debug_addr").is_none() && !STRINGS.iter().all(same) {
+        return vec![finding(Fault::new("strings changed"))];
+    }
     let faults = match (Sections::read(check.told[0]), Sections::read(check.told[1])) {
         (Ok(old), Ok(new)) => judge(check, &old, &new),
         (Err(fault), _) | (_, Err(fault)) => vec![fault],
@@ -96,6 +117,10 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     let (old, new) = (old_sections.dwarf(), new_sections.dwarf());
     let ([loc, new_loc], [lists, new_lists]) = (of_both(".debug_loc"), of_both(".debug_loclists"));
     let unmoved = counterparts.unmoved();
+    let ([addr, new_addr], [ranges, new_ranges]) = (of_both(".debug_addr"), of_both(".debug_ranges"));
+    let programs = [(addr, ranges), (new_addr, new_ranges)];
+    let programs = programs.map(|(addresses, ranges)| Program { addresses, ranges });
+    let (others, has_bare) = (Others::read(check.files, programs), AtomicBool::new(false));
     let same_lines = lines.keys().map(|&table| (table, table)).collect();
     for (name, is_types) in [(".debug_info", false), (".debug_types", true)] {
         let [old_units, new_units] = of_both(name).map(units);
@@ -119,14 +144,23 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
             pair(&counterparts).or_else(|fault| match pair(&unmoved) {
                 Err(_) if a != b || is_readable().is_ok() => Err(fault),
                 _ => Ok(()),
-            })
+            })?;
+            // What cannot be read names nothing.
+            let (Ok(was), Ok(is)) = (was(), is()) else { return Ok(()) };
+            has_bare.fetch_or(was.names_bare_addresses, Ordering::Relaxed);
+            others.judge(&counterparts, (Skeleton::of(&was)?, Skeleton::of(&is)?))
         };
         faults.extend(
             old_units.par_iter().zip(&new_units).map(judge).filter_map(Result::err).collect::<Vec<_>>(),
         );
     }
     faults.extend(judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges")).err());
-    faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());
+    faults.extend(others.judge_all_types());
+    faults.extend(others.judge_strings(of_both(STRINGS[0]), of_both(STRINGS[1])).err());
+    // Tables without heads are judged by the units that name what is in them.
+    if !has_bare.load(Ordering::Relaxed) {
+        faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());
+    }
     faults.extend(frames::judge(&counterparts, of_both(".debug_frame")).err());
     faults.extend(gdb_index::judge([&counterparts, &unmoved], of_both(gdb_index::NAME)).err());
     faults

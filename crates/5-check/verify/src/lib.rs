@@ -30,8 +30,8 @@ use addresses::{
     function_types, indirect_targets, jump_tables, jumps, patched_code, pointers, restartable,
     runtime_tables, sorted_tables, sums, taken, text_relocations, uses,
 };
-use afterlink_core::InputAddr;
 use afterlink_core::limits::ENTRY_ALIGNMENT;
+use afterlink_core::{InputAddr, NoSplitFiles, SplitFiles};
 use afterlink_image::{Image, elf};
 use check::Check;
 use file::{debug_file, dynamic, dynamic_tables, note, probes, sections, segments, symbols, tables};
@@ -109,10 +109,30 @@ impl<'c, 'a> Reading<'c, 'a> {
         let places = Places::read(input, output, &code, &functions, matching.displaced, &mut findings);
         let sections = matching.to_output;
         let slots = Slots::read(input);
+        let files: [&dyn SplitFiles; 2] = [&NoSplitFiles, &NoSplitFiles];
         let pads = LandingPads::of(std::mem::take(&mut rows.input.landings));
-        let check =
-            Check { input, output, told, sections, code, functions, references, slots, places, pads, forget };
+        let check = Check {
+            input,
+            output,
+            told,
+            sections,
+            code,
+            functions,
+            references,
+            slots,
+            places,
+            pads,
+            forget,
+            files,
+        };
         Self { check, rows, findings }
+    }
+
+    /// The same with files beside the input, and beside the output, that have most of their debug information.
+    #[must_use]
+    pub fn with_files(mut self, files: [&'c dyn SplitFiles; 2]) -> Self {
+        self.check.files = files;
+        self
     }
 
     /// Compares what was read.

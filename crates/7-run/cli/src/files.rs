@@ -2,10 +2,12 @@
 //! in the target's directory ([`OutputFile`]), then linked and renamed into place, so that it is there whole or not at
 //! all, whatever ends the process.
 
+mod debug;
 mod destination;
 mod output;
 mod profiles;
 
+pub use debug::{BesideProgram, package_of, publish_beside};
 pub use destination::{Destination, Kind};
 pub use output::OutputFile;
 pub use profiles::{Ran, Recording, of_new_build, profile_of, read_profile, read_profiles};
@@ -184,6 +186,11 @@ impl Target {
         let mut file = self.open()?;
         file.append(bytes)?;
         file.publish()
+    }
+
+    /// A file for what comes beside it, which has no name yet.
+    pub fn open_package(&self) -> Result<OutputFile> {
+        OutputFile::new(&package_of(&self.path), 0o666)
     }
 
     /// A file for it that is to appear here.

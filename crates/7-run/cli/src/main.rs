@@ -42,6 +42,7 @@ enum Command {
     Heatmap(commands::heatmap::Heatmap),
     Export(commands::export::Export),
     Shuffle(commands::shuffle::Shuffle),
+    Where(commands::where_is::Where),
     Manual(commands::manual::Manual),
 }
 
@@ -82,5 +83,6 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Shuffle(shuffle) => shuffle.run(),
         Command::Tune(tune) => tune.run(),
         Command::Verify(verify) => verify.run(),
+        Command::Where(place) => place.run(),
     }
 }

@@ -1,8 +1,8 @@
 //! Holds an output against its input before anybody gets to see it; what can't be proven is left alone.
 
 use crate::Progress;
-use crate::debug_file::{DebugPair, Outputs};
-use afterlink_core::{Error, Result, Viewed};
+use crate::debug_file::{Beside, DebugPair, Outputs};
+use afterlink_core::{Error, NoSplitFiles, Packaged, Result, SplitFiles, Viewed};
 use afterlink_image::Image;
 use afterlink_verify::{DebugFiles, Finding, Options, UnprovenFunction, Verdict};
 
@@ -19,6 +19,20 @@ pub enum Check {
 /// # Errors
 /// If one of them is no program, or the input is for a processor for which programs are only read.
 pub fn verify(input: Viewed, output: Viewed, debug: Option<DebugPair>, options: &Options) -> Result<Verdict> {
+    verify_with(input, output, debug, [&NoSplitFiles, &NoSplitFiles], options)
+}
+
+/// The same, with files beside the two that have most of their debug information.
+///
+/// # Errors
+/// As of [`verify`].
+pub fn verify_with(
+    input: Viewed,
+    output: Viewed,
+    debug: Option<DebugPair>,
+    beside: [&dyn SplitFiles; 2],
+    options: &Options,
+) -> Result<Verdict> {
     let (input_bytes, output_bytes) = (input.bytes(), output.bytes());
     let (before, after) = rayon::join(|| Image::parse(input_bytes), || Image::parse(output_bytes));
     let (before, after) = (before?, after?);
@@ -35,7 +49,7 @@ pub fn verify(input: Viewed, output: Viewed, debug: Option<DebugPair>, options: 
             pair.output.give_back();
         }
     };
-    let read = afterlink_verify::Reading::of(&before, &after, files, &forget);
+    let read = afterlink_verify::Reading::of(&before, &after, files, &forget).with_files(beside);
     forget();
     crate::memory::return_freed();
     Ok(read.judge(options))
@@ -101,8 +115,16 @@ pub(crate) fn write_proven<R>(
         if check == Check::Skip {
             return Ok(Written { report, left, proven_functions: None });
         }
-        let debug = Outputs::debug_pair(&mut outputs.debug)?;
-        let verdict = prove(input, outputs.program.bytes()?, debug, progress)?;
+        let Outputs { program, debug, beside } = &mut outputs;
+        let debug = Outputs::debug_pair(debug)?;
+        let verdict = match beside {
+            None => prove(input, program.bytes()?, debug, [&NoSplitFiles, &NoSplitFiles], progress)?,
+            Some(Beside { files, out, parts }) => {
+                let bytes = if out.size() > 0 { out.bytes()?.bytes() } else { &[] };
+                let written = Packaged { bytes, parts: &**parts };
+                prove(input, program.bytes()?, debug, [*files, &written], progress)?
+            }
+        };
         if verdict.is_proven() {
             let proven_functions = Some(verdict.functions_proven);
             return Ok(Written { report, left, proven_functions });
@@ -119,7 +141,7 @@ pub(crate) fn write_proven<R>(
 /// # Errors
 /// If the proof fails: the output must not be used.
 pub fn check_pair(input: &[u8], output: &[u8], progress: &dyn Progress) -> Result<usize> {
-    let verdict = prove(input.into(), output.into(), None, progress)?;
+    let verdict = prove(input.into(), output.into(), None, [&NoSplitFiles, &NoSplitFiles], progress)?;
     if verdict.is_proven() { Ok(verdict.functions_proven) } else { Err(not_proven(input.into(), &verdict)) }
 }
 
@@ -127,11 +149,12 @@ fn prove(
     input: Viewed,
     output: Viewed,
     debug: Option<DebugPair>,
+    files: [&dyn SplitFiles; 2],
     progress: &dyn Progress,
 ) -> Result<Verdict> {
     progress.step("proving the output");
     crate::memory::return_freed();
-    verify(input, output, debug, &Options::default())
+    verify_with(input, output, debug, files, &Options::default())
 }
 
 fn not_proven(input: Viewed, verdict: &Verdict) -> Error {

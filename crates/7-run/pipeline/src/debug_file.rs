@@ -1,12 +1,22 @@
 //! Files that belong to a program: debug information that was stripped from it, read beside it and written beside its output.
 
-use afterlink_core::{Error, Output, Result, Viewed};
+use afterlink_core::{DebugPart, Error, NoSplitFiles, Output, Result, SplitFiles, Viewed};
 use afterlink_image::Image;
 
 /// What is written: a program, and what belongs to it.
 pub(crate) struct Outputs<'o> {
     pub program: &'o mut dyn Output,
     pub debug: Option<DebugFile<'o>>,
+    pub beside: Option<Beside<'o>>,
+}
+
+/// Files that hold the entries of units (`.dwo`, `.dwp`): those of the program, and what is written of them.
+pub struct Beside<'o> {
+    pub files: &'o dyn SplitFiles,
+    /// A package, or files of one unit each, one behind the other.
+    pub out: &'o mut dyn Output,
+    /// Where these files are.
+    pub parts: &'o mut Vec<DebugPart>,
 }
 
 /// A debug file, and the one that is to be made of it.
@@ -26,7 +36,12 @@ pub struct DebugPair<'p> {
     pub name: &'p str,
 }
 
-impl Outputs<'_> {
+impl<'o> Outputs<'o> {
+    /// What finds the entries of units in other files.
+    pub fn files(&self) -> &'o dyn SplitFiles {
+        self.beside.as_ref().map_or(&NoSplitFiles, |beside| beside.files)
+    }
+
     /// The debug file as it is now.
     pub fn debug_pair<'d>(debug: &'d mut Option<DebugFile<'_>>) -> Result<Option<DebugPair<'d>>> {
         let Some(debug) = debug else { return Ok(None) };

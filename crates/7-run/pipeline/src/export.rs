@@ -1,6 +1,6 @@
 //! Program in, its text form or its outline out, as it was recovered or as passes have left it.
 
-use crate::optimize::{exclude, suited, sum, weigh};
+use crate::optimize::{exclude, sum, weigh};
 use crate::outline::Outline;
 use crate::{OptimizeOptions, PASSES, Pass, Progress};
 use afterlink_core::{Error, Result};
@@ -66,7 +66,7 @@ pub fn export<'a>(
         progress.step("applying the profile");
         weights = weigh(&image, &program, profile.as_ref(), &options.optimize)?.0;
     }
-    let placement = layout.map(|layout| suited(layout, profile.as_ref())).map(|layout| {
+    let placement = layout.map(|layout| {
         progress.step("laying out");
         let moved = afterlink_passes::moved(&program, &weights, &layout);
         afterlink_passes::run(&mut program, &mut weights, moved, &layout).0

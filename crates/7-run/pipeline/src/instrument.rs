@@ -82,7 +82,7 @@ pub fn instrument_to(
     let write = |left: &LeftAlone, outputs: &mut Outputs| {
         add_counters(input, outputs.program, &left.functions, options, progress)
     };
-    let outputs = Outputs { program: out, debug: None };
+    let outputs = Outputs { program: out, debug: None, beside: None };
     let written = write_proven(input, outputs, options.check, progress, write)?;
     let mut report = written.report;
     report.unproven_functions = written.left.functions;

@@ -2,17 +2,18 @@
 
 use crate::before_after::BeforeAfter;
 use crate::check::{Check, LeftAlone, Written, write_proven};
-use crate::debug_file::{self, DebugFile, Outputs};
+use crate::debug_file::{self, Beside, DebugFile, Outputs};
+use crate::debug_files::DebugSource;
 use crate::hot_functions::{self, Hottest};
 use crate::report::{HotPages, Report, debug_bytes, outdated, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::limits::HUGE_PAGE;
-use afterlink_core::{Error, Output, Refusal, Result, Viewed};
-use afterlink_emit::{EmitOptions, Emitted};
+use afterlink_core::{DebugPart, Error, Output, Refusal, Result, Viewed};
+use afterlink_emit::{EmitOptions, Emitted, Planned};
 use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
 use afterlink_passes::{PassRun, Scope, dyno_stats};
-use afterlink_profile::{Kind, Profile};
+use afterlink_profile::Profile;
 use afterlink_program::{FuncId, Placement, Program, SectionId};
 use afterlink_verify::UnprovenFunction;
 use afterlink_weigh::{Fit, Weights};
@@ -34,6 +35,8 @@ pub struct OptimizeOptions {
     pub trap_old_code: bool,
     /// Leave debug information as it was: with the addresses that the code had.
     pub keep_debug_info: bool,
+    /// Finds debug information that stands in other files.
+    pub debug_files: DebugSource,
     /// Whether to prove the output before it is returned.
     pub check: Check,
     /// The options as the user wrote them, for the note in the output.
@@ -43,6 +46,9 @@ pub struct OptimizeOptions {
 /// The new program.
 pub struct Optimized {
     pub bytes: Vec<u8>,
+    /// The file beside it (`.dwp`) with debug information that stood in other files, or the files that the report names; empty if there are
+    /// none.
+    pub package: Vec<u8>,
     pub report: Report,
 }
 
@@ -66,19 +72,22 @@ pub fn optimize(
     options: &OptimizeOptions,
     progress: &dyn Progress,
 ) -> Result<Optimized> {
-    let mut bytes = Vec::new();
-    let report = optimize_to(input.into(), &mut bytes, None, profiles, options, progress)?;
-    Ok(Optimized { bytes, report })
+    let (mut bytes, mut package, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+    let beside = Beside { files: options.debug_files.files(), out: &mut package, parts: &mut parts };
+    let mut report = optimize_to(input.into(), &mut bytes, (None, beside), profiles, options, progress)?;
+    report.debug_files = parts;
+    Ok(Optimized { bytes, package, report })
 }
 
-/// Lays out `input` anew by `profiles`, whose counts are summed, and writes it to `out`, and its debug file if it has one.
+/// Lays out `input` anew by `profiles`, whose counts are summed, and writes it to `out`, its debug file if it has one, and what its debug
+/// information has in other files.
 ///
 /// # Errors
 /// If the debug file is another program's, the input cannot be rewritten, the profiles do not belong to it, or the output could not be written or proven.
 pub fn optimize_to<'o>(
     input: Viewed,
     out: &'o mut dyn Output,
-    debug: Option<DebugFile<'o>>,
+    (debug, beside): (Option<DebugFile<'o>>, Beside<'o>),
     profiles: Vec<Profile>,
     options: &OptimizeOptions,
     progress: &dyn Progress,
@@ -88,7 +97,7 @@ pub fn optimize_to<'o>(
     if let Some(debug) = &debug {
         debug_file::check(&Image::parse(input.bytes())?, debug)?;
     }
-    let outputs = Outputs { program: out, debug };
+    let outputs = Outputs { program: out, debug, beside: Some(beside) };
     let written = write_proven(input, outputs, options.check, progress, |left, outputs| {
         let laid_out = LaidOut::new(input, profile.as_ref(), left, options, progress)?;
         laid_out.write_last(outputs, progress)
@@ -126,15 +135,18 @@ impl<'a> LaidOut<'a> {
     ) -> Result<(Self, Optimized)> {
         let started = Instant::now();
         let profile = sum(profiles)?;
-        let (mut last, mut bytes) = (None, Vec::new());
+        let (mut last, mut bytes, mut package) = (None, Vec::new(), Vec::new());
         let input = Viewed::from(input);
-        let outputs = Outputs { program: &mut bytes, debug: None };
+        let (files, mut parts) = (options.debug_files.files(), Vec::<DebugPart>::new());
+        let beside = Some(Beside { files, out: &mut package, parts: &mut parts });
+        let outputs = Outputs { program: &mut bytes, debug: None, beside };
         let written = write_proven(input, outputs, options.check, progress, |left, outputs| {
             let laid_out = LaidOut::new(input, profile.as_ref(), left, options, progress)?;
-            last.insert(laid_out).write(outputs.program, progress)
+            last.insert(laid_out).write(outputs, progress)
         })?;
-        let report = finish(written, started);
-        Ok((last.expect("what was proven was laid out"), Optimized { bytes, report }))
+        let mut report = finish(written, started);
+        report.debug_files = parts;
+        Ok((last.expect("what was proven was laid out"), Optimized { bytes, package, report }))
     }
 
     fn new(
@@ -152,7 +164,6 @@ impl<'a> LaidOut<'a> {
         let (mut weights, fit) = weigh(&image, &program, profile, options)?;
         progress.step("laying out");
         let mut options = options.clone();
-        options.layout = suited(options.layout, profile);
         options.keep_debug_info |= left.debug_info.is_some();
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
@@ -187,13 +198,16 @@ impl<'a> LaidOut<'a> {
     }
 
     /// Writes the program in this order, not proven yet.
-    fn write(&self, out: &mut dyn Output, progress: &dyn Progress) -> Result<Report> {
+    fn write(&self, outputs: &mut Outputs, progress: &dyn Progress) -> Result<Report> {
         progress.step("writing");
         let options = self.emit_options(self.options.note.clone());
-        let planned = afterlink_emit::plan(&self.image, None, &self.program, &self.placement, &options)?;
+        let files = outputs.files();
+        let mut planned =
+            afterlink_emit::plan_with(&self.image, None, &self.program, &self.placement, &options, files)?;
         let report = self.report(&planned.emitted, None);
-        planned.write(out)?;
-        Ok(Report { output_bytes: out.size(), ..report })
+        write_beside(&mut planned, outputs)?;
+        planned.write(outputs.program)?;
+        Ok(Report { output_bytes: outputs.program.size(), ..report })
     }
 
     /// The same for the last time: the model is dropped before the file is put together, which needs memory of its own.
@@ -206,8 +220,9 @@ impl<'a> LaidOut<'a> {
         let parse = |(bytes, name)| Ok::<_, Error>((Image::parse_debug_file(bytes)?, name));
         let debug = debug.map(parse).transpose()?;
         let debug = debug.as_ref().map(|(image, name)| afterlink_emit::DebugFile { image, name });
-        let (image, program) = (&self.image, &self.program);
-        let mut planned = afterlink_emit::plan(image, debug, program, &self.placement, &options)?;
+        let (image, program, files) = (&self.image, &self.program, outputs.files());
+        let mut planned = afterlink_emit::plan_with(image, debug, program, &self.placement, &options, files)?;
+        write_beside(&mut planned, outputs)?;
         let report = self.report(&planned.emitted, debug);
         drop((self.weights, self.placement));
         crate::memory::give_up(self.program);
@@ -287,18 +302,18 @@ impl<'a> LaidOut<'a> {
             outdated_sections: outdated(&emitted.outdated),
             unproven_functions: Vec::new(),
             unproven_debug_info: None,
+            debug_files: Vec::new(),
             proven_functions: None,
             seconds: 0.0,
         }
     }
 }
 
-/// The layout's options with what suits this kind of profile.
-pub(crate) fn suited(layout: LayoutOptions, profile: Option<&Profile>) -> LayoutOptions {
-    match profile.map(Profile::kind) {
-        Some(Kind::Samples) => layout.of_samples(),
-        _ => layout,
-    }
+/// Writes what debug information has in other files.
+fn write_beside(planned: &mut Planned, outputs: &mut Outputs) -> Result<()> {
+    let Some(beside) = &mut outputs.beside else { return Ok(()) };
+    *beside.parts = planned.write_package(beside.out)?;
+    Ok(())
 }
 
 /// Lets hot code start at a huge page if it has `least` bytes, apart from what aligning its functions adds.

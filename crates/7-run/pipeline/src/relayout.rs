@@ -48,7 +48,7 @@ impl<'a> Relayout<'a> {
     ) -> Result<(Vec<u8>, Vec<UnprovenFunction>)> {
         let input = self.image.bytes;
         let mut bytes = Vec::new();
-        let outputs = Outputs { program: &mut bytes, debug: None };
+        let outputs = Outputs { program: &mut bytes, debug: None, beside: None };
         let written = write_proven(input.into(), outputs, Check::Prove, &Silent, |left, outputs| {
             if !left.functions.is_empty() {
                 leave_alone(&mut self.program, &left.functions);

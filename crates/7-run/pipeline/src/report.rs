@@ -2,6 +2,7 @@
 
 use crate::before_after::BeforeAfter;
 use crate::hot_functions::{Footprint, HotFunction};
+use afterlink_core::DebugPart;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_debuginfo::Tally;
 use afterlink_emit::Outdated;
@@ -51,6 +52,9 @@ pub struct Report {
     pub debug_info_follows: bool,
     /// What the checker found wrong with an output whose debug information did; it was kept as it was then.
     pub unproven_debug_info: Option<String>,
+    /// Where the files with the entries of units are, in what holds them all; none if they are in one, or in the program.
+    #[serde(skip)]
+    pub debug_files: Vec<DebugPart>,
     /// What of it cannot be led; absent if nobody asked, or nothing can be read.
     pub debug_info: Option<Tally>,
     /// Sections that name places in code, and do not follow it.
@@ -200,6 +204,15 @@ fn write_debug(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
             f,
             "             but for {}, of {units} units: they tell of where the code was",
             left.join(", ")
+        )?;
+    }
+    let lost: Vec<_> = tally.lost.iter().map(|(why, count)| format!("{count} {why}")).collect();
+    if !lost.is_empty() {
+        let units = tally.units;
+        writeln!(
+            f,
+            "             without the entries of {}, of {units} units: their lines follow, nothing else is said",
+            lost.join(", ")
         )?;
     }
     let removed: Vec<_> = tally.removed.iter().map(|(what, count)| format!("{count} {what}")).collect();

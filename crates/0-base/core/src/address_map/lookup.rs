@@ -74,6 +74,11 @@ impl Lookup {
         self.fragments[..next].last().copied().filter(|f| address < f.1)
     }
 
+    /// Where each piece starts in the output, ascending.
+    pub fn pieces(&self) -> impl Iterator<Item = OutputAddr> {
+        self.by_output.iter().map(|piece| piece.start)
+    }
+
     /// What the output's code at `address` comes from; `None` if it was not written anew.
     pub fn source(&self, address: OutputAddr) -> Option<Source<'_>> {
         let next = self.by_output.partition_point(|p| p.start <= address);

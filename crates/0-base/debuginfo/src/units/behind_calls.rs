@@ -5,6 +5,7 @@ use crate::bytes::{Damaged, Reader, Result, write_uleb};
 use crate::forms::{Abbreviation, Abbreviations};
 use crate::tally::{Left, Removed};
 use gimli::constants::*;
+use rustc_hash::FxHashMap;
 
 /// An attribute that names a place behind a call.
 pub(super) struct BehindCall {
@@ -20,7 +21,7 @@ pub(super) struct BehindCall {
     pub code_at: usize,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// Takes note of an attribute with an address that `.debug_addr` has.
     pub(super) fn numbered(&self, kind: &Abbreviation, attribute: &Attribute, unit: &mut Unit) -> Result<()> {
         let (address, entry) = (self.address(attribute)?, self.indexed(attribute)?.ok_or(Damaged)?);
@@ -35,6 +36,16 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Entries of `.debug_addr` that lists should not name, because they may come to stand for a place behind a call alone.
+    pub(super) fn undecided(&self, kind: &Abbreviation, attributes: &[Attribute]) -> Vec<usize> {
+        let entry = |attribute: &Attribute| {
+            let address = self.address(attribute).ok()?;
+            let is_other = self.place(kind, attribute.name, address) != self.moves.point(address);
+            self.indexed(attribute).ok()?.filter(|_| is_other)
+        };
+        attributes.iter().filter_map(entry).collect()
+    }
+
     /// The address behind a call may be that of an instruction, and be named as both by one number. If what stands behind
     /// the call is another instruction now, the call's needs an entry of its own. Where the new number is too long for the
     /// attribute, the call's entry does not say any more where it comes back.
@@ -44,21 +55,26 @@ impl Walk<'_> {
         abbreviations: &mut Abbreviations,
     ) -> Result<(), Left> {
         let named = self.named.borrow();
-        let first = self.address_count();
+        let first = self.led.tables.count(self.address_base);
+        let mut known: FxHashMap<u64, usize> = FxHashMap::default();
+        for (row, place) in unit.more_addresses.iter().enumerate() {
+            known.entry(*place).or_insert(row);
+        }
         for call in std::mem::take(&mut unit.behind_calls) {
             if !named.contains(&call.entry) {
                 unit.addresses.push((call.entry, call.place));
                 continue;
             }
-            let known = unit.more_addresses.iter().position(|place| *place == call.place);
-            let number = first + known.unwrap_or(unit.more_addresses.len());
+            let row = known.get(&call.place).copied();
+            let number = first + row.unwrap_or(unit.more_addresses.len());
             let size = call.end - call.at;
-            let is_leb = call.form == DW_FORM_addrx;
+            let is_leb = matches!(call.form, DW_FORM_addrx | DW_FORM_GNU_addr_index);
             if (number as u64) >> (if is_leb { 7 } else { 8 } * size as u32).min(63) != 0 {
                 self.unsay(&call, unit, abbreviations)?;
                 continue;
             }
-            if known.is_none() {
+            if row.is_none() {
+                known.insert(call.place, unit.more_addresses.len());
                 unit.more_addresses.push(call.place);
             }
             let field = &mut unit.bytes[call.at..call.end];
@@ -95,12 +111,5 @@ impl Walk<'_> {
         unit.bytes[call.code_at..call.code_at + code.len()].copy_from_slice(&code);
         unit.tally.remove(Removed::Return);
         Ok(())
-    }
-
-    /// How many entries of `.debug_addr` the unit has.
-    fn address_count(&self) -> usize {
-        let head = self.address_base.checked_sub(4 + self.offset_size);
-        let size = head.and_then(|at| Reader::new(self.sections.addr, at).number(self.offset_size).ok());
-        size.map_or(0, |size| (size as usize).saturating_sub(4) / 8)
     }
 }

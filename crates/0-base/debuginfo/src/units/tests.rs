@@ -21,7 +21,8 @@ fn led(low: u64, size: u64) -> (u64, u64) {
     let sections = Sections { abbrev: &ABBREVIATIONS, ..Sections::default() };
     let bytes = unit(low, size);
     let (lines, kept_addresses) = (&Lines::default(), &BTreeSet::new());
-    let all = Led { sections: &sections, moves: &moves, lines, kept_addresses };
+    let (tables, parts) = (&Tables::default(), &crate::NoParts);
+    let all = Led { sections: &sections, moves: &moves, lines, kept_addresses, tables, parts };
     let Ok(led) = update(&all, &bytes, false) else { panic!("a whole unit") };
     assert!(led.abbreviations.is_none(), "it stays one run");
     let number = |at| Reader::new(&led.bytes, at).number(8).expect("a whole unit");
@@ -55,7 +56,8 @@ fn a_run_that_is_cut_beside_a_short_size() {
     let moves = Moves::new(pieces, vec![(0x1000, 0x1040)]);
     let sections = Sections { abbrev: &abbreviations, ..Sections::default() };
     let (lines, kept_addresses) = (&Lines::default(), &BTreeSet::new());
-    let all = Led { sections: &sections, moves: &moves, lines, kept_addresses };
+    let (tables, parts) = (&Tables::default(), &crate::NoParts);
+    let all = Led { sections: &sections, moves: &moves, lines, kept_addresses, tables, parts };
     let Ok(led) = update(&all, &bytes, false) else { panic!("a whole unit") };
     assert_eq!(led.ranges.fields, [(12, 4, 0)]);
     // Nothing is left of the size, in as many bytes.
@@ -77,7 +79,9 @@ fn one_odd_unit_leaves_the_others() {
         Piece { input: 0x1000, input_size: 16, output: 0x2000, output_size: 16, inside: Inside::Each };
     let moves = Moves::new(vec![piece], vec![(0x1000, 0x1020)]);
     let led = |info: &[u8]| {
-        crate::update(&Sections { abbrev: &ABBREVIATIONS, info, ..Sections::default() }, &moves)
+        let sections = Sections { abbrev: &ABBREVIATIONS, info, ..Sections::default() };
+        let package = || crate::Package::new(&afterlink_core::NoSplitFiles, 0);
+        crate::update(&sections, &moves, &crate::NoParts, package).expect("memory").0
     };
     let alone = led(&good);
     assert!(alone.info != good && alone.tally.left.is_empty());

@@ -44,7 +44,7 @@ fn all_fields_in_front_of_the_stack_are_passed_over() {
     for read_format in [0, 1 | 2 | 4, 8, 1 | 2 | 4 | 8 | 16, 4 | 16] {
         for more in [CALLCHAIN, RAW, IDENTIFIER | CPU, CALLCHAIN | RAW | IDENTIFIER | CPU] {
             let event = Event { read_format, ..CYCLES.with(more | READ).with_branches(ANY | HARDWARE_INDEX) };
-            assert_eq!(subject.fdata(&one_stack(&subject, event, &[(s + 5, w, 0)])), plain);
+            assert_eq!(subject.fdata(&one_stack(&subject, event.clone(), &[(s + 5, w, 0)])), plain);
             let event = Event { branches: event.branches | BRANCH_COUNTERS, ..event };
             assert_eq!(subject.fdata(&one_stack(&subject, event, &[(s + 5, w, 0)])), plain);
         }

@@ -137,9 +137,8 @@ fn pair_namesakes(
     if old.is_empty() || new.is_empty() || old.len() * new.len() > COMPARED {
         return;
     }
-    let bags = [&old, &new].map(|ids| ids.iter().map(|&id| id).collect::<Vec<_>>());
-    let bags: Vec<Vec<Vec<u32>>> =
-        (0..2).map(|side| bags[side].iter().map(|&id| bag(side, id)).collect()).collect();
+    let bags: [Vec<Vec<u32>>; 2] =
+        [(0, &old), (1, &new)].map(|(side, ids)| ids.iter().map(|&id| bag(side, id)).collect());
     let mut all: Vec<(f64, usize, usize)> = Vec::new();
     for (i, a) in bags[0].iter().enumerate() {
         all.extend(bags[1].iter().enumerate().map(|(j, b)| (similarity(a, b), i, j)));

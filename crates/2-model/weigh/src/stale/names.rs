@@ -1,7 +1,6 @@
 //! What code names, in words that another build of the program has too: numbers that stand for functions, data and texts.
 
 use super::Build;
-use super::functions::Pairs;
 use crate::names::family_name;
 use afterlink_core::InputAddr;
 use afterlink_core::index::Id;
@@ -45,8 +44,8 @@ impl<'p, 'a> Names<'p, 'a> {
     }
 
     /// Calls functions as `old` calls their pairs.
-    pub fn adopt(&mut self, old: &Names, pairs: &Pairs) {
-        for (from, to) in pairs.iter() {
+    pub fn adopt(&mut self, old: &Names, pairs: impl Iterator<Item = (FuncId, FuncId)>) {
+        for (from, to) in pairs {
             self.functions[to.index()] = old.functions[from.index()];
         }
     }

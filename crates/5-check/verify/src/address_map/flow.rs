@@ -2,7 +2,8 @@
 //! the map says so (and `blocks` proves the map), or if they come to do so after steps that change nothing:
 //! nops and direct jumps on either side, and counter code on the output's.
 
-use crate::address_map::places::{Place, Places};
+use crate::address_map::contexts;
+use crate::address_map::places::Places;
 use crate::input::code::{Code, Kind};
 use afterlink_isa::Flow;
 use afterlink_isa::judgement::Effect;
@@ -18,10 +19,17 @@ pub(crate) struct Meeting {
     pub effects: Vec<Effect>,
 }
 
-/// Whether control at `output` does what control at `input` does, but for counting.
-pub(crate) fn corresponds(code: &Code, places: &Places, input: u64, output: u64) -> Option<Meeting> {
+/// Whether control at `output` does what control at `input` does, but for counting. In a `context`, it does so in place of a call.
+pub(crate) fn corresponds(
+    code: &Code,
+    places: &Places,
+    context: Option<u32>,
+    input: u64,
+    output: u64,
+) -> Option<Meeting> {
+    let is_place = |input, output| contexts::is_place(code, places, context, input, output);
     let mut effects = Vec::new();
-    if is_place(code, places, input, output) {
+    if is_place(input, output) {
         return Some(Meeting { input, effects });
     }
     let mut inputs = [input; STEPS];
@@ -34,7 +42,7 @@ pub(crate) fn corresponds(code: &Code, places: &Places, input: u64, output: u64)
     }
     let mut at = output;
     for _ in 0..STEPS {
-        if let Some(&input) = inputs[..count].iter().find(|&&input| is_place(code, places, input, at)) {
+        if let Some(&input) = inputs[..count].iter().find(|&&input| is_place(input, at)) {
             return Some(Meeting { input, effects });
         }
         let (next, effect) = step_output(places, at)?;
@@ -46,14 +54,10 @@ pub(crate) fn corresponds(code: &Code, places: &Places, input: u64, output: u64)
 
 /// Whether `output` is the very place of `input`.
 pub(crate) fn is_place(code: &Code, places: &Places, input: u64, output: u64) -> bool {
-    match places.of(code, input) {
-        Place::Same => input == output && !places.may_be_stub(input),
-        Place::Moved(place) => place == output,
-        Place::Nowhere => false,
-    }
+    contexts::is_place(code, places, None, input, output)
 }
 
-fn step_input(code: &Code, at: u64) -> Option<u64> {
+pub(crate) fn step_input(code: &Code, at: u64) -> Option<u64> {
     let inst = code.at(at)?;
     match inst.kind {
         Kind::Jump => Some(inst.target(code, at)),

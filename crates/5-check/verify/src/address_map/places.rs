@@ -3,6 +3,7 @@
 //!
 //! The map is a hint: a wrong one leads to findings in `blocks`, which compares what stands at both places.
 
+use crate::address_map::contexts::Contexts;
 use crate::input::code::{Code, Inst};
 use crate::input::functions::Functions;
 use crate::moved_code::counters;
@@ -37,12 +38,15 @@ pub(crate) enum Reason {
     Replaced,
     /// It is a callee's code, a row of [`Places::inlined`], in place of the call that is the block's input.
     Inlined(u32),
+    /// It is one of several pieces in place of a call, all of them a row of [`Places::contexts`]: a block of the callee, its input, or of no
+    /// byte, where control leaves for that place.
+    InPlace(u32),
 }
 
 impl Block {
-    /// Whether it is code that is not the input's.
+    /// Whether it is code that is not the input's, or stands for the input's only in place of a call.
     pub fn is_added(&self) -> bool {
-        self.reason == Reason::Inserted
+        matches!(self.reason, Reason::Inserted | Reason::InPlace(_))
     }
 
     pub fn input_end(&self) -> u64 {
@@ -92,6 +96,8 @@ pub(crate) struct Places<'a> {
     pub blocks: Vec<Block>,
     /// Start and bytes of each callee's code that stands in place of a call.
     pub inlined: Vec<(u64, u32)>,
+    /// Calls in place of which several pieces stand.
+    pub contexts: Contexts,
     /// Input ranges that moved, ascending, merged.
     pub moved: Vec<(u64, u64)>,
     /// Where functions start, and where a stub there would end: none reaches from one to the next. Ascending.
@@ -141,6 +147,7 @@ impl<'a> Places<'a> {
             functions: Vec::new(),
             blocks: Vec::with_capacity(blocks),
             inlined: Vec::new(),
+            contexts: Contexts::default(),
             moved: Vec::new(),
             stubs: Vec::new(),
             fragments: Vec::new(),
@@ -152,6 +159,7 @@ impl<'a> Places<'a> {
             places: Vec::new(),
         };
         let folded = places.take_map(code, map, findings);
+        places.contexts.sort();
         places.take_folded(folded, findings);
         places.check_overlaps(code, findings);
         places.places = code.insts.par_iter().map(|_| AtomicU32::new(UNMOVED)).collect();
@@ -183,6 +191,7 @@ impl<'a> Places<'a> {
             let entry = function.entry.get();
             let first = self.blocks.len();
             let mut fragments = Vec::new();
+            self.contexts.expect(&function);
             if let Some(into) = function.folded_into {
                 folded.push((entry, into.get()));
                 continue;
@@ -240,6 +249,14 @@ impl<'a> Places<'a> {
                 let Some(&[call]) = chains.get(chain.0 as usize).map(Vec::as_slice) else { return false };
                 let Some(inst) = code.at(call.get()) else { return false };
                 self.inlined.push((input, input_size));
+                if let Some(context) = self.contexts.of_piece(call.get()) {
+                    let output_size = output_size.unwrap_or(0);
+                    let reason = Reason::InPlace(context);
+                    let piece = Block { input, input_size, output_size, output, reason };
+                    self.contexts.add(context, piece);
+                    self.blocks.push(piece);
+                    return true;
+                }
                 (call.get(), u32::from(inst.len), Reason::Inlined(self.inlined.len() as u32 - 1))
             }
             // No rule says when code may stand in two places.
@@ -263,6 +280,10 @@ impl<'a> Places<'a> {
             let first = self.blocks.len();
             for block in self.functions[of].blocks.clone() {
                 let mut block = self.blocks[block];
+                // What stands in place of a call stands for one of the other function's.
+                if matches!(block.reason, Reason::InPlace(_)) {
+                    continue;
+                }
                 block.input = block.input.wrapping_sub(into).wrapping_add(entry);
                 self.blocks.push(block);
             }

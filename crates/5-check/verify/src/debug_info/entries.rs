@@ -3,8 +3,8 @@
 
 use super::counterparts::{Counterparts, Run};
 use super::lists::Location;
-use super::unit::{Attribute, Entry, Unit};
-use gimli::{AttributeValue, DwAt, constants as dw};
+use super::unit::{Attribute, Entry, R, Unit};
+use gimli::{AttributeValue, DwAt, DwoId, LittleEndian, Operation, UnitType, constants as dw};
 use rustc_hash::FxHashMap;
 
 /// Names in the range for vendors under which an attribute is skipped that became shorter or was said twice.
@@ -58,9 +58,13 @@ impl Pair<'_, '_> {
     /// The first thing that is wrong.
     pub fn judge(&self) -> Judged {
         let (a, b) = (&self.input, &self.output);
-        let head = |u: &Unit| {
-            (u.header.type_(), u.encoding, u.header.length_including_self(), u.header.header_size())
+        // Ids of entries in other files are judged with those.
+        let kind = |u: &Unit| match u.header.type_() {
+            UnitType::Skeleton(_) => UnitType::Skeleton(DwoId(0)),
+            UnitType::SplitCompilation(_) => UnitType::SplitCompilation(DwoId(0)),
+            kind => kind,
         };
+        let head = |u: &Unit| (kind(u), u.encoding, u.header.length_including_self(), u.header.header_size());
         if head(a) != head(b) {
             return Err(Fault::new("the unit's head changed"));
         }
@@ -175,8 +179,11 @@ impl Pair<'_, '_> {
                 if is_right { Ok(()) } else { Err(fault()) }
             }
             (AttributeValue::Exprloc(a), AttributeValue::Exprloc(b)) => {
-                let same = self.counterparts.is_expression(a.0.slice(), b.0.slice(), self.input.encoding);
-                if same { Ok(()) } else { Err(Fault::new("is another expression")) }
+                if self.is_expression(a.0.slice(), b.0.slice()) {
+                    Ok(())
+                } else {
+                    Err(Fault::new("is another expression"))
+                }
             }
             // Before DWARF 4 expressions are blocks, and a block of data has no operation that names code.
             (AttributeValue::Block(a), AttributeValue::Block(b)) if self.input.encoding.version < 4 => {
@@ -189,22 +196,50 @@ impl Pair<'_, '_> {
                 if same { Ok(()) } else { Err(Fault::new("names another line table")) }
             }
             // What these say is seen in what is counted from them.
-            (AttributeValue::DebugAddrBase(_), AttributeValue::DebugAddrBase(_))
+            (AttributeValue::DwoId(_), AttributeValue::DwoId(_))
+            | (AttributeValue::DebugAddrBase(_), AttributeValue::DebugAddrBase(_))
             | (AttributeValue::DebugRngListsBase(_), AttributeValue::DebugRngListsBase(_))
             | (AttributeValue::DebugLocListsBase(_), AttributeValue::DebugLocListsBase(_)) => Ok(()),
             _ if old.name() == dw::DW_AT_GNU_locviews => Ok(()),
+            _ if is_file_name(old) && !self.input.is_apart && old.form() == new.form() => Ok(()),
             (a, b) if a == b && old.form() == new.form() => Ok(()),
             _ => Err(Fault::new("changed")),
         }
     }
 
+    /// Whether an expression says the same. Where tables of addresses are not judged by themselves, its numbers are led here.
+    fn is_expression(&self, input: &[u8], output: &[u8]) -> bool {
+        let encoding = self.input.encoding;
+        self.counterparts.is_expression(input, output, encoding)
+            && (!self.input.is_apart || self.names_same(input))
+    }
+
+    fn names_same(&self, expression: &[u8]) -> bool {
+        let mut rest = R::new(expression, LittleEndian);
+        while !rest.is_empty() {
+            match Operation::parse(&mut rest, self.input.encoding) {
+                Ok(Operation::AddressIndex { index } | Operation::ConstantIndex { index }) => {
+                    let was = self.input.address_of(index).map(|address| self.place(address));
+                    if was.is_err() || was != self.output.address_of(index) {
+                        return false;
+                    }
+                }
+                Ok(Operation::EntryValue { expression }) if !self.names_same(expression.slice()) => {
+                    return false;
+                }
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        true
+    }
+
     /// Each entry of the input is followed by one or more of the output, with its expression, that stand for its run.
     fn judge_locations(&self, old: &[Location], new: &[Location]) -> Judged {
-        let encoding = self.input.encoding;
         let mut next = 0;
         for location in old {
             let same = |other: &Location| {
-                self.counterparts.is_expression(location.expression, other.expression, encoding)
+                self.is_expression(location.expression, other.expression)
                     && [0, location.views.0].contains(&other.views.0)
                     && [0, location.views.1].contains(&other.views.1)
             };
@@ -270,6 +305,11 @@ fn is_of_extent(attribute: &Attribute, entry: &Entry, has_extent: bool, was: &En
 fn comes_back(entry: &Entry, attribute: &Attribute) -> bool {
     attribute.name() == dw::DW_AT_call_return_pc
         || entry.tag() == dw::DW_TAG_GNU_call_site && attribute.name() == dw::DW_AT_low_pc
+}
+
+/// Whether an attribute of a unit names the file with its entries: what stands there is judged.
+fn is_file_name(attribute: &Attribute) -> bool {
+    matches!(attribute.name(), dw::DW_AT_dwo_name | dw::DW_AT_GNU_dwo_name)
 }
 
 /// Whether an offset leads to macros, which know no code.

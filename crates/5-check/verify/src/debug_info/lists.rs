@@ -47,7 +47,11 @@ impl<'a> Unit<'a> {
 
     /// `views` is where gcc's pairs of numbers stand, one for each entry.
     pub fn locations(&self, at: usize, views: Option<usize>) -> Result<Vec<Location<'a>>> {
-        let mut list = self.dwarf.locations.raw_locations(LocationListsOffset(at), self.encoding)?;
+        let (lists, start) = (&self.dwarf.locations, LocationListsOffset(at));
+        let mut list = match self.is_apart {
+            true => lists.raw_locations_dwo(start, self.encoding)?,
+            false => lists.raw_locations(start, self.encoding)?,
+        };
         let (mut locations, mut base) = (Vec::new(), self.base);
         while let Some(entry) = list.next()? {
             let (run, data) = match entry {

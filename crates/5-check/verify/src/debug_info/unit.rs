@@ -1,8 +1,8 @@
 //! A unit of `.debug_info` in one of the two files: what its offsets and indices are counted from.
 
 use gimli::{
-    Abbreviations, AttributeValue, DebugAddrBase, DebugLocListsBase, DebugRngListsBase, Dwarf, Encoding,
-    EndianSlice, LittleEndian, Result, UnitHeader, constants as dw,
+    Abbreviations, AttributeValue, DebugAddrBase, DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase,
+    Dwarf, Encoding, EndianSlice, LittleEndian, Result, UnitHeader, constants as dw,
 };
 
 pub(crate) type R<'a> = EndianSlice<'a, LittleEndian>;
@@ -19,6 +19,13 @@ pub(crate) struct Unit<'a> {
     pub addresses: DebugAddrBase<usize>,
     ranges: Option<DebugRngListsBase<usize>>,
     locations: Option<DebugLocListsBase<usize>>,
+    /// Whether its entries stand in another file than the program.
+    pub is_apart: bool,
+    /// What offsets of ranges are counted from there.
+    pub ranges_from: usize,
+    /// Whether its addresses stand in a table without a head, as before DWARF 5.
+    pub names_bare_addresses: bool,
+    strings: DebugStrOffsetsBase<usize>,
     pub loc: &'a [u8],
     pub loclists: &'a [u8],
 }
@@ -38,6 +45,10 @@ impl<'a> Unit<'a> {
             addresses: DebugAddrBase(8),
             ranges: None,
             locations: None,
+            is_apart: false,
+            ranges_from: 0,
+            names_bare_addresses: false,
+            strings: DebugStrOffsetsBase(0),
             loc,
             loclists,
         };
@@ -47,7 +58,11 @@ impl<'a> Unit<'a> {
         }
         for attribute in first.attrs() {
             match attribute.value() {
-                AttributeValue::DebugAddrBase(base) => unit.addresses = base,
+                AttributeValue::DebugAddrBase(base) => {
+                    unit.addresses = base;
+                    unit.names_bare_addresses = attribute.name() == dw::DW_AT_GNU_addr_base;
+                }
+                AttributeValue::DebugStrOffsetsBase(base) => unit.strings = base,
                 AttributeValue::DebugRngListsBase(base) => unit.ranges = Some(base),
                 AttributeValue::DebugLocListsBase(base) => unit.locations = Some(base),
                 _ => {}
@@ -55,6 +70,35 @@ impl<'a> Unit<'a> {
         }
         unit.base = first.attr(dw::DW_AT_low_pc).and_then(|a| unit.address(a)).unwrap_or(0);
         Ok(unit)
+    }
+
+    /// Where the ranges start that its entries in another file name, before DWARF 5.
+    pub fn bare_ranges(&self) -> usize {
+        self.ranges.map_or(0, |base| base.0)
+    }
+
+    /// Where `.debug_str_offsets` has the text of a number.
+    pub fn strings_at(&self, number: usize) -> usize {
+        let size = usize::from(self.encoding.format.word_size());
+        self.strings.0.wrapping_add(number.wrapping_mul(size))
+    }
+
+    /// A text of the program.
+    pub fn text(&self, value: AttributeValue<R<'a>>) -> Option<&'a [u8]> {
+        let text = match value {
+            AttributeValue::String(text) => text,
+            AttributeValue::DebugStrRef(at) => self.dwarf.string(at).ok()?,
+            AttributeValue::DebugLineStrRef(at) => self.dwarf.line_string(at).ok()?,
+            AttributeValue::DebugStrOffsetsIndex(index) => {
+                let at = {
+                    let format = self.encoding.format;
+                    self.dwarf.debug_str_offsets.get_str_offset(format, self.strings, index).ok()?
+                };
+                self.dwarf.string(at).ok()?
+            }
+            _ => return None,
+        };
+        Some(text.slice())
     }
 
     /// An attribute's address, if it holds one.
@@ -69,7 +113,7 @@ impl<'a> Unit<'a> {
     /// Where the list of runs stands that an attribute names.
     pub fn runs_at(&self, attribute: &Attribute) -> Result<Option<usize>> {
         Ok(match attribute.value() {
-            AttributeValue::RangeListsRef(at) => Some(at.0),
+            AttributeValue::RangeListsRef(at) => Some(at.0.wrapping_add(self.ranges_from)),
             AttributeValue::DebugRngListsIndex(index) => {
                 let base = self.ranges.unwrap_or(DebugRngListsBase(12));
                 Some(self.dwarf.ranges.get_offset(self.encoding, base, index)?.0)

@@ -8,6 +8,7 @@ use crate::input::code::{Inst, Kind};
 use crate::input::return_address;
 use crate::moved_code::behind_faults;
 use crate::moved_code::counters;
+use crate::moved_code::in_place::Depths;
 use crate::moved_code::liveness::Liveness;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_isa::Flow;
@@ -36,13 +37,18 @@ fn check_function(check: &Check, function: &MovedFunction, taken: &[u64]) -> Vec
     }
     let liveness = check.places.counters.map(|_| Liveness::of(check, function, taken));
     let liveness = liveness.as_ref();
+    let depths = Depths::of(check, blocks);
     let faults = blocks.iter().filter_map(|block| {
         let (input, output, end) = (block.input, block.output, block.output_end());
-        let walk = Walk { check, liveness, own: blocks, input, output, end };
+        let walk = Walk { check, liveness, own: blocks, context: None, input, output, end };
         let fault = match block.reason {
             Reason::Inserted => walk.padding(true),
             Reason::Copied => walk.block(block),
-            Reason::Replaced => walk.replaced(block),
+            Reason::Replaced => match check.places.contexts.of_call(block.input) {
+                Some(context) => walk.leads_in(block, context),
+                None => walk.replaced(block),
+            },
+            Reason::InPlace(context) => walk.in_place(block, context, &depths),
             Reason::Inlined(row) => {
                 walk.inlined(block, check.places.inlined[row as usize], function.folded_into.is_some())
             }
@@ -61,7 +67,8 @@ fn check_gaps(check: &Check) -> Vec<Finding> {
         let bytes = places.output_bytes(start).get(..(end - start) as usize)?;
         // Between sections of code the file is filled with zeroes; then the next section may begin with padding.
         let zeroes = bytes.iter().take_while(|&&byte| byte == 0).count() as u64;
-        let walk = Walk { check, liveness: None, own: &[], input: 0, output: start + zeroes, end };
+        let walk =
+            Walk { check, liveness: None, own: &[], context: None, input: 0, output: start + zeroes, end };
         walk.padding(false).err().map(|finding| Finding { input: None, ..*finding })
     });
     gaps.take(ENOUGH).collect()
@@ -74,6 +81,8 @@ pub(super) struct Walk<'w, 'c, 'a> {
     liveness: Option<&'w Liveness>,
     /// The function's blocks.
     own: &'w [Block],
+    /// The call in place of which the code runs, a row of [`Places::contexts`](crate::address_map::places::Places).
+    pub context: Option<u32>,
     pub input: u64,
     pub output: u64,
     /// Where the output's block ends.
@@ -225,8 +234,8 @@ impl Walk<'_, '_, '_> {
 
     /// Whether control at `output` does what control at `input` does; counter code on the way must disturb
     /// nothing that is read there.
-    fn corresponds(&self, input: u64, output: u64) -> Result<bool, Box<Finding>> {
-        let meeting = flow::corresponds(&self.check.code, &self.check.places, input, output);
+    pub fn corresponds(&self, input: u64, output: u64) -> Result<bool, Box<Finding>> {
+        let meeting = flow::corresponds(&self.check.code, &self.check.places, self.context, input, output);
         let Some(meeting) = meeting else { return Ok(false) };
         match meeting.effects.iter().find(|effect| self.forbids(meeting.input, **effect)) {
             Some(effect) => Err(self.finding(FindingKind::Counter, counters::fault(*effect))),
@@ -264,7 +273,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// The instruction that ends the input's block.
-    fn terminator(&mut self, inst: &Inst) -> Result<(), Box<Finding>> {
+    pub fn terminator(&mut self, inst: &Inst) -> Result<(), Box<Finding>> {
         let target = inst.target(&self.check.code, self.input);
         let next = self.input + u64::from(inst.len);
         match inst.kind {
@@ -312,7 +321,7 @@ impl Walk<'_, '_, '_> {
         self.goes_on(next)
     }
 
-    fn leads(&self, target: u64, taken: u64) -> Result<(), Box<Finding>> {
+    pub fn leads(&self, target: u64, taken: u64) -> Result<(), Box<Finding>> {
         if self.corresponds(target, taken)? {
             return Ok(());
         }

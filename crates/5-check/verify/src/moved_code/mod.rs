@@ -7,6 +7,7 @@ pub(crate) mod counter_sections;
 pub(crate) mod counters;
 pub(crate) mod folded;
 pub(crate) mod huge_pages;
+mod in_place;
 mod inlined;
 pub(crate) mod liveness;
 mod replaced;

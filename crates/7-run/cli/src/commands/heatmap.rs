@@ -1,9 +1,9 @@
 //! `afterlink heatmap`.
 
-use crate::commands;
+use crate::commands::{self, where_is::map_of};
 use crate::files::{self, Target};
-use afterlink_core::address_map::{self, Lookup};
-use afterlink_core::{AddressMap, Error, InputAddr, Result};
+use afterlink_core::address_map::Lookup;
+use afterlink_core::{Error, InputAddr, Result};
 use afterlink_image::Image;
 use afterlink_ingest::{Kind, Program, recognize};
 use afterlink_report::heatmap::{Heat, HotFunction, Panel, Region, heatmap_page};
@@ -149,16 +149,6 @@ fn regions(image: &Image) -> Vec<Region> {
         .collect();
     regions.sort_by_key(|region| region.start);
     regions
-}
-
-fn map_of(output: &Image, path: &Path) -> Result<Lookup> {
-    let section = output.section_named(address_map::SECTION).ok_or_else(|| {
-        Error::new("it is no output of afterlink: it has no address map")
-            .in_file(path.display())
-            .next("give what `afterlink optimize` wrote")
-    })?;
-    let map = AddressMap::decode(output.section_bytes(section)).map_err(|e| e.in_file(path.display()))?;
-    Ok(Lookup::new(map))
 }
 
 /// Samples by function.

@@ -16,6 +16,7 @@ pub mod record;
 pub mod shuffle;
 pub mod tune;
 pub mod verify;
+pub mod where_is;
 
 use afterlink_core::{Error, Result};
 use afterlink_pipeline::UnprovenFunction;

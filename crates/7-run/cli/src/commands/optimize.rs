@@ -3,8 +3,8 @@
 use crate::commands::layout_options::{LayoutArgs, OutputArgs};
 use crate::progress::Terminal;
 use crate::{commands, files};
-use afterlink_core::Result;
-use afterlink_pipeline::{DebugFile, OptimizeOptions, Report};
+use afterlink_core::{Output, Result};
+use afterlink_pipeline::{Beside, DebugFile, OptimizeOptions, Report};
 use afterlink_profile::Profile;
 use afterlink_report::layout::{LayoutPage, LeftAlone, MovedFunction};
 use std::path::{Path, PathBuf};
@@ -78,14 +78,17 @@ impl Optimize {
         let input = files::map(&self.binary)?;
         let progress = Terminal::new(self.json);
         let profiles = self.profiles(&input, &progress)?;
-        let mut output = target.open_program()?;
+        let (mut output, mut package) = (target.open_program()?, target.open_package()?);
         let debug_input = self.debug_file.as_deref().map(files::map).transpose()?;
         let mut new_debug = debug_target.as_ref().map(|(_, target)| target.open()).transpose()?;
         let name = debug_output.as_deref().map(files::file_name).unwrap_or_default();
         let debug = debug_input.as_ref().zip(new_debug.as_mut());
         let debug = debug.map(|(input, out)| DebugFile { input: input.viewed(), out, name: &name });
+        let found = files::BesideProgram::new(&self.binary, &self.output);
+        let mut parts = Vec::new();
+        let beside = Beside { files: &found, out: &mut package, parts: &mut parts };
         let optimize = afterlink_pipeline::optimize_to;
-        let done = optimize(input.viewed(), &mut output, debug, profiles, &options, &progress)
+        let done = optimize(input.viewed(), &mut output, (debug, beside), profiles, &options, &progress)
             .map_err(|e| e.in_file(self.binary.display()))?;
         // The program comes last: where it is new, everything is.
         new_debug.map(files::OutputFile::publish).transpose()?;
@@ -97,6 +100,10 @@ impl Optimize {
                 false => serde_json::to_string_pretty(&done).expect("reports have string keys"),
             };
             report.write(text.as_bytes())?;
+        }
+        if package.size() > 0 {
+            let bytes = package.bytes()?;
+            files::publish_beside(&self.output, &self.binary, bytes.bytes(), &parts)?;
         }
         output.publish()?;
         progress.done();

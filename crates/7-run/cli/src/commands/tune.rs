@@ -16,13 +16,16 @@ use crate::{commands, files};
 use afterlink_bench::experiment::counters::Counters;
 use afterlink_bench::experiment::process::children_cpu_seconds;
 use afterlink_core::{Error, Result};
-use afterlink_pipeline::{Counting, InstrumentOptions, LaidOut, OptimizeOptions, Optimized, Progress};
+use afterlink_pipeline::{
+    Counting, DebugSource, InstrumentOptions, LaidOut, OptimizeOptions, Optimized, Progress,
+};
 use afterlink_profile::{Profile, fdata};
 use stand::{Scratch, Stand};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 use timing::{Relayed, time};
 use tuned::{Binary, Next, Tuned};
@@ -137,11 +140,18 @@ impl Tune {
             }
         };
         if let Some(kept) = kept {
-            kept.publish(Kind::Other, &kept_profiles)?;
+            kept.publish(Kind::Other, &kept_profiles, &[])?;
         }
-        let (bytes, reports): (Vec<_>, Vec<_>) =
-            optimized.into_iter().map(|one| one.map(|one| (one.bytes, one.report)).unzip()).unzip();
-        outputs.publish(Kind::Program, &bytes)?;
+        let (mut bytes, mut reports, mut packages) = (Vec::new(), Vec::new(), Vec::new());
+        for one in optimized {
+            let (one, mut report) = one.map(|one| ((one.bytes, one.package), one.report)).unzip();
+            let (program, package) = one.unzip();
+            let parts = report.as_mut().map(|report| std::mem::take(&mut report.debug_files));
+            bytes.push(program);
+            reports.push(report);
+            packages.push((package.unwrap_or_default(), parts.unwrap_or_default()));
+        }
+        outputs.publish(Kind::Program, &bytes, &packages)?;
         progress.done();
         if all.len() > 1 {
             link_sonames(&all, &outputs, &bytes)?;
@@ -207,6 +217,13 @@ impl Tune {
             scratch.new.write(index, &linked.bytes, &linked.path)?;
             return Ok(None);
         };
+        let output = match self.binaries.len() {
+            1 => self.output.clone(),
+            _ => self.output.join(linked.path.file_name().unwrap_or_default()),
+        };
+        let beside = files::BesideProgram::new(&linked.path, &output);
+        let options =
+            &OptimizeOptions { debug_files: DebugSource(Some(Arc::new(beside))), ..options.clone() };
         let (laid_out, optimized) = LaidOut::proven(&linked.bytes, vec![profile], options, progress)
             .map_err(|e| self.of(linked, e))?;
         commands::complain_of_faults(&optimized.report.unproven_functions);

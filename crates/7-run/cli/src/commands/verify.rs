@@ -1,7 +1,7 @@
 //! `afterlink verify`.
 
 use crate::{commands, files};
-use afterlink_core::{Error, Result};
+use afterlink_core::{Error, Result, SplitFiles};
 use afterlink_image::{Image, NOTE_SECTION, notes};
 use afterlink_pipeline::DebugPair;
 use afterlink_verify::Options;
@@ -48,7 +48,9 @@ impl Verify {
         if pair.is_none() {
             require_debug_file(&input, &output).map_err(|e| e.in_file(self.output.display()))?;
         }
-        let verdict = afterlink_pipeline::verify(input.viewed(), output.viewed(), pair, &options)
+        let files = [&self.binary, &self.output].map(|path| files::BesideProgram::new(path, path));
+        let files = files.each_ref().map(|files| files as &dyn SplitFiles);
+        let verdict = afterlink_pipeline::verify_with(input.viewed(), output.viewed(), pair, files, &options)
             .map_err(|e| e.in_file(format!("{} or {}", self.binary.display(), self.output.display())))?;
         if !verdict.is_proven()
             && !self.json

@@ -1,7 +1,7 @@
 //! Where the outputs of a command go that takes one input or several: a file, or a folder with a file for each.
 
-use super::{Target, directory_of, reason};
-use afterlink_core::{Error, Output, Result};
+use super::{Target, directory_of, publish_beside, reason};
+use afterlink_core::{DebugPart, Error, Output, Result};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,9 @@ pub struct Destination {
     places: Vec<Place>,
     is_folder: bool,
 }
+
+/// What comes beside an output: the bytes, and the files in them.
+pub type Package = (Vec<u8>, Vec<DebugPart>);
 
 /// Where one output goes.
 struct Place {
@@ -55,11 +58,12 @@ impl Destination {
         self.places.iter().map(|place| Target::check(&place.output, &place.input)).collect()
     }
 
-    /// Puts the outputs that there are at their places, after all of them are written.
+    /// Puts the outputs that there are at their places, after all of them are written; and beside them the packages of debug information
+    /// that are not empty, one for each place if there are any.
     ///
     /// # Errors
     /// If one can't be written; then none has appeared.
-    pub fn publish(&self, kind: Kind, outputs: &[Option<Vec<u8>>]) -> Result<()> {
+    pub fn publish(&self, kind: Kind, outputs: &[Option<Vec<u8>>], packages: &[Package]) -> Result<()> {
         let folder = self.make_folder()?;
         let mut written = Vec::new();
         for (target, bytes) in self.targets()?.into_iter().zip(outputs) {
@@ -70,6 +74,10 @@ impl Destination {
             };
             file.append(bytes)?;
             written.push((target, file));
+        }
+        // Programs come last: where one is new, everything is.
+        for (place, (bytes, parts)) in self.places.iter().zip(packages) {
+            publish_beside(&place.output, &place.input, bytes, parts)?;
         }
         for (target, file) in written {
             file.publish()?;
