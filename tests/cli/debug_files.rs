@@ -80,9 +80,15 @@ fn moved(sandbox: &Sandbox) -> Vec<Place> {
 /// What symbolizers say of moved instructions in `output` is what they say of `in`.
 #[track_caller]
 fn assert_same_answers(sandbox: &Sandbox, places: &[Place], output: &str, what: &str) {
+    assert_answers_of(sandbox, places, "in", output, what);
+}
+
+/// The same of another program than `in`.
+#[track_caller]
+fn assert_answers_of(sandbox: &Sandbox, places: &[Place], input: &str, output: &str, what: &str) {
     for symbolizer in [Symbolizer::Addr2line, Symbolizer::Llvm, Symbolizer::Elfutils] {
         let questions = tempfile::tempdir().unwrap();
-        let (input, output) = (sandbox.path("in"), sandbox.path(output));
+        let (input, output) = (sandbox.path(input), sandbox.path(output));
         let mut found = symbolizer.differences(&input, &output, places, questions.path()).unwrap();
         found.retain(|difference| difference.kind() != SYMBOL);
         assert!(found.is_empty(), "{what}: {symbolizer:?}: {found:#?}");
@@ -324,7 +330,8 @@ const TOOLS: [&[&str]; 9] = [
 
 #[test]
 fn tools_work_on_outputs() {
-    for with in [COMPILERS[0], COMPILERS[2]] {
+    // dwz 0.15 does not read version 5 of clang.
+    for with in [COMPILERS[0], "clang-22 -O2 -gdwarf-4 -fuse-ld=lld -Wl,--build-id=sha1"] {
         let sandbox = Sandbox::default();
         build(&sandbox, with);
         afterlink(&sandbox, &format!("optimize in -o out {MOVE}"));
@@ -332,7 +339,12 @@ fn tools_work_on_outputs() {
         for tool in TOOLS {
             let what = format!("{with}, {}", tool.join(", "));
             tool.iter().for_each(|command| drop(say(&sandbox, command)));
-            assert_same_answers(&sandbox, &places, "edited", &what);
+            // What tools do to the program itself: of what dwz wrote, addr2line 2.40 finds fewer inlined calls.
+            for command in tool {
+                let words = command.replace("out ", "in ").replace("edited", "reference");
+                say(&sandbox, &words.replace("e.debug", "r.debug"));
+            }
+            assert_answers_of(&sandbox, &places, "reference", "edited", &what);
             assert_eq!(stops(&sandbox, "./in"), stops(&sandbox, "./edited"), "{what}");
             assert_eq!(say(&sandbox, "./in"), say(&sandbox, "./edited"), "{what}");
             assert_eq!(build_id(&sandbox, "edited"), build_id(&sandbox, "out"), "{what}");

@@ -11,7 +11,6 @@ use std::borrow::Cow;
 type FileHeader = elf::FileHeader64<LittleEndian>;
 type ProgramHeader = elf::ProgramHeader64<LittleEndian>;
 type SectionHeader = elf::SectionHeader64<LittleEndian>;
-type Row = elf::Sym64<LittleEndian>;
 
 /// The alignment of tables and of notes in the file.
 const ALIGNMENT: u64 = 8;
@@ -187,40 +186,25 @@ impl DebugFile {
         Ok(self.rows.len() - 1)
     }
 
-    /// The program's symbols, but for those of tables.
+    /// The program's symbols as they are: they name sections by numbers that are the same here.
     fn append_symbols(&mut self, program: &Image, out: &mut dyn Output) -> Result<()> {
         let Some(id) = program.symbols.section else { return Ok(()) };
-        let bytes = program.section_bytes(id);
-        let count = bytes.len() / size_of::<Row>();
-        let (all, _) = object::pod::slice_from_bytes::<Row>(bytes, count).expect("rows are counted");
-        let mut rows: Vec<Row> = Vec::with_capacity(all.len());
-        for symbol in all {
-            let mut symbol = *symbol;
-            let section = symbol.st_shndx.get(LE);
-            if section.0 != 0 && section.0 < elf::SHN_LORESERVE {
-                match self.numbers.get(usize::from(section.0)) {
-                    Some(&row) if row != 0 => symbol.st_shndx.set(LE, elf::SymbolSection(row as u16)),
-                    _ => continue,
-                }
-            }
-            rows.push(symbol);
-        }
-        let locals = rows.iter().filter(|row| row.st_bind() == elf::STB_LOCAL).count();
-        let table = |name, kind: elf::SectionType, alignment, bytes| DebugSection {
-            name,
-            kind: kind.0,
-            flags: 0,
-            entry_size: if kind == elf::SHT_SYMTAB { size_of::<Row>() as u64 } else { 0 },
-            alignment,
-            bytes,
-        };
-        let bytes = Cow::Borrowed(object::pod::bytes_of_slice(&rows));
-        let row = self.append(&table(".symtab", elf::SHT_SYMTAB, ALIGNMENT, bytes), out)?;
-        self.rows[row].1.sh_link.set(LE, row as u32 + 1);
-        self.rows[row].1.sh_info.set(LE, locals as u32);
         let names = SectionId(program.sections[id].link);
-        let names = Cow::Borrowed(program.section_bytes(names));
-        self.append(&table(".strtab", elf::SHT_STRTAB, 1, names), out)?;
+        let table = |name, of: SectionId| {
+            let section = &program.sections[of];
+            DebugSection {
+                name,
+                kind: section.kind,
+                flags: section.flags,
+                entry_size: section.entry_size,
+                alignment: section.alignment,
+                bytes: Cow::Borrowed(program.section_bytes(of)),
+            }
+        };
+        let row = self.append(&table(".symtab", id), out)?;
+        self.rows[row].1.sh_link.set(LE, row as u32 + 1);
+        self.rows[row].1.sh_info.set(LE, program.sections[id].info);
+        self.append(&table(".strtab", names), out)?;
         Ok(())
     }
 

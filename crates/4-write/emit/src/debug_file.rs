@@ -19,8 +19,19 @@ pub struct PlannedDebugFile<'i> {
     sections: Vec<DebugSection<'i>>,
 }
 
-/// What stands in the new debug file, and in `plan` its name.
-pub(crate) fn plan<'i>(debug: DebugFile<'i>, led: Led, plan: &mut OutputPlan<'_>) -> PlannedDebugFile<'i> {
+/// Puts what was led to where it belongs: into `plan`, or what stands in the new debug file, and in `plan` its name.
+pub(crate) fn plan<'i>(
+    debug: Option<DebugFile<'i>>,
+    follows: bool,
+    led: Led,
+    plan: &mut OutputPlan<'_>,
+) -> Option<PlannedDebugFile<'i>> {
+    let Some(debug) = debug else {
+        forget(follows, plan);
+        plan.replacements.extend(led.replacements);
+        plan.loose.extend(led.added);
+        return None;
+    };
     name(debug.name, plan);
     let image = debug.image;
     let (mut replacements, added) = (led.replacements, led.added);
@@ -46,7 +57,7 @@ pub(crate) fn plan<'i>(debug: DebugFile<'i>, led: Led, plan: &mut OutputPlan<'_>
         alignment: 1,
         bytes: Cow::Owned(section.bytes),
     }));
-    PlannedDebugFile { sections }
+    Some(PlannedDebugFile { sections })
 }
 
 /// The sections that only the debug file has. What both have, the program's output has.
@@ -71,7 +82,7 @@ fn name(name: &str, plan: &mut OutputPlan<'_>) {
 
 /// Leaves out the name of a debug file that was not handed over, unless debug information is to stay as it was: it tells of where
 /// the code was.
-pub(crate) fn forget(follows: bool, plan: &mut OutputPlan<'_>) {
+fn forget(follows: bool, plan: &mut OutputPlan<'_>) {
     plan.dropped.extend(plan.image.section_named(DEBUG_LINK_SECTION).filter(|_| follows));
 }
 

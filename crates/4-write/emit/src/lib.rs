@@ -167,15 +167,7 @@ pub fn plan_with<'i>(
     let memory_at = if memory > 0 { afterlink_elf::counter_address(image) } else { OutputAddr(0) };
     let offset = options.runtime.as_ref().map_or(0, |r| r.counters_offset);
     let encoder = Encoder { image, program, addresses: &addresses, counters_at: memory_at + offset };
-    let code = placement.sections.iter().map(|(id, section)| {
-        let mut bytes = encoder.section(placement, &shapes, id);
-        if options.huge_pages && id == SectionId::HOT {
-            huge_pages::fill(&mut bytes, program.arch);
-        }
-        code_section(section, &addresses, id, bytes)
-    });
-    let data = |writable| data::sections(program, placement, &addresses, writable);
-    let mut sections: Vec<NewSection> = data(true).into_iter().chain(code).chain(data(false)).collect();
+    let mut sections = new_sections(&encoder, placement, &shapes, options);
     let mut plan = OutputPlan::new(image);
     patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
     plan.replacements = probes::replacements(image, &addresses);
@@ -208,27 +200,48 @@ pub fn plan_with<'i>(
     let ((map, moved_functions), told) =
         rayon::join(|| map::map(program, placement, &addresses, &shapes), tell);
     told?;
-    let text = format!("{}input-build-id={}\n", options.note, note::hex(image.build_id));
-    let note = note::note(&text);
-    plan.build_id = note::build_id(image.build_id, &note, &sections);
+    add_note_and_map(options, map, sections, &mut plan);
+    let debug_file = debug_file::plan(debug, follows, led, &mut plan);
+    let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
+    let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
+    let emitted = Emitted { moved_functions, section_bytes, places, debug_info, outdated };
+    Ok(Planned { plan, package, emitted, debug_file })
+}
+
+/// What is loaded, but for unwind tables: writable data, code, other data.
+fn new_sections(
+    encoder: &Encoder,
+    placement: &Placement,
+    shapes: &[Shape],
+    options: &EmitOptions,
+) -> Vec<NewSection> {
+    let (program, addresses) = (encoder.program, encoder.addresses);
+    let code = placement.sections.iter().map(|(id, section)| {
+        let mut bytes = encoder.section(placement, shapes, id);
+        if options.huge_pages && id == SectionId::HOT {
+            huge_pages::fill(&mut bytes, program.arch);
+        }
+        code_section(section, addresses, id, bytes)
+    });
+    let data = |writable| data::sections(program, placement, addresses, writable);
+    data(true).into_iter().chain(code).chain(data(false)).collect()
+}
+
+/// Adds what says of the output how it was made, and from what.
+fn add_note_and_map(
+    options: &EmitOptions,
+    map: Vec<u8>,
+    sections: Vec<NewSection>,
+    plan: &mut OutputPlan<'_>,
+) {
+    let build_id = plan.image.build_id;
+    let note = note::note(&format!("{}input-build-id={}\n", options.note, note::hex(build_id)));
+    plan.build_id = note::build_id(build_id, &note, &sections);
     plan.sections = sections;
     plan.loose = vec![
         LooseSection { name: NOTE_SECTION.into(), kind: elf::SHT_NOTE.0, bytes: note },
         LooseSection { name: address_map::SECTION.into(), kind: elf::SHT_PROGBITS.0, bytes: map },
     ];
-    let debug_file = match debug {
-        Some(debug) => Some(debug_file::plan(debug, led, &mut plan)),
-        None => {
-            debug_file::forget(follows, &mut plan);
-            plan.replacements.extend(led.replacements);
-            plan.loose.extend(led.added);
-            None
-        }
-    };
-    let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
-    let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
-    let emitted = Emitted { moved_functions, section_bytes, places, debug_info, outdated };
-    Ok(Planned { plan, package, emitted, debug_file })
 }
 
 /// Four-byte displacements must reach from one end of the program to the other, and to what little lies beside it.

@@ -170,8 +170,7 @@ fn fault(
         return (!same).then(|| "stands elsewhere, or its header's information changed".to_owned());
     }
     let growth = crate::file::dynamic_tables::growth(input, output, old_id);
-    let is_link = old.name == DEBUG_LINK_SECTION;
-    if new.size != old.size + growth && !debug_info::is_judged(old) && !is_link {
+    if new.size != old.size + growth && !(debug_info::is_judged(old) || old.name == DEBUG_LINK_SECTION) {
         return Some(format!("has {} bytes, not {}", new.size, old.size + growth));
     }
     if growth > 0 {
@@ -194,9 +193,15 @@ fn fault(
         };
         return (!same).then(|| "its bytes changed".to_owned());
     }
-    let is_judged_apart =
-        probes::are_judged(old) || debug_info::is_judged(old) || tables::is_judged(old) || is_link;
-    (!old.is_loaded() && !is_judged_apart && a != b).then(|| "its bytes changed".to_owned())
+    (!old.is_loaded() && !is_judged_apart(old) && a != b).then(|| "its bytes changed".to_owned())
+}
+
+/// Whether another rule judges the bytes of a section that is not loaded.
+fn is_judged_apart(section: &Section) -> bool {
+    probes::are_judged(section)
+        || debug_info::is_judged(section)
+        || tables::is_judged(section)
+        || section.name == DEBUG_LINK_SECTION
 }
 
 /// The small sections behind the program headers end within so many bytes behind the longer table.
