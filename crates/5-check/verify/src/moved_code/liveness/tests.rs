@@ -56,6 +56,7 @@ fn forbidden(text: &str, taken: &[&str], queries: &[(&str, usize, Effect)]) -> V
     let check = Check {
         input: &image,
         output: &image,
+        told: [&image, &image],
         sections: Vec::new(),
         code,
         functions,
@@ -64,6 +65,7 @@ fn forbidden(text: &str, taken: &[&str], queries: &[(&str, usize, Effect)]) -> V
         places,
         forget: &|| (),
         pads: Default::default(),
+        files: [&afterlink_core::NoSplitFiles; 2],
     };
     let mut taken: Vec<u64> = taken.iter().map(|name| label(name)).collect();
     taken.sort_unstable();
