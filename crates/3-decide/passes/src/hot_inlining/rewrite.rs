@@ -195,6 +195,8 @@ impl Site<'_> {
         let target = match crossing {
             Some(crossing) => {
                 code.rows.push((0, self.around(program, exit.row?, 0)?));
+                // Unwinders look one byte in front of where a call comes back, and there the frame is gone.
+                code.rows.push((1, self.at_call.id()));
                 Target::Block(crossing)
             }
             None => {

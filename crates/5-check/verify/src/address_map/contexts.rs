@@ -3,7 +3,7 @@
 //!
 //! Like the rest of the map these are hints: `moved_code/in_place.rs` compares what stands there.
 
-use crate::address_map::places::{Block, Place, Places, Shape};
+use crate::address_map::pieces::{Block, Shape};
 use crate::input::code::Code;
 use afterlink_core::FunctionMap;
 use afterlink_core::address_map::Reason;
@@ -74,17 +74,14 @@ impl Context {
         Some(&self.parts[index]).filter(|piece| address < piece.input_end())
     }
 
-    /// Whether `output` is the place of the input's `address` in this context.
-    pub fn is_place(&self, code: &Code, places: &Places, address: u64, output: u64) -> bool {
+    /// Where control leaves for an address.
+    pub fn exits_to(&self, address: u64) -> impl Iterator<Item = &Block> {
         let first = self.exits.partition_point(|piece| piece.input < address);
-        let exits = self.exits[first..].iter().take_while(|piece| piece.input == address);
-        // What carries a return address to its place is no exit by itself: a call leads there.
-        let leaves = |piece: &Block| piece.output == output && !carries(places, piece.output);
-        exits.into_iter().any(leaves) || self.place_of(code, address) == Some(output)
+        self.exits[first..].iter().take_while(move |piece| piece.input == address)
     }
 
     /// Where the instruction of the callee at `address` stands in this context.
-    fn place_of(&self, code: &Code, address: u64) -> Option<u64> {
+    pub fn place_of(&self, code: &Code, address: u64) -> Option<u64> {
         let mark = code.bytes(address, MARK_LIMIT).map_or(0, |bytes| code.judgement.mark_size(bytes)) as u64;
         let piece = self
             .part_at(address)
@@ -108,22 +105,3 @@ impl Context {
 
 /// Bytes in which a mark is looked for.
 const MARK_LIMIT: usize = 4;
-
-/// Whether the output has there what takes a return address off the stack's top.
-fn carries(places: &Places, output: u64) -> bool {
-    let bytes = places.output_bytes(output);
-    !places.judgement.decode(bytes).is_some_and(|inst| inst.flow != afterlink_isa::Flow::Next)
-        && places.judgement.gives_room_back(bytes).is_none()
-}
-
-/// Whether `output` is the very place of `input`, in a context or outside of any.
-pub(crate) fn is_place(code: &Code, places: &Places, context: Option<u32>, input: u64, output: u64) -> bool {
-    match context {
-        Some(context) => places.contexts.all[context as usize].is_place(code, places, input, output),
-        None => match places.of(code, input) {
-            Place::Same => input == output && !places.may_be_stub(input),
-            Place::Moved(place) => place == output,
-            Place::Nowhere => false,
-        },
-    }
-}

@@ -2,4 +2,5 @@
 
 pub(crate) mod contexts;
 pub(crate) mod flow;
+mod pieces;
 pub(crate) mod places;

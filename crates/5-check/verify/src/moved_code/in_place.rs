@@ -15,7 +15,7 @@ use crate::address_map::places::{Block, Reason, Shape};
 use crate::check::Check;
 use crate::input::code::Kind;
 use crate::input::return_address;
-use crate::moved_code::blocks::Walk;
+use crate::moved_code::walk::Walk;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_isa::Flow;
 use afterlink_isa::judgement::Reader;

@@ -12,3 +12,4 @@ mod inlined;
 pub(crate) mod liveness;
 mod replaced;
 pub(crate) mod start_up;
+mod walk;

@@ -98,10 +98,13 @@ impl Compare<'_, '_, '_> {
         }
         // A call that leaves a frame behind, or what carries its return address.
         let row = below(self, if is_call { 0 } else { WORD })?;
-        self.holds(block, (start, middle), Some(&row))?;
         if is_call {
-            return self.holds(block, (middle, end), site.at_call);
+            // The frame is there when a signal comes at the call, and gone for who unwinds out of what is called: unwinders look one byte in
+            // front of where it comes back.
+            self.holds(block, (start, start + 1), Some(&row))?;
+            return self.holds(block, (start + 1, end), site.at_call);
         }
+        self.holds(block, (start, middle), Some(&row))?;
         let row = below(self, 0)?;
         self.holds(block, (middle, end), Some(&row))
     }
