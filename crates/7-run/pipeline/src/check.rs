@@ -121,7 +121,7 @@ pub(crate) fn write_proven<R>(
             None => prove(input, program.bytes()?, debug, [&NoSplitFiles, &NoSplitFiles], progress)?,
             Some(Beside { files, out, parts }) => {
                 let bytes = if out.size() > 0 { out.bytes()?.bytes() } else { &[] };
-                let written = Packaged { bytes, parts: &**parts };
+                let written = Packaged { bytes, parts };
                 prove(input, program.bytes()?, debug, [*files, &written], progress)?
             }
         };

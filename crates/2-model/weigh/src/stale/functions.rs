@@ -96,8 +96,11 @@ struct Bears<'a> {
     is_local: bool,
 }
 
-/// What of a name must be equal, from strict to loose.
-const NAMES: [fn(&Bears) -> Option<Vec<u8>>; 5] = [
+/// What of a name must be equal for two to be the same one.
+type NameKey = fn(&Bears) -> Option<Vec<u8>>;
+
+/// From strict to loose.
+const NAMES: [NameKey; 5] = [
     |bears| (!bears.is_local).then(|| bears.name.to_vec()),
     |bears| Some([bears.name, b"/", bears.file?].concat()),
     |bears| Some(bears.name.to_vec()),

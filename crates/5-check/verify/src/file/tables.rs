@@ -72,8 +72,11 @@ fn same_sizes(check: &Check, (mut old, mut new): (&[u8], &[u8])) -> bool {
     old == new
 }
 
-/// The first function's address and the bytes of its size, and what is behind them.
-fn row(bytes: &[u8]) -> Option<((u64, &[u8]), &[u8])> {
+/// A function's address and the bytes of its size.
+type Row<'a> = (u64, &'a [u8]);
+
+/// The first row, and what is behind it.
+fn row(bytes: &[u8]) -> Option<(Row<'_>, &[u8])> {
     let (address, rest) = bytes.split_first_chunk()?;
     let size = rest.iter().position(|byte| byte & 0x80 == 0)? + 1;
     let (size, rest) = rest.split_at(size);
