@@ -188,7 +188,7 @@ fn moves(
     for (i, fragment) in placement.fragments.iter().enumerate() {
         let function = &program.functions[fragment.function];
         for (&block, ends) in fragment.blocks.iter().zip(shapes[i].offsets.windows(2)) {
-            if block.0 < function.input_blocks || function.blocks[block].size > 0 {
+            if block.0 < function.input_blocks {
                 let start = addresses.fragments[i];
                 let place = (start + u64::from(ends[0]), start + u64::from(ends[1]));
                 add_block(image, function, &function.blocks[block], place, &mut pieces);
@@ -236,8 +236,7 @@ fn add_block(
                 let code = &function.inlined[row as usize];
                 Some((code.call, code.call_size, Inside::FromEnd))
             }
-            // What debug information says of a callee is said of the callee itself.
-            Chunk::Counter { .. } | Chunk::InPlace(_) => None,
+            Chunk::Counter { .. } => None,
         };
         if let Some((input, size, inside)) = run {
             pieces.push(Piece { input: input.get(), input_size: size.into(), output, output_size, inside });
