@@ -7,15 +7,6 @@ use std::process::Command;
 
 const MOVE: &str = "--scope all --order-functions random --order-blocks random --split random --seed 4";
 
-/// Runs a command in the sandbox, and gives what it says.
-#[track_caller]
-fn say(sandbox: &Sandbox, command: &str) -> String {
-    let mut words = command.split_whitespace();
-    let outcome = sandbox.run(Command::new(words.next().unwrap()).args(words));
-    assert_eq!(outcome.exit, 0, "{command}: {}", outcome.stderr());
-    outcome.stdout().to_owned()
-}
-
 /// Builds `in` and writes `out`, which is proven; gives the report.
 #[track_caller]
 fn optimize(sandbox: &Sandbox, with: &str) -> String {
@@ -23,18 +14,18 @@ fn optimize(sandbox: &Sandbox, with: &str) -> String {
     for name in ["main.c", "work.c"] {
         fs::copy(folder.join(name), sandbox.path(name)).unwrap();
     }
-    say(sandbox, &format!("{with} -Wl,-q main.c work.c -o in"));
+    sandbox.say(&format!("{with} -Wl,-q main.c work.c -o in"));
     let command = format!("optimize in -o out {MOVE}");
     let outcome = sandbox.afterlink(&command.split_whitespace().collect::<Vec<_>>());
     assert_eq!(outcome.exit, 0, "{with}: {}", outcome.stderr());
-    assert_eq!(say(sandbox, "./in"), say(sandbox, "./out"), "{with}");
+    assert_eq!(sandbox.say("./in"), sandbox.say("./out"), "{with}");
     let moved = outcome.stdout().lines().next().unwrap_or_default().to_owned();
     assert!(!moved.contains(" 1 of") && !moved.contains(" 0 of"), "{with}: {moved}");
     outcome.stdout().to_owned()
 }
 
 fn has(sandbox: &Sandbox, section: &str) -> [bool; 2] {
-    ["in", "out"].map(|file| say(sandbox, &format!("readelf -SW {file}")).contains(section))
+    ["in", "out"].map(|file| sandbox.say(&format!("readelf -SW {file}")).contains(section))
 }
 
 #[test]
@@ -44,7 +35,7 @@ fn sizes_of_frames_follow() {
     assert!(!said.contains(".stack_sizes"), "{said}");
     // The tool names the functions by their symbols.
     let sizes = |file: &str| {
-        let said = say(&sandbox, &format!("llvm-readelf-22 --stack-sizes {file}"));
+        let said = sandbox.say(&format!("llvm-readelf-22 --stack-sizes {file}"));
         let mut rows: Vec<String> = said.lines().map(|row| row.trim().to_owned()).collect();
         rows.retain(|row| row.starts_with(|c: char| c.is_ascii_digit()));
         rows
@@ -53,7 +44,7 @@ fn sizes_of_frames_follow() {
     assert_eq!(sizes("in"), sizes("out"));
     // One that names another place is refused.
     let mut bytes = fs::read(sandbox.path("out")).unwrap();
-    let section = say(&sandbox, "llvm-readelf-22 -S out");
+    let section = sandbox.say("llvm-readelf-22 -S out");
     let row = section.lines().find(|row| row.contains(".stack_sizes")).unwrap();
     let offset = row.split(']').nth(1).unwrap().split_whitespace().nth(3).unwrap();
     bytes[usize::from_str_radix(offset, 16).unwrap()] ^= 1;
@@ -75,8 +66,8 @@ fn what_is_not_understood_is_left_out() {
         assert!(said.contains(&format!("left out     {section}: ")), "{with}: {said}");
         assert_eq!(has(&sandbox, &format!(" {section} ")), [true, false], "{with}");
         // Put back, it is refused.
-        say(&sandbox, &format!("llvm-objcopy-22 --dump-section={section}=bytes in /dev/null"));
-        say(&sandbox, &format!("llvm-objcopy-22 --add-section={section}=bytes out back"));
+        sandbox.say(&format!("llvm-objcopy-22 --dump-section={section}=bytes in /dev/null"));
+        sandbox.say(&format!("llvm-objcopy-22 --add-section={section}=bytes out back"));
         assert_ne!(sandbox.afterlink(&["verify", "in", "back"]).exit, 0, "{with}");
     }
 }
@@ -87,7 +78,7 @@ fn symbols_in_a_file_of_their_own() {
     let sandbox = Sandbox::default();
     optimize(&sandbox, "gcc-12 -O2");
     sandbox.put("mini", b"\xfd7zXZ");
-    say(&sandbox, "objcopy --add-section .gnu_debugdata=mini in with");
+    sandbox.say("objcopy --add-section .gnu_debugdata=mini in with");
     let outcome = sandbox.afterlink(&["optimize", "with", "-o", "without", "--scope", "all"]);
     assert!(
         outcome.stdout().contains("left out     .gnu_debugdata: "),
@@ -95,7 +86,7 @@ fn symbols_in_a_file_of_their_own() {
         outcome.stdout(),
         outcome.stderr()
     );
-    assert!(!say(&sandbox, "readelf -SW without").contains("gnu_debugdata"));
+    assert!(!sandbox.say("readelf -SW without").contains("gnu_debugdata"));
 }
 
 /// LLVM's stack maps name places by their distance from a function's start: such a function stays.
@@ -107,15 +98,15 @@ fn stack_maps() {
         call void (i64, i32, ...) @llvm.experimental.stackmap(i64 7, i32 0, i32 %y)\n ret i32 %y\n}\n\
         define i32 @main() {\n %r = call i32 @mapped(i32 -3)\n ret i32 %r\n}\n";
     sandbox.put("code.ll", code.as_bytes());
-    say(&sandbox, "clang-22 -O2 -w -Wl,-q code.ll -o in");
+    sandbox.say("clang-22 -O2 -w -Wl,-q code.ll -o in");
     let command = format!("optimize in -o out {MOVE} --json");
     let outcome = sandbox.afterlink(&command.split_whitespace().collect::<Vec<_>>());
     assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
-    say(&sandbox, "./out");
+    sandbox.say("./out");
     let said = outcome.stdout();
     let refused = said.split("patched-code").nth(1).unwrap_or_default();
     assert!(refused.contains("\"mapped\""), "{}", outcome.stdout());
-    let symbols = ["in", "out"].map(|file| say(&sandbox, &format!("nm {file}")));
+    let symbols = ["in", "out"].map(|file| sandbox.say(&format!("nm {file}")));
     let at = |symbols: &str, name: &str| {
         symbols.lines().find(|row| row.ends_with(&format!(" T {name}"))).unwrap().to_owned()
     };
@@ -129,7 +120,7 @@ fn stack_traces_by_sframe() {
     let sandbox = Sandbox::default();
     let said = optimize(&sandbox, "gcc-12 -O2 -Wa,--gsframe");
     assert!(said.contains("kept         .sframe: "), "{said}");
-    let frames = |file: &str| say(&sandbox, &format!("readelf --sframe {file}"));
+    let frames = |file: &str| sandbox.say(&format!("readelf --sframe {file}"));
     assert_eq!(frames("in").lines().count(), frames("out").lines().count());
     assert_eq!(has(&sandbox, ".sframe "), [true, true]);
 }

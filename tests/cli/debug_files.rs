@@ -30,15 +30,6 @@ const COMPILERS: [&str; 4] = [
     "gcc-12 -O2 -g -Wl,--build-id=none",
 ];
 
-/// Runs a command in the sandbox, and gives what it says.
-#[track_caller]
-fn say(sandbox: &Sandbox, command: &str) -> String {
-    let mut words = command.split_whitespace();
-    let outcome = sandbox.run(Command::new(words.next().unwrap()).args(words));
-    assert_eq!(outcome.exit, 0, "{command}: {}", outcome.stderr());
-    outcome.stdout().to_owned()
-}
-
 #[track_caller]
 fn afterlink(sandbox: &Sandbox, command: &str) -> String {
     let words: Vec<&str> = command.split_whitespace().collect();
@@ -47,24 +38,14 @@ fn afterlink(sandbox: &Sandbox, command: &str) -> String {
     outcome.stdout().to_owned()
 }
 
-/// Builds the program as `in`.
-#[track_caller]
-fn build(sandbox: &Sandbox, with: &str) {
-    let folder = afterlink_testkit::tests_folder().join("cli/programs/debugged");
-    for name in ["main.c", "work.c"] {
-        fs::copy(folder.join(name), sandbox.path(name)).unwrap();
-    }
-    say(sandbox, &format!("{with} -Wl,-q main.c work.c -o in"));
-}
-
 fn split(sandbox: &Sandbox, splitter: &[&str]) {
-    splitter.iter().for_each(|command| drop(say(sandbox, command)));
+    splitter.iter().for_each(|command| drop(sandbox.say(command)));
 }
 
 /// A program and its debug file, and what became of them: `in`, `bin`, `bin.debug`, `out`, `out.debug`.
 fn pair(with: &str, splitter: &[&str]) -> Sandbox {
     let sandbox = Sandbox::default();
-    build(&sandbox, with);
+    sandbox.build_debugged(with);
     split(&sandbox, splitter);
     let said = afterlink(&sandbox, &format!("optimize bin -o out --debug-file bin.debug {MOVE}"));
     assert!(said.contains("follows the code, in out.debug"), "{with}: {said}");
@@ -116,7 +97,7 @@ fn stops(sandbox: &Sandbox, program: &str) -> String {
 }
 
 fn build_id(sandbox: &Sandbox, file: &str) -> String {
-    let said = say(sandbox, &format!("readelf -nW {file}"));
+    let said = sandbox.say(&format!("readelf -nW {file}"));
     said.lines().find(|line| line.contains("Build ID")).unwrap_or_default().to_owned()
 }
 
@@ -138,9 +119,9 @@ fn a_pair_answers_as_the_program_did() {
             }
             assert_same_answers(&sandbox, &moved(&sandbox), "out", &what);
             assert_eq!(stops(&sandbox, "./in"), stops(&sandbox, "./out"), "{what}");
-            assert_eq!(say(&sandbox, "./in"), say(&sandbox, "./out"), "{what}");
+            assert_eq!(sandbox.say("./in"), sandbox.say("./out"), "{what}");
             // Both files make one program again, which has nothing else in it.
-            say(&sandbox, "eu-unstrip -o whole out out.debug");
+            sandbox.say("eu-unstrip -o whole out out.debug");
             assert_same_answers(&sandbox, &moved(&sandbox), "whole", &what);
         }
     }
@@ -178,7 +159,7 @@ fn what_does_not_belong_together() {
     let sandbox = pair(COMPILERS[0], SPLITTERS[0]);
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let refuse = |command: &str, says: &[&str]| assert_clear_error(&sandbox.afterlink(&words(command)), says);
-    say(&sandbox, "gcc-12 -O1 -g -Wl,-q main.c work.c -o other");
+    sandbox.say("gcc-12 -O1 -g -Wl,-q main.c work.c -o other");
     let optimize = |rest: &str| format!("optimize {rest} -o out --scope all");
     refuse(&optimize("bin --debug-file other"), &["bin", "build-ids differ"]);
     refuse(&optimize("in --debug-file bin.debug"), &["in", ".debug_info", "--debug-file"]);
@@ -189,14 +170,14 @@ fn what_does_not_belong_together() {
     refuse("verify bin out", &["out.debug", "--debug-output"]);
     // Without a build-id, the checksum tells.
     let sandbox = Sandbox::default();
-    build(&sandbox, COMPILERS[3]);
+    sandbox.build_debugged(COMPILERS[3]);
     split(&sandbox, SPLITTERS[0]);
     let mut bytes = fs::read(sandbox.path("bin.debug")).unwrap();
     bytes.push(0);
     sandbox.put("longer.debug", &bytes);
     let refuse = |command: &str, says: &[&str]| assert_clear_error(&sandbox.afterlink(&words(command)), says);
     refuse(&optimize("bin --debug-file longer.debug"), &["its CRC is"]);
-    say(&sandbox, "objcopy --remove-section=.gnu_debuglink bin nameless");
+    sandbox.say("objcopy --remove-section=.gnu_debuglink bin nameless");
     refuse(&optimize("nameless --debug-file bin.debug"), &["no build-id", "--add-gnu-debuglink"]);
 }
 
@@ -208,11 +189,11 @@ fn a_debug_file_that_was_not_given() {
     assert!(said.contains("add --debug-file with the path of bin.debug"), "{said}");
     let report = fs::read_to_string(sandbox.path("report.json")).unwrap();
     assert!(report.contains("\"debug_file_not_given\": \"bin.debug\""), "{report}");
-    assert!(!say(&sandbox, "readelf -SW alone").contains("gnu_debuglink"));
+    assert!(!sandbox.say("readelf -SW alone").contains("gnu_debuglink"));
     afterlink(&sandbox, "verify bin alone");
     let said = afterlink(&sandbox, &format!("optimize bin -o kept --keep-debug-info {MOVE}"));
     assert!(!said.contains("--debug-file"), "{said}");
-    assert!(say(&sandbox, "readelf -p .gnu_debuglink kept").contains("bin.debug"));
+    assert!(sandbox.say("readelf -p .gnu_debuglink kept").contains("bin.debug"));
     afterlink(&sandbox, "verify bin kept");
     let said = afterlink(&sandbox, &format!("optimize in -o whole {MOVE}"));
     assert!(!said.contains("--debug-file"), "{said}");
@@ -226,7 +207,7 @@ fn a_debug_file_that_is_kept() {
     assert!(afterlink(&sandbox, &keep).contains("with the addresses that the code had"));
     afterlink(&sandbox, "verify bin kept --debug-file bin.debug --debug-output kept.debug");
     let info = |file: &str| {
-        say(&sandbox, &format!("llvm-objcopy-22 --dump-section=.debug_info=info {file} /dev/null"));
+        sandbox.say(&format!("llvm-objcopy-22 --dump-section=.debug_info=info {file} /dev/null"));
         fs::read(sandbox.path("info")).unwrap()
     };
     assert_eq!(info("kept.debug"), info("bin.debug"));
@@ -242,7 +223,7 @@ fn checksum(bytes: &[u8]) -> u32 {
 
 /// Offset and size of a section in a file.
 fn place(sandbox: &Sandbox, file: &str, section: &str) -> (usize, usize) {
-    let said = say(sandbox, &format!("llvm-readelf-22 -S {file}"));
+    let said = sandbox.say(&format!("llvm-readelf-22 -S {file}"));
     let row = said.lines().find(|row| row.contains(&format!("] {section} "))).unwrap();
     let words: Vec<&str> = row.split(']').nth(1).unwrap().split_whitespace().collect();
     let number = |word: &str| usize::from_str_radix(word, 16).unwrap();
@@ -333,20 +314,20 @@ fn tools_work_on_outputs() {
     // dwz 0.15 does not read version 5 of clang.
     for with in [COMPILERS[0], "clang-22 -O2 -gdwarf-4 -fuse-ld=lld -Wl,--build-id=sha1"] {
         let sandbox = Sandbox::default();
-        build(&sandbox, with);
+        sandbox.build_debugged(with);
         afterlink(&sandbox, &format!("optimize in -o out {MOVE}"));
         let places = moved(&sandbox);
         for tool in TOOLS {
             let what = format!("{with}, {}", tool.join(", "));
-            tool.iter().for_each(|command| drop(say(&sandbox, command)));
+            tool.iter().for_each(|command| drop(sandbox.say(command)));
             // What tools do to the program itself: of what dwz wrote, addr2line 2.40 finds fewer inlined calls.
             for command in tool {
                 let words = command.replace("out ", "in ").replace("edited", "reference");
-                say(&sandbox, &words.replace("e.debug", "r.debug"));
+                sandbox.say(&words.replace("e.debug", "r.debug"));
             }
             assert_answers_of(&sandbox, &places, "reference", "edited", &what);
             assert_eq!(stops(&sandbox, "./in"), stops(&sandbox, "./edited"), "{what}");
-            assert_eq!(say(&sandbox, "./in"), say(&sandbox, "./edited"), "{what}");
+            assert_eq!(sandbox.say("./in"), sandbox.say("./edited"), "{what}");
             assert_eq!(build_id(&sandbox, "edited"), build_id(&sandbox, "out"), "{what}");
             if sandbox.path("e.debug").exists() {
                 assert_eq!(build_id(&sandbox, "e.debug"), build_id(&sandbox, "out"), "{what}");

@@ -18,25 +18,6 @@ const SECTIONS: [&str; 7] = [
     ".debug_addr",
 ];
 
-/// Runs a command in the sandbox, and gives what it says.
-#[track_caller]
-fn say(sandbox: &Sandbox, command: &str) -> String {
-    let mut words = command.split_whitespace();
-    let outcome = sandbox.run(Command::new(words.next().unwrap()).args(words));
-    assert_eq!(outcome.exit, 0, "{command}: {}", outcome.stderr());
-    outcome.stdout().to_owned()
-}
-
-/// Builds the program as `in`.
-#[track_caller]
-fn build(sandbox: &Sandbox, with: &str) {
-    let folder = afterlink_testkit::tests_folder().join("cli/programs/debugged");
-    for name in ["main.c", "work.c"] {
-        fs::copy(folder.join(name), sandbox.path(name)).unwrap();
-    }
-    say(sandbox, &format!("{with} -Wl,-q main.c work.c -o in"));
-}
-
 /// Writes `out`, and gives the report.
 #[track_caller]
 fn optimize(sandbox: &Sandbox, input: &str, output: &str) -> String {
@@ -61,15 +42,15 @@ fn section(sandbox: &Sandbox, file: &str, name: &str) -> Vec<u8> {
 #[test]
 fn compressed_sections() {
     let sandbox = Sandbox::default();
-    build(&sandbox, "gcc-12 -O2 -g");
+    sandbox.build_debugged("gcc-12 -O2 -g");
     let said = optimize(&sandbox, "in", "plain-out");
     assert!(said.contains("follows the code"), "{said}");
     for (tool, how) in [("objcopy", "zlib"), ("objcopy", "zlib-gnu"), ("llvm-objcopy-22", "zstd")] {
-        say(&sandbox, &format!("{tool} --compress-debug-sections={how} in {how}"));
+        sandbox.say(&format!("{tool} --compress-debug-sections={how} in {how}"));
         let said = optimize(&sandbox, how, &format!("{how}-out"));
         assert!(said.contains("follows the code"), "{how}: {said}");
         let kinds = |file: &str| {
-            let headers = say(&sandbox, &format!("readelf -SW {file}"));
+            let headers = sandbox.say(&format!("readelf -SW {file}"));
             headers
                 .lines()
                 .filter(|l| l.contains("debug_") && !l.contains(".rela"))
@@ -81,7 +62,7 @@ fn compressed_sections() {
         assert_eq!(kinds(how).contains(&true), is_marked, "{how}");
         let old = section(&sandbox, &format!("{how}-out"), ".zdebug_info");
         assert_eq!(old.starts_with(b"ZLIB"), !is_marked, "{how}");
-        say(&sandbox, &format!("objcopy --decompress-debug-sections {how}-out {how}-again"));
+        sandbox.say(&format!("objcopy --decompress-debug-sections {how}-out {how}-again"));
         for name in SECTIONS {
             let whole = section(&sandbox, "plain-out", name);
             assert_eq!(section(&sandbox, &format!("{how}-again"), name), whole, "{how} {name}");
@@ -121,7 +102,7 @@ fn stops(sandbox: &Sandbox, program: &str) -> String {
 
 /// What is said of the first byte of each function.
 fn entries(sandbox: &Sandbox, program: &str) -> Vec<String> {
-    let symbols = say(sandbox, &format!("nm {program}"));
+    let symbols = sandbox.say(&format!("nm {program}"));
     // Compilers that see the whole program inline some functions, or give them longer names.
     let names = ["choose", "work", "report", "main"].map(|name| format!(" {name}"));
     let functions: Vec<&str> = names
@@ -131,7 +112,7 @@ fn entries(sandbox: &Sandbox, program: &str) -> Vec<String> {
     assert!(functions.len() >= 2, "{symbols}");
     let tools = ["addr2line -fie ", "llvm-symbolizer-22 --obj="];
     let tell =
-        |tool: &str| functions.iter().map(|at| say(sandbox, &format!("{tool}{program} 0x{at}"))).collect();
+        |tool: &str| functions.iter().map(|at| sandbox.say(&format!("{tool}{program} 0x{at}"))).collect();
     tools.map(|tool| -> Vec<String> { tell(tool) }).concat()
 }
 
@@ -139,9 +120,9 @@ fn entries(sandbox: &Sandbox, program: &str) -> Vec<String> {
 fn forms_of_compilers_and_linkers() {
     for (with, then) in BUILDS {
         let sandbox = Sandbox::default();
-        build(&sandbox, with);
+        sandbox.build_debugged(with);
         if !then.is_empty() {
-            say(&sandbox, then);
+            sandbox.say(then);
         }
         let said = optimize(&sandbox, "in", "out");
         assert!(
@@ -157,10 +138,10 @@ fn forms_of_compilers_and_linkers() {
 #[test]
 fn an_index_of_addresses() {
     let sandbox = Sandbox::default();
-    build(&sandbox, "clang-22 -O2 -g -ggnu-pubnames -fuse-ld=lld -Wl,--gdb-index");
+    sandbox.build_debugged("clang-22 -O2 -g -ggnu-pubnames -fuse-ld=lld -Wl,--gdb-index");
     optimize(&sandbox, "in", "out");
     let runs = |program: &str| {
-        let said = say(&sandbox, &format!("llvm-dwarfdump-22 --gdb-index {program}"));
+        let said = sandbox.say(&format!("llvm-dwarfdump-22 --gdb-index {program}"));
         let number = |text: &str| u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).unwrap();
         let rows = said.lines().filter(|l| l.contains("Low/High address = ["));
         let inside = rows.map(|l| (l.split_once('[').unwrap().1.split_once(')').unwrap().0, l));
@@ -172,7 +153,7 @@ fn an_index_of_addresses() {
             .collect::<Vec<_>>()
     };
     for program in ["in", "out"] {
-        let (symbols, runs) = (say(&sandbox, &format!("nm {program}")), runs(program));
+        let (symbols, runs) = (sandbox.say(&format!("nm {program}")), runs(program));
         for (name, unit) in [("choose", "0"), ("main", "0"), ("work", "1"), ("report", "1")] {
             let row = symbols.lines().find(|row| row.ends_with(&format!(" {name}"))).unwrap();
             let at = u64::from_str_radix(row.split(' ').next().unwrap(), 16).unwrap();
@@ -187,7 +168,7 @@ fn an_index_of_addresses() {
 #[test]
 fn odd_units_are_counted_by_kind() {
     let sandbox = Sandbox::default();
-    build(&sandbox, "clang-22 -O2 -gdwarf-5");
+    sandbox.build_debugged("clang-22 -O2 -gdwarf-5");
     let units = section(&sandbox, "in", ".debug_info");
     let second = 4 + u32::from_le_bytes(*units.first_chunk().unwrap()) as usize;
     let bytes = fs::read(sandbox.path("in")).unwrap();

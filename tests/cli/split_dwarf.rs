@@ -16,25 +16,6 @@ const BUILDS: [&str; 4] = [
     "clang-22 -O2 -gdwarf-5 -gsplit-dwarf",
 ];
 
-/// Runs a command in the sandbox, and gives what it says.
-#[track_caller]
-fn say(sandbox: &Sandbox, command: &str) -> String {
-    let mut words = command.split_whitespace();
-    let outcome = sandbox.run(Command::new(words.next().unwrap()).args(words));
-    assert_eq!(outcome.exit, 0, "{command}: {}", outcome.stderr());
-    outcome.stdout().to_owned()
-}
-
-/// Builds the program as `in`.
-#[track_caller]
-fn build(sandbox: &Sandbox, with: &str) {
-    let folder = afterlink_testkit::tests_folder().join("cli/programs/debugged");
-    for name in ["main.c", "work.c"] {
-        fs::copy(folder.join(name), sandbox.path(name)).unwrap();
-    }
-    say(sandbox, &format!("{with} -Wl,-q main.c work.c -o in"));
-}
-
 /// Writes `out`, proven, and gives the report.
 #[track_caller]
 fn optimize(sandbox: &Sandbox) -> String {
@@ -86,7 +67,7 @@ fn stops(sandbox: &Sandbox, program: &str) -> String {
 fn debuggers_say_the_same() {
     for with in BUILDS {
         let sandbox = Sandbox::default();
-        build(&sandbox, with);
+        sandbox.build_debugged(with);
         let said = optimize(&sandbox);
         assert!(!said.contains("without the entries"), "{with}: {said}");
         assert_eq!(files(&sandbox).len(), 2, "{with}");
@@ -107,7 +88,7 @@ fn cpp() {
             let source = tests.join("cases/exceptions/main.cc");
             let flags =
                 format!("-O2 -gsplit-dwarf -Wl,-q -std=c++14 -I{}{more}", tests.join("cases").display());
-            say(&sandbox, &format!("{compiler} {flags} {} -o in", source.display()));
+            sandbox.say(&format!("{compiler} {flags} {} -o in", source.display()));
             let said = optimize(&sandbox);
             assert!(!said.contains("without the entries"), "{compiler}{more}: {said}");
             assert_eq!(files(&sandbox).len(), 1, "{compiler}{more}");
@@ -121,7 +102,7 @@ fn cpp() {
 fn a_file_that_is_missing_and_one_of_another_build() {
     for with in BUILDS {
         let sandbox = Sandbox::default();
-        build(&sandbox, with);
+        sandbox.build_debugged(with);
         let whole = fs::read(sandbox.path("in-work.dwo")).unwrap();
         fs::remove_file(sandbox.path("in-work.dwo")).unwrap();
         let said = optimize(&sandbox);
@@ -134,7 +115,7 @@ fn a_file_that_is_missing_and_one_of_another_build() {
         assert_eq!(files(&sandbox).len(), 1, "{with}");
         // The file of the input that comes back is not taken for the output's.
         fs::write(sandbox.path("in-work.dwo"), whole).unwrap();
-        let told = say(&sandbox, "llvm-symbolizer-22 --inlines -e out work");
+        let told = sandbox.say("llvm-symbolizer-22 --inlines -e out work");
         assert!(told.contains("work.c:") && !told.contains("main.c:"), "{with}: {told}");
     }
 }
@@ -144,8 +125,8 @@ fn a_file_that_is_missing_and_one_of_another_build() {
 fn a_package() {
     for with in BUILDS {
         let sandbox = Sandbox::default();
-        build(&sandbox, with);
-        say(&sandbox, "llvm-dwp-22 in-main.dwo in-work.dwo -o in.dwp");
+        sandbox.build_debugged(with);
+        sandbox.say("llvm-dwp-22 in-main.dwo in-work.dwo -o in.dwp");
         for name in ["in-main.dwo", "in-work.dwo"] {
             fs::remove_file(sandbox.path(name)).unwrap();
         }
@@ -156,6 +137,12 @@ fn a_package() {
         if with.contains("-gdwarf-4") {
             assert_eq!(stops(&sandbox, "./in"), stops(&sandbox, "./out"), "{with}");
         }
+        // Of gcc's packages, the input's too, this does not come to an end. Of a package of DWARF 5 it knows no address, so that all
+        // runs that a list of numbers names seem to start at 0.
+        if with == "clang-22 -O2 -gdwarf-4 -gsplit-dwarf" {
+            let verdict = sandbox.say("llvm-dwarfdump-22 --verify out.dwp");
+            assert!(verdict.contains("No errors."), "{with}: {verdict}");
+        }
     }
 }
 
@@ -164,13 +151,13 @@ fn a_package() {
 fn entries_that_were_broken() {
     for with in BUILDS {
         let sandbox = Sandbox::default();
-        build(&sandbox, with);
+        sandbox.build_debugged(with);
         optimize(&sandbox);
         let (mut broken, mut survived) = (0, Vec::new());
         for path in files(&sandbox) {
             let good = fs::read(&path).unwrap();
             let name = path.display();
-            let sections = say(&sandbox, &format!("readelf -SW {name}"));
+            let sections = sandbox.say(&format!("readelf -SW {name}"));
             let rows = sections.lines().filter(|row| row.contains("loc") || row.contains("rnglists"));
             for row in rows.filter(|row| row.contains(".dwo")) {
                 let words: Vec<&str> = row.split(']').nth(1).unwrap().split_whitespace().collect();

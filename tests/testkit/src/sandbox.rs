@@ -56,6 +56,26 @@ impl Sandbox {
         outcome
     }
 
+    /// Runs a command of words in the folder, which must end well, and gives what it says.
+    #[track_caller]
+    pub fn say(&self, command: &str) -> String {
+        let mut words = command.split_whitespace();
+        let program = words.next().expect("a command names its program");
+        let outcome = self.run(Command::new(program).args(words));
+        assert_eq!(outcome.exit, 0, "{command}: {}", outcome.stderr());
+        outcome.stdout().to_owned()
+    }
+
+    /// Builds the program of two units that debug information is tried with, as `in`, by a compiler and its flags.
+    #[track_caller]
+    pub fn build_debugged(&self, with: &str) {
+        let folder = crate::tests_folder().join("cli/programs/debugged");
+        for name in ["main.c", "work.c"] {
+            fs::copy(folder.join(name), self.path(name)).expect("the sandbox can be written");
+        }
+        self.say(&format!("{with} -Wl,-q main.c work.c -o in"));
+    }
+
     /// Runs any command in the folder.
     pub fn run(&self, command: &mut Command) -> Outcome {
         run(command.current_dir(self.folder.path()), "", self.streams.path(), Duration::from_secs(60))
