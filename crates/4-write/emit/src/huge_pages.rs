@@ -1,10 +1,10 @@
 //! Hot code on huge pages of its own, and the code that asks the kernel for them when the program starts.
 
-use crate::{end_of, lead_through};
+use crate::{end_of, lead_through, start_up_section};
 use afterlink_core::limits::HUGE_PAGE;
 use afterlink_core::{Error, OutputAddr, Result};
 use afterlink_elf::{NewSection, OutputPlan};
-use afterlink_image::{Image, elf};
+use afterlink_image::Image;
 use afterlink_isa::{Arch, HugePages};
 
 /// Fills the last huge page of hot code with what nobody executes: the kernel maps whole ones only.
@@ -30,14 +30,7 @@ pub(crate) fn ask(
             Error::new("programs of this machine cannot ask for huge pages yet")
                 .next("leave out --huge-pages")
         })?;
-        sections.push(NewSection {
-            name: ".text.afterlink.pages".into(),
-            kind: elf::SHT_PROGBITS.0,
-            flags: elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0,
-            alignment: 16,
-            address: code,
-            bytes,
-        });
+        sections.push(start_up_section(".text.afterlink.pages", code, bytes));
         Ok(code)
     })
 }

@@ -362,15 +362,20 @@ fn add_runtime(
         Error::new("counters cannot be added to programs of this machine yet")
             .next("give `afterlink optimize` a profile from elsewhere (fdata)")
     })?;
-    sections.push(NewSection {
-        name: ".text.afterlink".into(),
+    sections.push(start_up_section(".text.afterlink", code, bytes));
+    Ok(code)
+}
+
+/// A section of code that runs before the program's own.
+fn start_up_section(name: &str, address: OutputAddr, bytes: Vec<u8>) -> NewSection {
+    NewSection {
+        name: name.into(),
         kind: elf::SHT_PROGBITS.0,
         flags: elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0,
         alignment: 16,
-        address: code,
+        address,
         bytes,
-    });
-    Ok(code)
+    }
 }
 
 fn add_frames(
