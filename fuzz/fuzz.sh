@@ -35,7 +35,8 @@ build_into() {
 # shortly TARGET: the short run of a target, from nothing but its seeds; shows what was printed only if something was found.
 shortly() {
     rm -rf "target/short/corpus/$1"
-    CORPUS=target/short/corpus ./fuzz.sh "$1" 0 -seed=1 "-runs=${short_runs[$1]}" -verbosity=0 \
+    # Without -reload=0 a run takes up what it wrote itself, each second; -use_cmp=1 also sees addresses compared.
+    CORPUS=target/short/corpus ./fuzz.sh "$1" 0 -seed=1 -reload=0 -use_cmp=0 "-runs=${short_runs[$1]}" -verbosity=0 \
         >"target/short/$1.log" 2>&1 && return
     cat "target/short/$1.log"
     echo "fuzz: $1 failed; see artifacts/$1" >&2
@@ -71,7 +72,6 @@ corpus=${CORPUS:-corpus}/$target
 mkdir -p "$corpus" "artifacts/$target"
 # Time: a run of more than ten seconds is a fault. Memory is held to the input's size by the targets themselves; what
 # libFuzzer adds is for what they don't see.
-# One thread: the order of coverage must not depend on the scheduler.
-RAYON_NUM_THREADS=1 exec "$binaries/$target" "$corpus" "../tests/hostile/seeds/$seeds" \
+exec "$binaries/$target" "$corpus" "../tests/hostile/seeds/$seeds" \
     -artifact_prefix="artifacts/$target/" -max_total_time="$seconds" -max_len=65536 \
     -rss_limit_mb=1024 -malloc_limit_mb=256 -timeout=10 -print_final_stats=1 "${options[@]}" "$@"

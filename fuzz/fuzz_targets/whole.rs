@@ -20,7 +20,7 @@ static ALLOCATOR: afterlink_fuzz::Counting = afterlink_fuzz::Counting;
 
 static TALLY: Mutex<BTreeMap<(Job, &str), u64>> = Mutex::new(BTreeMap::new());
 
-fuzz_target!(|bytes: &[u8]| -> Corpus {
+fuzz_target!(init: afterlink_fuzz::on_one_thread(), |bytes: &[u8]| -> Corpus {
     // The output is part of what is held in memory, and with counters it has room for them.
     let (job, name) = afterlink_fuzz::within(bytes, 16 << 20, 256, |bytes| {
         let (job, outcome) = run_chosen(bytes);

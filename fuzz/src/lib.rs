@@ -37,6 +37,22 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+/// Has all work done by the calling thread: coverage must not depend on how threads wait for each other.
+pub fn on_one_thread() {
+    rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global().expect("called first");
+}
+
+/// What the standard library seeds its hash tables with: the same in each run, or coverage would not be.
+///
+/// # Safety
+/// `bytes` must be `size` bytes that may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getrandom(bytes: *mut u8, size: usize, _flags: u32) -> isize {
+    // SAFETY: the caller's.
+    unsafe { bytes.write_bytes(0x5a, size) };
+    size as isize
+}
+
 fn grown(size: usize) {
     let now = NOW.fetch_add(size, Relaxed) + size;
     PEAK.fetch_max(now, Relaxed);
@@ -66,6 +82,8 @@ macro_rules! reader {
         #[global_allocator]
         static ALLOCATOR: $crate::Counting = $crate::Counting;
 
-        libfuzzer_sys::fuzz_target!(|bytes: &[u8]| $crate::within(bytes, $constant, 256, $read));
+        libfuzzer_sys::fuzz_target!(init: $crate::on_one_thread(), |bytes: &[u8]| {
+            $crate::within(bytes, $constant, 256, $read)
+        });
     };
 }

@@ -326,6 +326,10 @@ impl Walk<'_, '_> {
     }
 
     fn offset(&self, attribute: &Attribute) -> Result<u64> {
+        let forms = [DW_FORM_sec_offset, DW_FORM_data4, DW_FORM_data8, DW_FORM_strp, DW_FORM_line_strp];
+        if !forms.contains(&attribute.form) {
+            return Err(Damaged);
+        }
         Reader::new(self.bytes, attribute.at).number(attribute.end - attribute.at)
     }
 

@@ -71,6 +71,23 @@ fn a_run_that_is_cut_beside_a_short_size() {
     assert_eq!(table[3..5], [0x55, 0x17]);
 }
 
+/// As found by fuzzing: sixteen bytes are no place of a line table, whether the unit is led or stays.
+#[test]
+fn an_offset_of_sixteen_bytes() {
+    let abbreviations = [1, 0x11, 0, 0x10, 0x1e, 0, 0, 0];
+    let mut bytes = vec![25, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 1];
+    bytes.extend_from_slice(&[0; 16]);
+    bytes.push(9);
+    let moves = Moves::new(vec![], vec![]);
+    let sections = Sections { abbrev: &abbreviations, ..Sections::default() };
+    let lines = &crate::lines::update(&[0xff], &moves, &mut Tally::default());
+    assert!(lines.place(0).is_ok(), "the place of what is not understood is known");
+    let (kept_addresses, tables, parts) = (&BTreeSet::new(), &Tables::default(), &crate::NoParts);
+    let all = Led { sections: &sections, moves: &moves, lines, kept_addresses, tables, parts };
+    let Err(left) = update(&all, &bytes, false) else { panic!("no entry has the code 9") };
+    assert_eq!(left.bytes, bytes);
+}
+
 /// One odd unit stays, and the one behind it is led as it is alone.
 #[test]
 fn one_odd_unit_leaves_the_others() {

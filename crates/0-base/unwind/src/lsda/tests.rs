@@ -171,6 +171,22 @@ proptest! {
     }
 }
 
+/// As found by fuzzing: a distance of 0 says that any type is caught.
+#[test]
+fn no_type_stands_in_its_own_field() {
+    let (run, address) = (OutputAddr(0x1000), OutputAddr(0x4000));
+    let written = |place| {
+        let types = [(1, ExceptionType::In(InputAddr(place)))].into();
+        let table = ExceptionTable { actions: vec![vec![1]], types, ..ExceptionTable::default() };
+        let site = OutputCallSite { start: 0, size: 1, landing_pad: Some(OutputAddr(8)), action: Some(0) };
+        write_lsda(&[site], &table, run, address)
+    };
+    let field = address.get() + written(0x9000).expect("a word elsewhere").len() as u64 - 4;
+    let area = read_back(&written(0x9000).expect("as before"), address, run);
+    assert_eq!(area.table.types, [(1, ExceptionType::In(InputAddr(0x9000)))].into());
+    assert_eq!(written(field), None);
+}
+
 #[test]
 fn a_pad_where_the_run_starts_has_a_base_in_front_of_it() {
     let (run, address) = (OutputAddr(0x1000), OutputAddr(0x3000));

@@ -24,8 +24,8 @@ pub struct OutputCallSite {
     pub action: Option<u32>,
 }
 
-/// Writes the area that will stand at `address` for a run that starts at `run`. `None` if something is out of reach, or types are
-/// stored in more than one way.
+/// Writes the area that will stand at `address` for a run that starts at `run`. `None` if something is out of reach, types are
+/// stored in more than one way, or one would stand in its own field.
 pub fn write_lsda(
     sites: &[OutputCallSite],
     table: &ExceptionTable,
@@ -75,8 +75,9 @@ pub fn write_lsda(
         // Nobody asks for types in between that no action names.
         let place = match table.types.get(&number).filter(|_| used.types.contains(&number)) {
             None | Some(ExceptionType::Any) => 0,
+            // A field that named itself would say that any type is caught.
             Some(ExceptionType::At(place) | ExceptionType::In(place)) => {
-                place.get().wrapping_sub(field.get())
+                Some(place.get().wrapping_sub(field.get())).filter(|&distance| distance != 0)?
             }
         };
         out.extend_from_slice(&i32::try_from(place as i64).ok()?.to_le_bytes());
