@@ -11,6 +11,7 @@ mod frames;
 mod gdb_index;
 mod lines;
 mod lists;
+mod plain;
 mod split;
 mod unit;
 
@@ -136,19 +137,28 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
             };
             let was = || Unit::read(&old, old_head, (loc, lists));
             let is = || Unit::read(&new, new_head, (new_loc, new_lists));
-            let pair =
-                |counterparts| Pair { counterparts, lines: &lines, input: was()?, output: is()? }.judge();
             let is_readable =
                 || Pair { counterparts: &unmoved, lines: &same_lines, input: was()?, output: was()? }.judge();
-            // A unit that tells of where the code was is as good as no unit, but no wrong one.
-            pair(&counterparts).or_else(|fault| match pair(&unmoved) {
-                Err(_) if a != b || is_readable().is_ok() => Err(fault),
-                _ => Ok(()),
-            })?;
             // What cannot be read names nothing.
-            let (Ok(was), Ok(is)) = (was(), is()) else { return Ok(()) };
-            let skeletons = (Skeleton::of(&was)?, Skeleton::of(&is)?);
-            let is_apart = was.names_bare_addresses || skeletons.0.is_some();
+            let (input, output) = match (was(), is()) {
+                (Ok(was), Ok(is)) => (was, is),
+                (Err(error), _) | (_, Err(error)) if a != b => return Err(error.into()),
+                _ => return Ok(()),
+            };
+            let pair = Pair { counterparts: &counterparts, lines: &lines, input, output };
+            // A unit that tells of where the code was is as good as no unit, but no wrong one.
+            let pair = match pair.judge() {
+                Ok(()) => pair,
+                Err(fault) => {
+                    let pair = Pair { counterparts: &unmoved, ..pair };
+                    if pair.judge().is_err() && (a != b || is_readable().is_ok()) {
+                        return Err(fault);
+                    }
+                    pair
+                }
+            };
+            let skeletons = (Skeleton::of(&pair.input)?, Skeleton::of(&pair.output)?);
+            let is_apart = pair.input.names_bare_addresses || skeletons.0.is_some();
             names_apart.fetch_or(is_apart, Ordering::Relaxed);
             others.judge(&counterparts, skeletons)
         };
