@@ -58,6 +58,9 @@ fn old_name(name: &str) -> String {
     name.replacen(".debug_", ".zdebug_", 1)
 }
 
+/// Bytes of entries that are in memory, of each file, while they are judged.
+const BYTES_AT_ONCE: usize = 4 << 20;
+
 /// The bytes of a section as they stand in the file.
 fn raw<'a>(image: &Image<'a>, name: &str) -> &'a [u8] {
     image.debug_section(name).map_or(&[], |id| image.section_bytes(id))
@@ -115,6 +118,7 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     let counterparts = Counterparts::of(check);
     let of_both = |name| [old_sections.bytes(name), new_sections.bytes(name)];
     let (lines, mut faults) = lines::judge(&counterparts, of_both(".debug_line"));
+    (check.forget)();
     let (old, new) = (old_sections.dwarf(), new_sections.dwarf());
     let ([loc, new_loc], [lists, new_lists]) = (of_both(".debug_loc"), of_both(".debug_loclists"));
     let unmoved = counterparts.unmoved();
@@ -162,9 +166,14 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
             names_apart.fetch_or(is_apart, Ordering::Relaxed);
             others.judge(&counterparts, skeletons)
         };
-        faults.extend(
-            old_units.par_iter().zip(&new_units).map(judge).filter_map(Result::err).collect::<Vec<_>>(),
-        );
+        let (mut old_rest, mut new_rest) = (&old_units[..], &new_units[..]);
+        while !old_rest.is_empty() {
+            let ((some, behind), new) = (at_once(old_rest), new_rest);
+            let judged = some.par_iter().zip(new).map(judge).filter_map(Result::err);
+            faults.extend(judged.collect::<Vec<_>>());
+            (old_rest, new_rest) = (behind, &new[some.len()..]);
+            (check.forget)();
+        }
     }
     faults.extend(judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges")).err());
     faults.extend(others.judge_all_types());
@@ -194,6 +203,17 @@ fn units(mut section: &[u8]) -> Vec<&[u8]> {
         section = rest;
     }
     units
+}
+
+/// Units that are judged before what was looked at is forgotten, and the others. A unit is looked at in one go.
+fn at_once<'u, 'a>(units: &'u [&'a [u8]]) -> (&'u [&'a [u8]], &'u [&'a [u8]]) {
+    let mut bytes = 0;
+    let is_in_time = |unit: &&&[u8]| {
+        bytes += unit.len();
+        bytes <= BYTES_AT_ONCE
+    };
+    let count = units.iter().take_while(is_in_time).count();
+    units.split_at(count.clamp(1, units.len()))
 }
 
 /// The head of a unit, if it can be read.
