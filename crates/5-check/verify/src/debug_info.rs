@@ -129,6 +129,8 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     let same_lines = lines.keys().map(|&table| (table, table)).collect();
     for (name, is_types) in [(".debug_info", false), (".debug_types", true)] {
         let [old_units, new_units] = of_both(name).map(units);
+        // Heads lie so near to each other that the system has fetched it all.
+        (check.forget)();
         let is_aligned = |(a, b): (&&[u8], &&[u8])| a.len() == b.len();
         if old_units.len() != new_units.len() || !old_units.iter().zip(&new_units).all(is_aligned) {
             faults.push(Fault::new(format!("the units in {name} are not where they were")));

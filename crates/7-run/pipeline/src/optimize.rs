@@ -202,8 +202,7 @@ impl<'a> LaidOut<'a> {
         progress.step("writing");
         let options = self.emit_options(self.options.note.clone());
         let files = outputs.files();
-        let code =
-            afterlink_emit::plan_code(&self.image, None, &self.program, &self.placement, &options)?;
+        let code = afterlink_emit::plan_code(&self.image, None, &self.program, &self.placement, &options)?;
         let report = self.report(&code.emitted, None);
         let mut planned = code.with_debug_info(files, &|| self.input.give_back())?;
         let report = report.with_debug_info(&planned.emitted);
@@ -229,7 +228,7 @@ impl<'a> LaidOut<'a> {
         crate::memory::give_up(self.program);
         crate::memory::give_back(self.input);
         let file = outputs.debug.as_ref().map(|debug| debug.input);
-        let forget = || file.unwrap_or(self.input).give_back();
+        let forget = || crate::memory::give_back(file.unwrap_or(self.input));
         let mut planned = code.with_debug_info(files, &forget)?;
         let report = report.with_debug_info(&planned.emitted);
         write_beside(&mut planned, outputs)?;
