@@ -233,14 +233,15 @@ fn judge_piece(piece: &Piece, own: &[Row], in_front: Option<Said>) -> Result<(),
         None => (in_front, own),
     };
     let start = piece.output.0;
-    let (mut running, mut expected) = (in_front, piece.rows.iter().peekable());
+    let (mut running, mut expected) = (in_front, piece.rows.iter());
     let mut began = false;
     for row in own {
         let Some(said) = row.said else { continue };
-        while expected.peek().is_some_and(|e| !e.2 && (e.0, e.1) != (row.address, said)) {
-            expected.next();
-        }
-        if expected.peek().is_some_and(|e| (e.0, e.1) == (row.address, said)) {
+        let is_it = |e: &&(u64, Said, bool)| (e.0, e.1) == (row.address, said);
+        // Only if it is one of the next ones are those passed over that may be left out.
+        let next = expected.clone().take_while(|e| !e.2).take_while(|e| !is_it(e)).count();
+        if expected.clone().nth(next).filter(is_it).is_some() {
+            expected.by_ref().take(next).for_each(drop);
             if !began && row.address != start {
                 goes_on(piece, running)?;
             }
