@@ -45,6 +45,9 @@ pub struct Instrument {
     /// Lose no count, whatever threads and processes count at once. The program runs slower.
     #[arg(long)]
     exact: bool,
+    /// Do not count where indirect calls lead.
+    #[arg(long)]
+    no_targets: bool,
     /// Do not count functions whose names match this regular expression.
     #[arg(long, value_name = "RE")]
     skip_functions: Option<String>,
@@ -70,6 +73,7 @@ impl Instrument {
         let options = InstrumentOptions {
             counter_file: counters.into_os_string().into_vec(),
             skip_functions: layout_options::skip_functions(self.skip_functions.as_deref())?,
+            count_targets: !self.no_targets,
             counting: if self.exact { Counting::Exact } else { Counting::Fast },
             check: if self.no_verify { Check::Skip } else { Check::Prove },
             note: note(),

@@ -9,6 +9,7 @@ mod relocation;
 mod return_address;
 pub(crate) mod start_up;
 mod steps;
+pub(crate) mod targets;
 mod uses;
 
 pub(crate) use calls::{is_plain_call, is_plain_return, mark_size, slot_of_call, slot_of_stub};

@@ -112,6 +112,9 @@ impl Writer<'_, '_> {
                 }
                 self.text.push('\n');
             }
+            Chunk::Targets { site, call, code } => {
+                put!(self, "  targets {site} of {call} by {}+{}\n", code.touch, code.push);
+            }
             Chunk::Inlined(row) => {
                 let code = &function.inlined[row as usize];
                 let call = Sized(code.call, code.call_size.into());
