@@ -9,8 +9,11 @@ pub const TARGETS: usize = 8;
 /// The code in front of an indirect call or jump, by the sizes of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TargetCode {
-    /// Bytes of an instruction that reads the word that holds the target and changes nothing but flags: so that, if it cannot be
-    /// read, everything is still as the call would have found it. 0 if the target is in a register or on the stack.
+    /// Whether it is for a jump. What stands below the stack pointer is needed across no call (System V ABI, 3.2.2), but it may be where
+    /// a jump leads.
+    pub is_jump: bool,
+    /// In front of a jump, bytes of an instruction that reads the word that holds the target and changes nothing but flags: so that, if it
+    /// cannot be read, everything is still as the jump would have found it. 0 if the target is in a register or on the stack.
     pub touch: u8,
     /// Bytes of the instruction that pushes the target.
     pub push: u8,
@@ -21,8 +24,8 @@ pub struct TargetCode {
 pub struct TargetSite<'b> {
     /// The call or jump.
     pub call: &'b [u8],
-    /// Where its counts stand, in bytes from those of the first site.
-    pub offset: u32,
+    /// Where its counts stand, in bytes from what targets are counted from.
+    pub place: u32,
 }
 
 /// Everything that the routine needs to know. Addresses are those of the output.
@@ -30,8 +33,6 @@ pub struct TargetSite<'b> {
 pub struct TargetRoutine {
     /// Where the routine will stand.
     pub code: u64,
-    /// Where the counts of the first site stand.
-    pub sites: u64,
     /// What targets are counted from, and how far from there they may be.
     pub base: u64,
     pub span: u32,

@@ -9,9 +9,9 @@ mod records;
 mod solve;
 mod targets;
 
-use afterlink_core::{Error, Result};
 use afterlink_core::counter_description::Description;
 use afterlink_core::counter_file::CounterFile;
+use afterlink_core::{Error, Result};
 use afterlink_profile::{Kind, Profile, ProfileBuilder};
 
 /// Reads a counter file.

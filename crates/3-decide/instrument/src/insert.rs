@@ -102,7 +102,8 @@ pub(crate) fn insert(
         counters.push(Counter { block, offset, index, form: place.form() });
     }
     counters.sort_by_key(|c| (c.block.index(), c.offset));
-    let counting = counters.iter().map(|c| (c.block, c.offset, Chunk::Counter { index: c.index, form: c.form }));
+    let counting =
+        counters.iter().map(|c| (c.block, c.offset, Chunk::Counter { index: c.index, form: c.form }));
     let sites = (first.site..).zip(targets).map(|(site, place)| {
         (place.block, place.call, Chunk::Targets { site, call: place.call, code: place.code })
     });

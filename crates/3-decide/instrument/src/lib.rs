@@ -121,7 +121,8 @@ pub fn instrument(
         hot.extend(its_hot);
         cold.extend(its_cold);
     }
-    let entries = if summary.target_sites > 0 { entries(image, program, &survey) } else { Entries::default() };
+    let entries =
+        if summary.target_sites > 0 { entries(image, program, &survey) } else { Entries::default() };
     let text = description.finish(&survey.names.into_list(), &entries);
     let targets = (summary.target_sites > 0).then(|| CountedTargets {
         first_word: summary.counters as u64,

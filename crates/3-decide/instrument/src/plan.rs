@@ -101,7 +101,8 @@ pub(crate) fn plan(
         counters.push(place.expect("only countable edges are counted"));
         mark(&mut network, edge.kind);
     }
-    let (targets, targets_left) = targets::of_function(&Code { function, scan, liveness: &liveness, context });
+    let (targets, targets_left) =
+        targets::of_function(&Code { function, scan, liveness: &liveness, context });
     for place in &targets {
         network.blocks[place.block.index()].sites.push(place.call);
     }

@@ -24,6 +24,7 @@ pub(crate) struct TargetPlace {
 }
 
 /// Words that hold what another object defines.
+#[derive(Default)]
 pub(crate) struct Foreign {
     words: FxHashSet<InputAddr>,
 }
@@ -95,7 +96,8 @@ impl Code<'_, '_, '_> {
         let operand = self.function.operands_of(block).iter().find(|o| o.at == step.at + field);
         let is_foreign = operand.is_some_and(|operand| match operand.target {
             Target::Input(word) => {
-                matches!(operand.encoding, Encoding::Relative32 { .. }) && self.context.foreign.words.contains(&word)
+                matches!(operand.encoding, Encoding::Relative32 { .. })
+                    && self.context.foreign.words.contains(&word)
             }
             _ => false,
         });

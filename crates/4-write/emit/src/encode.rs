@@ -13,7 +13,8 @@ use rayon::prelude::*;
 pub(crate) struct Targets {
     /// Where the routine stands.
     pub routine: OutputAddr,
-    /// Bytes that each site has.
+    /// Where the first site's counts stand, in bytes from what targets are counted from, and how many each has.
+    pub first_site: u32,
     pub site_size: u32,
 }
 
@@ -113,7 +114,7 @@ impl Encoder<'_, '_, '_> {
         let base = out.len();
         let here = address + base as u64;
         let bytes = self.input(block.input + u64::from(call), block.body - call);
-        let site = TargetSite { call: bytes, offset: site * targets.site_size };
+        let site = TargetSite { call: bytes, place: targets.first_site + site * targets.site_size };
         let arch = self.image.arch;
         let fields =
             arch.write_target_code(out, site, |end| displacement(targets.routine, here + u64::from(end)));

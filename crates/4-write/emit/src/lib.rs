@@ -168,8 +168,9 @@ pub fn plan_with<'i>(
 
     let memory_at = if memory > 0 { afterlink_elf::counter_address(image) } else { OutputAddr(0) };
     let offset = options.runtime.as_ref().map_or(0, |r| r.counters_offset);
-    let targets = targets::plan(options.runtime.as_ref(), &addresses);
-    let encoder = Encoder { image, program, addresses: &addresses, counters_at: memory_at + offset, targets };
+    let counters_at = memory_at + offset;
+    let targets = targets::plan(options.runtime.as_ref(), &addresses, counters_at);
+    let encoder = Encoder { image, program, addresses: &addresses, counters_at, targets };
     let mut sections = new_sections(&encoder, placement, &shapes, options);
     let mut plan = OutputPlan::new(image);
     patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
@@ -309,8 +310,7 @@ fn start_counting(
 ) -> Result<()> {
     let mut description = runtime.description.clone();
     if let Some(counted) = &runtime.targets {
-        let counters_at = memory + runtime.counters_offset;
-        sections.push(targets::section(image, counted, addresses, counters_at)?);
+        sections.push(targets::section(image, counted, addresses)?);
         description = targets::complete(&description, counted, addresses);
     }
     lead_through(image, plan, |entry| add_runtime(runtime, image, description, memory, entry, sections))
@@ -409,8 +409,16 @@ fn add_frames(
         rows: targets::rows(image, &section.bytes),
     });
     let start = end_of(sections);
-    let frames =
-        unwind::write(program, placement, shapes, addresses, input_end, first_found, routine.as_ref(), start)?;
+    let frames = unwind::write(
+        program,
+        placement,
+        shapes,
+        addresses,
+        input_end,
+        first_found,
+        routine.as_ref(),
+        start,
+    )?;
     plan.frame_header = Some(FrameHeader { address: frames.header_at, size: frames.header.len() as u64 });
     if !frames.areas.is_empty() {
         sections.push(NewSection {

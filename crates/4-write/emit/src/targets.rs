@@ -18,27 +18,28 @@ const ALIGNMENT: u64 = 16;
 const WORD: u64 = 8;
 
 /// What code that counts targets names; the routine stands behind everything else.
-pub(crate) fn plan(runtime: Option<&Runtime>, addresses: &Addresses) -> Option<Targets> {
+pub(crate) fn plan(
+    runtime: Option<&Runtime>,
+    addresses: &Addresses,
+    counters_at: OutputAddr,
+) -> Option<Targets> {
     let counted = runtime?.targets.as_ref()?;
     let routine = addresses.end.align_up(ALIGNMENT);
-    Some(Targets { routine, site_size: (counted.site_words * WORD) as u32 })
+    let first = counters_at + counted.first_word * WORD;
+    // Invariant: `emit` has checked that the program spans less than 2 GiB.
+    let first_site = first.since(OutputAddr(counted.base.get())) as u32;
+    Some(Targets { routine, first_site, site_size: (counted.site_words * WORD) as u32 })
 }
 
 /// The routine.
 ///
 /// # Errors
 /// If there is none for this machine, or the program is too large.
-pub(crate) fn section(
-    image: &Image,
-    counted: &CountedTargets,
-    addresses: &Addresses,
-    counters_at: OutputAddr,
-) -> Result<NewSection> {
+pub(crate) fn section(image: &Image, counted: &CountedTargets, addresses: &Addresses) -> Result<NewSection> {
     let address = addresses.end.align_up(ALIGNMENT);
     let span = addresses.end.since(OutputAddr(counted.base.get()));
     let routine = TargetRoutine {
         code: address.get(),
-        sites: counters_at.get() + counted.first_word * WORD,
         base: counted.base.get(),
         // Invariant: `emit` has checked that the program spans less than 2 GiB.
         span: u32::try_from(span).expect("the program spans less than 2 GiB"),

@@ -147,7 +147,11 @@ impl fmt::Display for InstrumentReport {
         writeln!(f, "             {} blocks added", added.added_blocks)?;
         let sites = added.target_sites + added.sites_left;
         if added.target_sites > 0 {
-            writeln!(f, "targets      of {} of {sites} indirect calls and jumps counted", added.target_sites)?;
+            writeln!(
+                f,
+                "targets      of {} of {sites} indirect calls and jumps counted",
+                added.target_sites
+            )?;
         }
         if let Some(proven) = self.proven_functions {
             writeln!(f, "checked      {proven} of {proven} functions proven")?;

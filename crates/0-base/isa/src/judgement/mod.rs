@@ -20,8 +20,8 @@ mod targets;
 pub use counter::{Counter, Counters, Effect};
 pub use handling::{Action, Handling, Order, Register};
 pub use relocation::{Relocation, StartUpRelocation};
-pub use targets::{Handed, Routine, Saved};
 pub use step::{Convention, GENERAL, Memory, REGISTERS, Source, Step, Use};
+pub use targets::{Handed, Routine, Saved};
 
 use crate::{Arch, Inst, x86_64};
 

@@ -7,13 +7,15 @@ use crate::{Arch, x86_64};
 pub struct Routine {
     pub start: u64,
     pub end: u64,
-    /// Where the words of the first site stand.
-    pub sites: u64,
+    /// What places of sites are counted from.
+    pub base: u64,
 }
 
 /// The code of one call, by the sizes of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handed {
+    /// Whether it stands in front of a jump, and steps over what may be in use below the stack pointer.
+    pub is_jump: bool,
     /// Bytes that read the word that holds the target and change nothing but flags.
     pub touch: u8,
     /// Bytes that push the target.
@@ -29,10 +31,10 @@ pub struct Saved {
 }
 
 impl Routine {
-    /// The routine that `code` at `start` is; `None` if it is none, or counts anywhere but between `words.0` and `words.1`.
-    pub fn read(arch: Arch, code: &[u8], start: u64, words: (u64, u64)) -> Option<Self> {
+    /// The routine that `code` at `start` is.
+    pub fn read(arch: Arch, code: &[u8], start: u64) -> Option<Self> {
         match arch {
-            Arch::X86_64 => x86_64::judgement::targets::read_routine(code, start, words),
+            Arch::X86_64 => x86_64::judgement::targets::read_routine(code, start),
             Arch::Aarch64 => None,
         }
     }

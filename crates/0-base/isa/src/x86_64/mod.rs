@@ -30,7 +30,9 @@ pub(crate) use likeness::likeness;
 pub use semantics::SemanticsReader;
 pub(crate) use semantics::{CONVENTION, filler, is_padded_jump};
 pub(crate) use startup::assemble_startup;
-pub(crate) use targets::{assemble_target_routine, saved_by_routine, target_code, target_field, write_target_code};
+pub(crate) use targets::{
+    assemble_target_routine, saved_by_routine, target_code, target_field, write_target_code,
+};
 pub(crate) use work::work;
 
 /// A byte that stops the program when it is executed.

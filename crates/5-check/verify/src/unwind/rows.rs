@@ -452,7 +452,8 @@ pub(crate) fn lowered(row: &[u8], bytes: i64) -> Cow<'_, [u8]> {
         return Cow::Borrowed(row);
     }
     let mut row = row.to_vec();
-    for at in [(has_pad, PUSHED), (moves, offset)].iter().filter(|(is_there, _)| *is_there).map(|(_, at)| *at) {
+    for at in [(has_pad, PUSHED), (moves, offset)].iter().filter(|(is_there, _)| *is_there).map(|(_, at)| *at)
+    {
         if let Some(word) = row.get_mut(at..at + 8) {
             let old = i64::from_le_bytes((&*word).try_into().unwrap_or_default());
             word.copy_from_slice(&old.wrapping_add(bytes).to_le_bytes());

@@ -27,6 +27,8 @@ use std::process::ExitCode;
 /// Counters take no lock, so that they stay fast: threads or processes that count the same branch at the same moment lose
 /// some counts. Layouts don't mind. With --exact nothing is lost, and the program is slower.
 ///
+/// Of each indirect call it is counted to which functions it led, eight of them apart; --no-targets leaves that out.
+///
 /// A shared object is counted from when it is loaded, in whichever programs load it; its counter file is the one named here, and
 /// AFTERLINK_COUNTERS has no say in it. Where /proc is missing, it is not counted.
 ///

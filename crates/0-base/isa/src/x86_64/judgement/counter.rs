@@ -129,7 +129,8 @@ fn counter_at(counters: &Counters, bytes: &[u8], at: usize, address: u64) -> Opt
 mod tests {
     use super::*;
 
-    const COUNTERS: Counters = Counters { arch: crate::Arch::X86_64, start: 0x10000, end: 0x10020, routine: None };
+    const COUNTERS: Counters =
+        Counters { arch: crate::Arch::X86_64, start: 0x10000, end: 0x10020, routine: None };
     const AT: u64 = 0x5000;
 
     /// A displacement that makes the seven-byte instruction at `offset` name `counter`.

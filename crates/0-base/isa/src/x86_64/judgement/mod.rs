@@ -50,6 +50,7 @@ pub(crate) const CONVENTION: Convention = Convention {
     // `rcx`, `rsi`, `rdi`, `r8` to `r11`.
     scratch: 1 << 1 | 1 << 6 | 1 << 7 | 0xf << 8,
     counter_flags: uses::INCREMENT_FLAGS,
+    status_flags: uses::STATUS_FLAGS,
 };
 
 /// Reads what single instructions do.

@@ -1,13 +1,16 @@
-//! Code that counts where an indirect call or jump leads. In front of one, in this order:
+//! Code that counts where an indirect call or jump leads. In front of a jump, in this order:
 //!
 //! | code | why it changes nothing but flags |
 //! |---|---|
-//! | `cmp operand,%rax` | it reads the word that the call reads, as the call does; not if that is a register or lies on the stack |
+//! | `cmp operand,%rax` | it reads the word that the jump reads, as the jump does; not if that is a register or lies on the stack |
 //! | `lea -128(%rsp),%rsp` | |
-//! | `push operand` | of the call; counted from where the stack pointer was |
-//! | `push $offset` | |
+//! | `push operand` | of the jump; counted from where the stack pointer was |
+//! | `push $place` | |
 //! | `call routine` | which is `targets.txt`, byte by byte |
 //! | `lea 144(%rsp),%rsp` | everything is as it was |
+//!
+//! In front of a call the same without the first two, and with `lea 16(%rsp),%rsp` at the end: what stands below the stack pointer is not needed across a
+//! call (System V ABI for AMD64, 3.2.2), which itself writes there; and a push that cannot read its operand has changed nothing.
 
 use crate::judgement::{Counters, Handed, Routine, Saved};
 use crate::x86_64::full;
@@ -17,6 +20,7 @@ use iced_x86::{Code, Instruction, OpKind, Register};
 const CODE: &str = include_str!("targets.txt");
 const STEP_DOWN: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0x80];
 const STEP_UP: [u8; 8] = [0x48, 0x8d, 0xa4, 0x24, 0x90, 0, 0, 0];
+const DROP: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0x10];
 const LOCK: u8 = 0xf0;
 /// A prefix for a segment that has no base.
 const NOTHING: u8 = 0x3e;
@@ -27,59 +31,62 @@ const RCX: u16 = 2;
 const RSI: u16 = 4;
 /// Bytes of a site's words.
 const SITE: u64 = 8 * (2 * 8 + 1);
-/// `push $offset` and `call routine`.
+/// `push $place` and `call routine`.
 const HAND_OVER: usize = 5 + 5;
 
 /// The code that `bytes`, which stand at `address`, start with; `None` unless the call whose target it counts follows at once.
 pub(crate) fn parse(counters: &Counters, bytes: &[u8], address: u64) -> Option<(u64, Handed)> {
     let routine = counters.routine?;
     // Most code starts otherwise, and decoding takes time.
-    let may_touch = matches!(bytes, [0x48..=0x4f, 0x3b, ..]);
-    if !may_touch && !bytes.starts_with(&STEP_DOWN) {
+    if !matches!(bytes, [0x40..=0x4f, 0x3b | 0xff | 0x50..=0x57, ..] | [0xff | 0x50..=0x57, ..])
+        && !bytes.starts_with(&STEP_DOWN)
+    {
         return None;
     }
     let (mut at, mut touched) = (0, None);
-    if !bytes.starts_with(&STEP_DOWN) {
-        let first = full(bytes, address).filter(|inst| inst.code() == Code::Cmp_r64_rm64)?;
+    let first = full(bytes, address)?;
+    if first.code() == Code::Cmp_r64_rm64 {
         let is_one = first.op0_register() == Register::RAX && first.op1_kind() == OpKind::Memory;
-        touched = Some(first).filter(|_| is_one && is_plain(&first));
+        touched = Some(first).filter(|inst| is_one && is_plain(inst));
         touched?;
         at = first.len();
     }
     let touch = at as u8;
-    at += STEP_DOWN.len();
-    if bytes.get(usize::from(touch)..at)? != STEP_DOWN {
-        return None;
-    }
+    let is_jump = bytes.get(at..)?.starts_with(&STEP_DOWN);
+    at += if is_jump { STEP_DOWN.len() } else { 0 };
     let push = full(bytes.get(at..)?, address + at as u64)?;
     at += push.len();
-    let number = bytes.get(at..at + HAND_OVER)?;
-    let word = |at: usize| Some(i32::from_le_bytes(number.get(at..at + 4)?.try_into().ok()?));
-    let offset = u64::try_from(word(1)?).ok()?;
     let behind = address + (at + HAND_OVER) as u64;
-    let called = behind.wrapping_add(word(6)? as i64 as u64);
-    let (is_push, is_call) = (number[0] == 0x68, number[5] == 0xe8);
-    let site = routine.sites.checked_add(offset)?;
-    let is_site = offset.is_multiple_of(SITE) && site.checked_add(SITE)? <= counters.end;
-    if !(is_push && is_call && is_site && called == routine.start) {
-        return None;
-    }
+    let is_handed = is_handed_over(counters, &routine, bytes.get(at..at + HAND_OVER)?, behind);
     at += HAND_OVER;
-    if bytes.get(at..at + STEP_UP.len())? != STEP_UP {
+    let restored: &[u8] = if is_jump { &STEP_UP } else { &DROP };
+    if !is_handed? || !bytes.get(at..)?.starts_with(restored) {
         return None;
     }
-    at += STEP_UP.len();
+    at += restored.len();
     let call = full(bytes.get(at..)?, address + at as u64)?;
-    let has_target = matches!(call.code(), Code::Call_rm64 | Code::Jmp_rm64);
+    let has_target = call.code() == if is_jump { Code::Jmp_rm64 } else { Code::Call_rm64 };
     let fits = has_target && pushes_target(&push, &call) && touches(touched.as_ref(), &call);
-    fits.then_some((at as u64, Handed { touch, push: push.len() as u8 }))
+    fits.then_some((at as u64, Handed { is_jump, touch, push: push.len() as u8 }))
+}
+
+/// Whether `code`, which ends at `behind`, hands the words of a site to the routine.
+fn is_handed_over(counters: &Counters, routine: &Routine, code: &[u8], behind: u64) -> Option<bool> {
+    let word = |at: usize| Some(i64::from(i32::from_le_bytes(code.get(at..at + 4)?.try_into().ok()?)));
+    let called = behind.wrapping_add(word(6)? as u64);
+    let site = routine.base.wrapping_add(word(1)? as u64);
+    let is_site = site >= counters.start && site.checked_add(SITE)? <= counters.end && site.is_multiple_of(8);
+    Some(code[0] == 0x68 && code[5] == 0xe8 && is_site && called == routine.start)
 }
 
 /// Where the code changes the stack pointer, as bytes from its start, and how much lower that is from there on.
 pub(crate) fn stack_steps(handed: Handed) -> Vec<(u64, i64)> {
-    let lowered = u64::from(handed.touch) + STEP_DOWN.len() as u64;
+    let (size, step) = if handed.is_jump { (STEP_DOWN.len() as u64, 128) } else { (0, 0) };
+    let lowered = u64::from(handed.touch) + size;
     let pushed = lowered + u64::from(handed.push);
-    vec![(0, 0), (lowered, 128), (pushed, 136), (pushed + 5, 144)]
+    let mut steps = vec![(0, 0), (lowered, step), (pushed, step + 8), (pushed + 5, step + 16)];
+    steps.dedup_by_key(|step| step.0);
+    steps
 }
 
 /// Whether an instruction has no prefix that means anything to it.
@@ -88,7 +95,7 @@ fn is_plain(inst: &Instruction) -> bool {
     inst.segment_prefix() == Register::None && !inst.has_lock_prefix() && !repeats
 }
 
-/// Whether `push`, when the stack pointer is 128 lower, pushes what `call` leads to.
+/// Whether `push` pushes what `call` leads to. In front of a jump the stack pointer is 128 lower.
 fn pushes_target(push: &Instruction, call: &Instruction) -> bool {
     if !is_plain(push) {
         return false;
@@ -96,19 +103,23 @@ fn pushes_target(push: &Instruction, call: &Instruction) -> bool {
     match push.code() {
         Code::Push_r64 => {
             let register = push.op0_register();
-            call.op0_kind() == OpKind::Register && call.op0_register() == register && register != Register::RSP
+            call.op0_kind() == OpKind::Register
+                && call.op0_register() == register
+                && register != Register::RSP
         }
         Code::Push_rm64 if push.op0_kind() == OpKind::Memory => {
-            let lower = if call.memory_base() == Register::RSP { 128 } else { 0 };
-            is_same_word(push, call, lower)
+            let is_lower = call.code() == Code::Jmp_rm64 && call.memory_base() == Register::RSP;
+            is_same_word(push, call, if is_lower { 128 } else { 0 })
         }
         _ => false,
     }
 }
 
-/// Whether the word that holds the target was read before, unless that cannot fail but where the push of anything would.
+/// Whether the word that holds the target was read before the stack pointer changed, unless reading it cannot fail but where the push of
+/// anything would.
 fn touches(touched: Option<&Instruction>, call: &Instruction) -> bool {
-    let is_needed = call.op0_kind() == OpKind::Memory && call.memory_base() != Register::RSP;
+    let is_in_memory = call.op0_kind() == OpKind::Memory && call.memory_base() != Register::RSP;
+    let is_needed = is_in_memory && call.code() == Code::Jmp_rm64;
     match touched {
         Some(touched) => is_needed && is_same_word(touched, call, 0),
         None => !is_needed,
@@ -134,24 +145,22 @@ fn is_same_word(inst: &Instruction, call: &Instruction, lower: u64) -> bool {
         && call.memory_displacement64().wrapping_add(lower) == inst.memory_displacement64()
 }
 
-/// The routine's bytes with its places in braces, one word each.
-fn words() -> impl Iterator<Item = &'static str> {
+/// The lines of the list without what they mean.
+fn lines() -> impl Iterator<Item = &'static str> {
     let lines = CODE.lines().filter(|line| !line.starts_with('#'));
-    lines.flat_map(|line| line.split(';').next().unwrap_or_default().split_whitespace())
+    lines.map(|line| line.split(';').next().unwrap_or_default().trim())
 }
 
 /// What is saved where, as the list of instructions says: by the numbers of unwind tables, in the order of saving.
 pub(crate) fn saved() -> Vec<Saved> {
     const ORDER: [u16; 4] = [RAX, RCX, RDX, RSI];
     let (mut at, mut count, mut steps) = (0, 0, vec![Saved { at: 0, registers: &[] }]);
-    let lines = CODE.lines().filter(|line| !line.starts_with('#'));
-    for line in lines {
-        let words = line.split(';').next().unwrap_or_default();
-        at += words.split_whitespace().map(size).sum::<usize>();
-        let now = match words.trim() {
+    for line in lines() {
+        at += line.split_whitespace().map(size).sum::<usize>();
+        let now = match line {
             "50" | "51" | "52" | "56" => count + 1,
             "58" | "59" | "5a" | "5e" => count - 1,
-            // What stands behind the return is reached when the first two are saved.
+            // What stands behind a return is reached when the first two are saved.
             "c3" => 2,
             _ => count,
         };
@@ -160,47 +169,48 @@ pub(crate) fn saved() -> Vec<Saved> {
             steps.push(Saved { at: at as u64, registers: ORDER.get(..count).unwrap_or(&[]) });
         }
     }
+    // Behind the last return stands nothing.
+    steps.pop();
     steps
 }
 
 /// Bytes that a word of the list stands for.
 fn size(word: &str) -> usize {
     match word {
-        "{base}" | "{sites}" | "{span}" => 4,
+        "{base}" | "{span}" => 4,
         "{lock}" => 1,
         hex => hex.len() / 2,
     }
 }
 
-/// The routine that `code` at `start` is, if it counts between the places of `memory`.
-pub(crate) fn read_routine(code: &[u8], start: u64, memory: (u64, u64)) -> Option<Routine> {
-    let (mut at, mut sites) = (0, None);
-    for word in words() {
+/// The routine that `code` at `start` is.
+pub(crate) fn read_routine(code: &[u8], start: u64) -> Option<Routine> {
+    let (mut at, mut base) = (0, None);
+    for word in lines().flat_map(str::split_whitespace) {
+        let field = code.get(at..at + size(word))?;
+        at += field.len();
         match word {
-            // Anything may be there: what targets are counted from, and how far from it they may be.
-            "{base}" | "{span}" => at += size(word),
-            "{sites}" => {
-                let field = code.get(at..at + 4)?;
-                at += 4;
-                let behind = start + at as u64;
+            "{base}" => {
                 let distance = i32::from_le_bytes(field.try_into().ok()?);
-                sites = Some(behind.wrapping_add(distance as i64 as u64));
+                base = Some((start + at as u64).wrapping_add(distance as i64 as u64));
             }
+            // Anything may be there: how far from the base targets may be.
+            "{span}" => {}
             "{lock}" => {
-                code.get(at).filter(|&&byte| byte == LOCK || byte == NOTHING)?;
-                at += size(word);
+                Some(field[0]).filter(|&byte| byte == LOCK || byte == NOTHING)?;
             }
             hex => {
-                for pair in hex.as_bytes().chunks(2) {
-                    let digits = std::str::from_utf8(pair).ok()?;
-                    if code.get(at) != Some(&u8::from_str_radix(digits, 16).ok()?) {
-                        return None;
-                    }
-                    at += 1;
+                let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or(0) as u8;
+                let bytes =
+                    hex.as_bytes().chunks(2).map(|pair| pair.iter().fold(0, |b, &d| b << 4 | digit(d)));
+                if !bytes.eq(field.iter().copied()) {
+                    return None;
                 }
             }
         }
     }
-    let sites = sites.filter(|&sites| sites >= memory.0 && sites <= memory.1 && sites.is_multiple_of(8))?;
-    (at == code.len()).then_some(Routine { start, end: start + at as u64, sites })
+    (at == code.len()).then_some(Routine { start, end: start + at as u64, base: base? })
 }
+
+#[cfg(test)]
+mod tests;

@@ -143,11 +143,15 @@ impl Reader<'_> {
             } else if self.lexer.take("targets") {
                 let site = self.lexer.number("a site's number")?;
                 self.lexer.need("of")?;
+                let is_jump = self.lexer.take("jump");
+                if !is_jump {
+                    self.lexer.need("call")?;
+                }
                 let call = self.lexer.number("bytes from the block's start")?;
                 self.lexer.need("by")?;
                 let touch = self.lexer.number("bytes")?;
                 self.lexer.need_mark(b'+')?;
-                let code = TargetCode { touch, push: self.lexer.number("bytes")? };
+                let code = TargetCode { is_jump, touch, push: self.lexer.number("bytes")? };
                 Chunk::Targets { site, call, code }
             } else if self.lexer.take("new") {
                 self.new_code(function)?

@@ -113,7 +113,8 @@ impl Writer<'_, '_> {
                 self.text.push('\n');
             }
             Chunk::Targets { site, call, code } => {
-                put!(self, "  targets {site} of {call} by {}+{}\n", code.touch, code.push);
+                let kind = if code.is_jump { "jump" } else { "call" };
+                put!(self, "  targets {site} of {kind} {call} by {}+{}\n", code.touch, code.push);
             }
             Chunk::Inlined(row) => {
                 let code = &function.inlined[row as usize];
