@@ -106,7 +106,7 @@ fn targets_survive_merging_and_are_not_counted_if_nobody_wants_them() {
 fn the_stack_is_whole_at_every_step() {
     for kind in [&["-fomit-frame-pointer"][..], &["-fno-omit-frame-pointer", "-fno-pie", "-no-pie"]] {
         let sandbox = Sandbox::default();
-        compile(&sandbox, "stepped.cc", "plain", &[kind, &["-lstdc++", "-Wl,--no-as-needed"]].concat());
+        compile(&sandbox, "stepped.cc", "plain", &[&["-Wl,--no-as-needed", "-lstdc++"], kind].concat());
         let plain = sandbox.run(&mut Command::new(sandbox.path("plain")));
         assert_eq!((plain.exit, plain.stdout().as_str()), (0, "78 78 21 lost 0\n"), "{}", plain.stderr());
         for exact in [&[][..], &["--exact"]] {

@@ -15,7 +15,7 @@ NOINLINE unsigned of_large(unsigned x, struct large all) { return mix(x, all.wor
 
 #define ONE(n) NOINLINE unsigned one_##n(unsigned x, unsigned y) { return mix(x * n, y); }
 ONE(0) ONE(1) ONE(2) ONE(3) ONE(4) ONE(5) ONE(6) ONE(7) ONE(8) ONE(9) ONE(10) ONE(11)
-static operation *const many[] = {one_0, one_1, one_2, one_3, one_4, one_5, one_6, one_7, one_8, one_9, one_10, one_11};
+static operation *const many[] = {one_1, one_0, one_3, one_2, one_5, one_4, one_7, one_6, one_9, one_8, one_11, one_10};
 static operation *const three[] = {plus, minus, times};
 operation *word = minus;
 static unsigned (*volatile large)(unsigned, struct large) = of_large;

@@ -11,8 +11,7 @@ pub(crate) fn find(output: &Image) -> Option<Counters> {
     let first = start.checked_add(header.counters_offset())?;
     let end = first.checked_add(header.counter_count * 8).filter(|&last| last <= end)?;
     let routine = counter_sections::section(output, counter_sections::TARGETS);
-    let routine =
-        routine.and_then(|(section, code)| Routine::read(output.arch, code, section.address.get()));
+    let routine = routine.and_then(|(section, code)| Routine::read(output.arch, code, section.address.get()));
     Some(Counters { arch: output.arch, start: first, end, routine })
 }
 
