@@ -1,8 +1,8 @@
 //! What planning needs to know of the whole program.
 
 use crate::Counting;
+use crate::foreign::Foreign;
 use crate::names::Names;
-use crate::targets::Foreign;
 use afterlink_analyze::entered::Entered;
 use afterlink_analyze::scan::Step;
 use afterlink_core::InputAddr;

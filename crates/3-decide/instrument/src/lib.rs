@@ -7,6 +7,7 @@
 //! live in memory that the program's start-up code ([`afterlink_isa::StartupCode`]) maps a file over.
 
 mod context;
+mod foreign;
 mod insert;
 mod names;
 mod network;

@@ -1,8 +1,8 @@
 //! What all functions tell together, found before any is planned. Each is read for that, and read again when it is planned:
 //! what is read of a whole program takes ten times the bytes of its code.
 
+use crate::foreign::Foreign;
 use crate::names::Names;
-use crate::targets::Foreign;
 use afterlink_analyze::entered::Entered;
 use afterlink_analyze::liveness::Convention;
 use afterlink_analyze::scan::{Scan, Scanner, Step};

@@ -8,11 +8,8 @@ use crate::context::Context;
 use crate::sites;
 use afterlink_analyze::liveness::Liveness;
 use afterlink_analyze::scan::{Scan, Step};
-use afterlink_core::InputAddr;
-use afterlink_image::Image;
-use afterlink_isa::{Arch, Encoding, Named, Places, StepKind, TargetCode};
+use afterlink_isa::{Arch, Encoding, Places, StepKind, TargetCode};
 use afterlink_program::{Block, BlockId, Function, Stop, Target, Terminator};
-use rustc_hash::FxHashSet;
 
 /// An indirect call or jump, and the code that counts where it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,23 +18,6 @@ pub(crate) struct TargetPlace {
     /// Bytes from the block's start to the call or jump.
     pub call: u32,
     pub code: TargetCode,
-}
-
-/// Words that hold what another object defines.
-#[derive(Default)]
-pub(crate) struct Foreign {
-    words: FxHashSet<InputAddr>,
-}
-
-impl Foreign {
-    pub fn of(image: &Image) -> Self {
-        let names_other = |kind| matches!(image.arch.relocation(kind).map(|r| r.names), Some(Named::Symbol));
-        let rows = image.dynamic.relocations.iter().filter(|row| {
-            let is_undefined = || image.dynamic_symbols.get(row.symbol).is_some_and(|s| !s.is_defined());
-            names_other(row.kind) && row.symbol != 0 && is_undefined()
-        });
-        Self { words: rows.map(|row| row.address).collect() }
-    }
 }
 
 /// The function's code in which they are looked for.

@@ -35,6 +35,16 @@ pub(crate) struct Routine {
     pub rows: Vec<(u32, Row)>,
 }
 
+impl Routine {
+    fn rows(&self) -> Vec<(u32, &Row)> {
+        self.rows.iter().map(|(at, row)| (*at, row)).collect()
+    }
+
+    fn entry<'r>(&self, cie: CieId, rows: &'r [(u32, &'r Row)]) -> OutputFde<'r> {
+        OutputFde { cie, start: self.start, size: self.size, lsda: None, body: FdeBody::Rows(rows) }
+    }
+}
+
 /// A run of output code under one input entry.
 struct Run {
     function: FuncId,
@@ -64,7 +74,7 @@ impl State {
     }
 }
 
-/// Writes both sections from `start` on. `input_end` is where the input ends in memory. Entries in front of `first_found`
+/// Writes both sections, and the areas in front of them, from `areas_at` on. `input_end` is where the input ends in memory. Entries in front of `first_found`
 /// (bytes from the input's section) are no unwinder's: they stay out of the search table.
 pub(crate) fn write(
     program: &Program,
@@ -74,19 +84,17 @@ pub(crate) fn write(
     input_end: InputAddr,
     first_found: u64,
     routine: Option<&Routine>,
-    start: OutputAddr,
+    areas_at: OutputAddr,
 ) -> Result<Frames> {
     let frames = &program.eh_frame;
     let is_found = |id: FdeId| u64::from(frames.fdes[id].offset) >= first_found;
     let led = |personality| personality_target(&personality, addresses);
-    let mut cies: IdVec<CieId, OutputCie> =
-        frames.cies.iter().map(|(_, cie)| OutputCie::new(cie, led)).collect();
+    let mut cies: IdVec<_, _> = frames.cies.iter().map(|(_, cie)| OutputCie::new(cie, led)).collect();
     let runs = all_runs(program, placement, shapes, addresses);
     let lowered = lowered_rows(program, &runs);
     let row = |of: &State| lowered.get(&of.lowering()).unwrap_or(&program.rows[of.row]);
     let rows: Vec<Vec<(u32, &Row)>> =
         runs.iter().map(|run| run.rows.iter().map(|(at, of)| (*at, row(of))).collect()).collect();
-    let areas_at = start;
     let (areas, places) = language_data(program, addresses, &runs, areas_at)?;
     let moved = runs.iter().zip(&rows).zip(places).map(|((run, rows), lsda)| {
         let fde = OutputFde {
@@ -113,21 +121,17 @@ pub(crate) fn write(
         (is_found(*id), copy)
     });
     let common = cies.push(targets::common_entry());
-    let added_rows: Vec<(u32, &Row)> =
-        routine.iter().flat_map(|routine| &routine.rows).map(|(at, row)| (*at, row)).collect();
-    let added = routine.map(|routine| {
-        let (start, size, body) = (routine.start, routine.size, FdeBody::Rows(&added_rows));
-        (true, OutputFde { cie: common, start, size, lsda: None, body })
-    });
-    let mut fdes: Vec<(bool, OutputFde)> = stayed.chain(moved).chain(added).collect();
+    let added_rows: Vec<(u32, &Row)> = routine.map(Routine::rows).unwrap_or_default();
+    let added = routine.map(|routine| (true, routine.entry(common, &added_rows)));
+    let mut fdes: Vec<_> = stayed.chain(moved).chain(added).collect();
     fdes.sort_by_key(|(_, fde)| fde.start);
     let (found, fdes): (Vec<bool>, Vec<OutputFde>) = fdes.into_iter().unzip();
     let header_at = (areas_at + areas.len() as u64).align_up(4);
-    let rows_of_header = found.iter().filter(|&&found| found).count();
-    let frames_at = (header_at + eh_frame_hdr_size(rows_of_header)).align_up(8);
+    let in_table = found.iter().filter(|&&found| found);
+    let frames_at = (header_at + eh_frame_hdr_size(in_table.count())).align_up(8);
     let written = write_eh_frame(&cies, &fdes, frames_at)?;
-    let starts = fdes.iter().map(|f| f.start).zip(written.fdes).zip(found);
-    let table: Vec<_> = starts.filter(|(_, found)| *found).map(|(row, _)| row).collect();
+    let rows = fdes.iter().map(|f| f.start).zip(written.fdes).zip(found);
+    let table: Vec<_> = rows.filter(|(_, found)| *found).map(|(row, _)| row).collect();
     let header = write_eh_frame_hdr(header_at, frames_at, &table)?;
     Ok(Frames { areas_at, areas, header_at, header, frames_at, frames: written.bytes })
 }

@@ -2,10 +2,10 @@
 //! profile of these counts must name every branch, fall-through and call as often as it was walked.
 
 use super::*;
+use crate::foreign::Foreign;
 use crate::insert::Counter;
 use crate::insert::{First, Order, insert};
 use crate::names::Names;
-use crate::targets::Foreign;
 use afterlink_analyze::entered::Entered;
 use afterlink_analyze::scan::Step;
 use afterlink_core::InputAddr;
