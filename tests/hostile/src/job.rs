@@ -84,7 +84,11 @@ pub fn any_layout(input: &[u8], random: &mut Random, profiled: bool) -> Optimize
 /// Options to add counters with.
 pub fn any_counters(random: &mut Random) -> InstrumentOptions {
     let path = *random.pick(&["/dev/null/c", "/dev/null/a/longer/path/to/the/file/that/is/counted/into"]);
-    InstrumentOptions { counter_file: path.as_bytes().to_vec(), ..InstrumentOptions::default() }
+    InstrumentOptions {
+        count_targets: true,
+        counter_file: path.as_bytes().to_vec(),
+        ..InstrumentOptions::default()
+    }
 }
 
 /// The profile of a run that nobody made: the counters of an instrumented program, filled at random.

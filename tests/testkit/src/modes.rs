@@ -291,6 +291,14 @@ impl<'a> Bench<'a> {
                 faults.push(format!("profile: {name} was called {expected} times, counted {found}"));
             }
         }
+        for (caller, targets) in &plan.targets {
+            for (name, &expected) in targets {
+                let found = crate::report::calls_from(&text, caller, name);
+                if found != expected {
+                    faults.push(format!("profile: {caller} led to {name} {expected} times, counted {found}"));
+                }
+            }
+        }
         Ok(faults)
     }
 }

@@ -15,6 +15,8 @@
 //! gcc-O2-static = "no room"
 //! [calls]                              # how often the profile must say that a function was called; one of
 //! name = 50                            # `either` that stays has no counters: never
+//! [targets.caller]                     # how often it must say that `caller` led to each function through pointers
+//! name = 50
 //! ```
 
 use std::collections::BTreeMap;
@@ -52,6 +54,8 @@ pub struct Plan {
     pub not_instrumented: BTreeMap<String, String>,
     #[serde(default)]
     pub calls: BTreeMap<String, u64>,
+    #[serde(default)]
+    pub targets: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
 /// A compiler and the flags that go to both its compiling and its linking.

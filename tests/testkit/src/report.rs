@@ -46,6 +46,17 @@ pub fn calls(fdata: &str, function: &str) -> u64 {
     sum
 }
 
+/// How often it says that `caller` led to the start of `function`. Names may have a number behind a slash.
+pub fn calls_from(fdata: &str, caller: &str, function: &str) -> u64 {
+    let plain = |name: &str| name.split('/').next().unwrap_or(name).to_owned();
+    let counts = fdata.lines().filter_map(|line| {
+        let fields: Vec<_> = line.split(' ').collect();
+        let [_, from, _, _, to, "0", _, count] = fields[..] else { return None };
+        (plain(from) == caller && plain(to) == function).then(|| count.parse::<u64>().unwrap_or(0))
+    });
+    counts.sum()
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

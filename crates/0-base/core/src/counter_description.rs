@@ -11,17 +11,30 @@
 //! has two counters instead of one edge between its two nodes: what came in flows to the world, what goes on comes
 //! from there.
 //!
+//! Where an indirect call or jump leads is counted by the address that it leads to. So the description tells where the functions
+//! stand in the counting program, which counts addresses from its start. Each such site has [`SITE_WORDS`] words behind all
+//! counters: [`TARGETS`] pairs of an address and a count, filled from the first on, and a count of all other targets.
+//!
 //! Format, all numbers LEB128 (`~` marks zig-zag signed): version; number of names, and each name's length and
 //! bytes; number of functions, and for each one number of fragments and their names; number of target sets, and for
 //! each one its length and its blocks, each `~Δ` to the one before; number of blocks, and each block: fragment,
-//! `~Δoffset` to the block before, last, flags, target set and exit if the flags say so, `calls × 4 + successors`, for
-//! each successor `(~Δ to the block) × 2 + counted`, for each call `Δoffset` and name.
+//! `~Δoffset` to the block before, last, flags, target set, exit, and number of sites if the flags say so, `calls × 4 + successors`, for
+//! each successor `(~Δ to the block) × 2 + counted`, for each call `Δoffset` and name, for each site `Δoffset`. Then the start of the
+//! program, the number of entries, and for each name and `~Δaddress` to the one before; and at the end four bytes for each entry, which are
+//! known last: how far from the start of the program it stands now.
 
 use crate::varint::{Reader, write_signed, write_unsigned};
 use crate::{Error, Result};
 
 /// Version of the format.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
+
+/// Targets that each site counts apart.
+pub const TARGETS: usize = 8;
+/// Words of a site.
+pub const SITE_WORDS: usize = 2 * TARGETS + 1;
+/// Bytes of an entry's place.
+pub const PLACE_BYTES: usize = 4;
 
 /// The whole description. Counters are numbered in the order of functions, and in each in that of its edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +42,27 @@ pub struct Description {
     /// Symbol names, as profiles spell them.
     pub names: Vec<Vec<u8>>,
     pub functions: Vec<Function>,
+    pub entries: Entries,
+}
+
+/// Where functions start, for targets that are counted by their addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entries {
+    /// Address in the input from which places are counted.
+    pub base: u64,
+    /// In the order in which they are given; most ascend.
+    pub rows: Vec<Entry>,
+}
+
+/// A function's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// As index into the names.
+    pub name: u32,
+    /// Its address in the input.
+    pub input: u64,
+    /// Where it stands in the counting program, in bytes from the base.
+    pub place: u32,
 }
 
 /// A function; block 0 is its entry.
@@ -66,6 +100,8 @@ pub struct Block {
     /// Blocks that control may go on to directly, each once.
     pub successors: Vec<Successor>,
     pub calls: Vec<Call>,
+    /// Indirect calls and jumps whose targets are counted, as bytes from the block's start; ascending.
+    pub sites: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,12 +206,13 @@ const COUNTED: u64 = 8;
 const TAIL_COUNTED: u64 = 16;
 const HAS_TARGETS: u64 = 32;
 const HAS_EXIT: u64 = 64;
+const HAS_SITES: u64 = 128;
 
 impl Description {
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         self.functions.iter().for_each(|function| writer.add(function));
-        writer.finish(&self.names)
+        writer.finish(&self.names, &self.entries)
     }
 
     /// Reads what [`encode`](Self::encode) wrote.
@@ -215,8 +252,8 @@ impl Writer {
         self.functions.extend_from_slice(&other.functions);
     }
 
-    /// The whole description; `names` are those that the functions have by number.
-    pub fn finish(self, names: &[Vec<u8>]) -> Vec<u8> {
+    /// The whole description; `names` are those that the functions have by number. It ends with the places of `entries`.
+    pub fn finish(self, names: &[Vec<u8>], entries: &Entries) -> Vec<u8> {
         let mut out = Vec::new();
         write_unsigned(&mut out, VERSION);
         write_list(&mut out, names, |out, name| {
@@ -225,6 +262,14 @@ impl Writer {
         });
         write_unsigned(&mut out, self.count);
         out.extend_from_slice(&self.functions);
+        write_unsigned(&mut out, entries.base);
+        let mut before = 0u64;
+        write_list(&mut out, &entries.rows, |out, entry| {
+            write_unsigned(out, u64::from(entry.name));
+            write_signed(out, entry.input.wrapping_sub(before) as i64);
+            before = entry.input;
+        });
+        entries.rows.iter().for_each(|entry| out.extend_from_slice(&entry.place.to_le_bytes()));
         out
     }
 }
@@ -263,10 +308,14 @@ fn write_block(out: &mut Vec<u8>, id: i64, offset_before: i64, block: &Block) {
         (block.tail_counted, TAIL_COUNTED),
         (block.targets.is_some(), HAS_TARGETS),
         (block.exit.is_some(), HAS_EXIT),
+        (!block.sites.is_empty(), HAS_SITES),
     ];
     write_unsigned(out, flags.iter().map(|&(set, flag)| if set { flag } else { 0 }).sum());
     for field in block.targets.iter().chain(&block.exit) {
         write_unsigned(out, u64::from(*field));
+    }
+    if !block.sites.is_empty() {
+        write_unsigned(out, block.sites.len() as u64);
     }
     // Invariant: a block has at most two direct successors.
     write_unsigned(out, (block.calls.len() * 4 + block.successors.len()) as u64);
@@ -281,6 +330,11 @@ fn write_block(out: &mut Vec<u8>, id: i64, offset_before: i64, block: &Block) {
         write_unsigned(out, u64::from(call.callee));
         before = call.offset;
     }
+    let mut before = 0;
+    for &site in &block.sites {
+        write_unsigned(out, u64::from(site - before));
+        before = site;
+    }
 }
 
 fn read_description(reader: &mut Reader) -> Option<Description> {
@@ -290,7 +344,22 @@ fn read_description(reader: &mut Reader) -> Option<Description> {
     })?;
     let count = names.len() as u64;
     let functions = read_list(reader, |reader| read_function(reader, count))?;
-    Some(Description { names, functions })
+    let entries = read_entries(reader, count)?;
+    Some(Description { names, functions, entries })
+}
+
+fn read_entries(reader: &mut Reader, names: u64) -> Option<Entries> {
+    let base = reader.unsigned()?;
+    let mut before = 0u64;
+    let mut rows = read_list(reader, |reader| {
+        let name = read_index(reader, names)?;
+        before = before.wrapping_add(reader.signed()? as u64);
+        Some(Entry { name, input: before, place: 0 })
+    })?;
+    for row in &mut rows {
+        row.place = u32::from_le_bytes(reader.take(PLACE_BYTES)?.try_into().ok()?);
+    }
+    Some(Entries { base, rows })
 }
 
 /// Reads a list. Each item takes a byte or more, so that no damaged length makes this reserve much.
@@ -341,10 +410,11 @@ fn read_block(reader: &mut Reader, id: i64, offset_before: i64, limits: &Limits)
     let fragment = read_index(reader, limits.fragments)?;
     let offset = u32::try_from(offset_before.checked_add(reader.signed()?)?).ok()?;
     let last = u32::try_from(reader.unsigned()?).ok()?;
-    let flags = reader.unsigned().filter(|&flags| flags < 128)?;
+    let flags = reader.unsigned().filter(|&flags| flags < 256)?;
     let has = |flag| flags & flag != 0;
     let targets = if has(HAS_TARGETS) { Some(read_index(reader, limits.sets)?) } else { None };
     let exit = if has(HAS_EXIT) { Some(read_index(reader, limits.names)?) } else { None };
+    let site_count = if has(HAS_SITES) { reader.unsigned()? } else { 0 };
     let counts = reader.unsigned()?;
     let mut successors = Vec::new();
     for _ in 0..counts % 4 {
@@ -360,6 +430,12 @@ fn read_block(reader: &mut Reader, id: i64, offset_before: i64, limits: &Limits)
         before = before.checked_add(u32::try_from(reader.unsigned()?).ok()?)?;
         calls.push(Call { offset: before, callee: read_index(reader, limits.names)? });
     }
+    let mut sites = Vec::new();
+    let mut before = 0u32;
+    for _ in 0..site_count {
+        before = before.checked_add(u32::try_from(reader.unsigned()?).ok()?)?;
+        sites.push(before);
+    }
     Some(Block {
         fragment,
         offset,
@@ -373,6 +449,7 @@ fn read_block(reader: &mut Reader, id: i64, offset_before: i64, limits: &Limits)
         exit,
         successors,
         calls,
+        sites,
     })
 }
 

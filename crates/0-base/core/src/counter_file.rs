@@ -1,7 +1,7 @@
 //! The counter file: what an instrumented program counts into, shared by every process that runs it.
 //!
 //! Layout (little endian): a header of [`HEADER_SIZE`] bytes, the description of the counters, zeroes up
-//! to a page, and then one `u64` for each counter. The start-up stub maps the whole file over the place
+//! to a page, and then one `u64` for each counter; some counters hold [targets](crate::counter_description). The start-up stub maps the whole file over the place
 //! that the instrumented program reserves for it, so the file is complete at every moment, whatever ends
 //! the program. The description stands in the file too: a profile is made of it without the program.
 //!
@@ -44,6 +44,18 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
+
+/// Puts the fingerprint of the description behind it into a header, after the description has changed.
+///
+/// # Panics
+/// If `bytes` are too short for a header.
+pub fn renew_fingerprint(bytes: &mut [u8]) {
+    let (header, description) = bytes.split_at_mut(HEADER_SIZE as usize);
+    header[FINGERPRINT..FINGERPRINT + 8].copy_from_slice(&fingerprint(description).to_le_bytes());
+}
+
+/// Where the fingerprint stands.
+const FINGERPRINT: usize = 72;
 
 impl Header {
     pub fn counters_offset(&self) -> u64 {
@@ -109,7 +121,7 @@ impl<'a> CounterFile<'a> {
             description_size: word(24)?,
             counter_count: word(40)?,
             build_id: bytes.get(48..48 + id_length.min(21))?.to_vec(),
-            fingerprint: word(72)?,
+            fingerprint: word(FINGERPRINT)?,
         };
         // Sizes are bounded by the file before any sum is formed, so that nothing overflows.
         let length = bytes.len() as u64;
@@ -179,6 +191,14 @@ mod tests {
         let mut bytes = sample();
         bytes[HEADER_SIZE as usize] ^= 1;
         assert!(CounterFile::parse(&bytes).is_err());
+    }
+
+    #[test]
+    fn a_description_may_be_completed() {
+        let mut bytes = sample();
+        bytes[HEADER_SIZE as usize] ^= 1;
+        renew_fingerprint(&mut bytes[..HEADER_SIZE as usize + 5]);
+        assert!(CounterFile::parse(&bytes).is_ok());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::{Block, BlockId, Function, Operand, OperandSpan, Span};
 use afterlink_core::InputAddr;
-use afterlink_isa::CounterForm;
+use afterlink_isa::{CounterForm, TargetCode};
 
 /// A run of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,9 @@ pub enum Chunk {
     Input(InputChunk),
     /// A counter, which nobody can notice.
     Counter { index: u32, form: CounterForm },
+    /// Code that counts where the indirect call or jump leads that stands behind it, so many bytes behind the block's start, as the
+    /// site of that number.
+    Targets { site: u32, call: u32, code: TargetCode },
     /// A callee's code, in place of its call: a row of [`Function::inlined`].
     Inlined(u32),
     /// Instructions that the input lacks: a row of [`Function::new_code`].
@@ -69,6 +72,7 @@ impl Function<'_> {
         match chunk {
             Chunk::Input(chunk) => chunk.size,
             Chunk::Counter { form, .. } => form.size(),
+            Chunk::Targets { code, .. } => code.size(),
             Chunk::Inlined(row) => self.inlined[row as usize].size,
             Chunk::New(row) => self.new_code[row as usize].bytes.len() as u32,
         }

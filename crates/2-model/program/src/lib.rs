@@ -24,7 +24,7 @@ pub use exceptions::Landing;
 pub use function::{Function, JumpTable, Range, TableFormat, UnwindSpan};
 pub use operand::{ChunkSpan, DataId, Operand, OperandSpan, Role, Span, Target};
 pub use placement::{CodeSection, Fragment, NewData, Placement, SectionId};
-pub use runtime::Runtime;
+pub use runtime::{CountedTargets, Runtime};
 pub use stream::Stream;
 pub use weights::{CallWeight, EdgeWeight, FunctionWeights, Weights};
 

@@ -1,6 +1,7 @@
 //! Puts planned counters into a function: counters in blocks, blocks on edges, and the order of all blocks.
 
 use crate::plan::{CounterPlace, falls_into};
+use crate::targets::TargetPlace;
 use afterlink_core::index::Id;
 use afterlink_isa::CounterForm;
 use afterlink_program::{Block, BlockId, Chunk, Fragment, FuncId, Function, SectionId, Target, Terminator};
@@ -72,15 +73,23 @@ pub(crate) struct Counter {
     pub form: CounterForm,
 }
 
-/// Puts in counters, which are numbered from `first_index` on. Gives them in order of place.
+/// The numbers from which on a function's counters, and its indirect calls with counted targets, are numbered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct First {
+    pub counter: u32,
+    pub site: u32,
+}
+
+/// Puts in counters, and in front of `targets` what counts these. Gives the counters in order of place.
 pub(crate) fn insert(
     function: &mut Function,
     places: &[CounterPlace],
-    first_index: u32,
+    targets: &[TargetPlace],
+    first: First,
     order: &mut Order,
 ) -> Vec<Counter> {
     let mut counters = Vec::with_capacity(places.len());
-    for (index, place) in (first_index..).zip(places) {
+    for (index, place) in (first.counter..).zip(places) {
         let (block, offset) = match *place {
             CounterPlace::Block(block, site) => (block, site.offset),
             CounterPlace::Between { from, to, .. } => {
@@ -93,9 +102,16 @@ pub(crate) fn insert(
         counters.push(Counter { block, offset, index, form: place.form() });
     }
     counters.sort_by_key(|c| (c.block.index(), c.offset));
-    for of_block in counters.chunk_by(|a, b| a.block == b.block) {
-        let chunks = of_block.iter().map(|c| (c.offset, Chunk::Counter { index: c.index, form: c.form }));
-        function.insert_counters(of_block[0].block, chunks);
+    let counting =
+        counters.iter().map(|c| (c.block, c.offset, Chunk::Counter { index: c.index, form: c.form }));
+    let sites = (first.site..).zip(targets).map(|(site, place)| {
+        (place.block, place.call, Chunk::Targets { site, call: place.call, code: place.code })
+    });
+    let mut added: Vec<(BlockId, u32, Chunk)> = counting.chain(sites).collect();
+    // What counts targets stands right in front of the call: the order of equal places stays.
+    added.sort_by_key(|(block, offset, _)| (block.index(), *offset));
+    for of_block in added.chunk_by(|a, b| a.0 == b.0) {
+        function.insert_counters(of_block[0].0, of_block.iter().map(|(_, offset, chunk)| (*offset, *chunk)));
     }
     counters
 }

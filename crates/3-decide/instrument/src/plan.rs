@@ -4,12 +4,14 @@ use crate::Counting;
 use crate::context::Context;
 use crate::network;
 use crate::sites::{self, BlockSites, Site};
+use crate::targets::{self, Code, TargetPlace};
 use crate::tree;
 use afterlink_analyze::flow::FlowGraph;
 use afterlink_analyze::frequency::{self, Frequencies};
 use afterlink_analyze::liveness::{Convention, Liveness};
 use afterlink_analyze::scan::Scan;
 use afterlink_core::counter_description::{Edge, EdgeKind, Function as Network};
+use afterlink_core::index::Id;
 use afterlink_isa::{Arch, CounterForm, StepKind};
 use afterlink_program::{BlockId, Function, Target, Terminator};
 
@@ -19,6 +21,9 @@ pub(crate) struct FunctionPlan {
     pub network: Network,
     /// One a counted edge, in their order.
     pub counters: Vec<CounterPlace>,
+    /// Indirect calls and jumps with counted targets, in order, and how many have none.
+    pub targets: Vec<TargetPlace>,
+    pub targets_left: usize,
 }
 
 /// Where a counter stands.
@@ -96,7 +101,12 @@ pub(crate) fn plan(
         counters.push(place.expect("only countable edges are counted"));
         mark(&mut network, edge.kind);
     }
-    counters.iter().all(allowed).then_some(FunctionPlan { network, counters })
+    let (targets, targets_left) =
+        targets::of_function(&Code { function, scan, liveness: &liveness, context });
+    for place in &targets {
+        network.blocks[place.block.index()].sites.push(place.call);
+    }
+    counters.iter().all(allowed).then_some(FunctionPlan { network, counters, targets, targets_left })
 }
 
 fn mark(network: &mut Network, kind: EdgeKind) {

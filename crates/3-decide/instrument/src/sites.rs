@@ -35,24 +35,7 @@ pub(crate) fn of_block(
     let arch = scan.arch();
     let mut needed = vec![Places::NONE; steps.len() + 1];
     liveness.before_steps(function, scan, block, |i, places| needed[i] = places);
-    let fault = steps.iter().position(|s| s.kind == StepKind::Fault).unwrap_or(steps.len());
-    let ends_in_body =
-        matches!(own.terminator, Terminator::Indirect { .. } | Terminator::Stop(_) | Terminator::LastCall(_));
-    // A handler of faults may know the instruction at a label by its address, which is to name that and no counter.
-    let is_known = function.labels.binary_search(&block).is_ok()
-        && steps.first().is_some_and(|s| s.kind == StepKind::Plain)
-        && (steps.len() > 1 || !ends_in_body);
-    let allowed = |i: usize| {
-        let before = i.checked_sub(1).map(|i| steps[i].kind);
-        let here = steps.get(i).map(|s| s.kind);
-        here != Some(StepKind::Landing)
-            && before != Some(StepKind::TlsAddress)
-            && !(is_known && i == 0)
-            && steps.get(i).is_none_or(|s| !s.is_probe)
-            && !(ends_in_body && i == steps.len() && i > 0)
-            // What stands behind a fault may be data, and is found by its distance.
-            && (i <= fault || i == steps.len())
-    };
+    let allowed = |i: usize| may_have_code(function, scan, block, i);
     let offset = |i: usize| steps.get(i).map_or(own.body, |s| s.at);
     let best = |range: std::ops::Range<usize>| {
         let points = || range.clone().filter(|&i| allowed(i));
@@ -73,6 +56,28 @@ pub(crate) fn of_block(
         best(0..first_stop.map_or(steps.len(), |i| i) + 1).expect("a block has a place for a counter");
     let end = last_stop.and_then(|i| best(i + 1..steps.len() + 1));
     BlockSites { start, end }
+}
+
+/// Whether anything may stand in front of the step of that number, or behind the last one.
+pub(crate) fn may_have_code(function: &Function, scan: &Scan, block: BlockId, i: usize) -> bool {
+    let steps = scan.steps(block);
+    let own = &function.blocks[block];
+    let fault = steps.iter().position(|s| s.kind == StepKind::Fault).unwrap_or(steps.len());
+    let ends_in_body =
+        matches!(own.terminator, Terminator::Indirect { .. } | Terminator::Stop(_) | Terminator::LastCall(_));
+    // A handler of faults may know the instruction at a label by its address, which is to name that and no counter.
+    let is_known = function.labels.binary_search(&block).is_ok()
+        && steps.first().is_some_and(|s| s.kind == StepKind::Plain)
+        && (steps.len() > 1 || !ends_in_body);
+    let before = i.checked_sub(1).map(|i| steps[i].kind);
+    let here = steps.get(i).map(|s| s.kind);
+    here != Some(StepKind::Landing)
+        && before != Some(StepKind::TlsAddress)
+        && !(is_known && i == 0)
+        && steps.get(i).is_none_or(|s| !s.is_probe)
+        && !(ends_in_body && i == steps.len() && i > 0)
+        // What stands behind a fault may be data, and is found by its distance.
+        && (i <= fault || i == steps.len())
 }
 
 /// The cheapest form where `needed` must be kept.

@@ -1,6 +1,7 @@
 //! What all functions tell together, found before any is planned. Each is read for that, and read again when it is planned:
 //! what is read of a whole program takes ten times the bytes of its code.
 
+use crate::foreign::Foreign;
 use crate::names::Names;
 use afterlink_analyze::entered::Entered;
 use afterlink_analyze::liveness::Convention;
@@ -8,7 +9,7 @@ use afterlink_analyze::scan::{Scan, Scanner, Step};
 use afterlink_analyze::{conventions, returns};
 use afterlink_core::{IdVec, InputAddr};
 use afterlink_image::Image;
-use afterlink_program::{FuncId, Function, Program, Target, Terminator};
+use afterlink_program::{Block, FuncId, Function, Program, Target, Terminator};
 use rayon::prelude::*;
 
 /// What all functions tell together.
@@ -18,6 +19,8 @@ pub(crate) struct Survey<'i> {
     pub entered: Entered,
     pub conventions: IdVec<FuncId, Convention>,
     returns: IdVec<FuncId, bool>,
+    image: &'i Image<'i>,
+    pub foreign: Foreign,
 }
 
 /// What one function tells of others.
@@ -30,7 +33,8 @@ struct Told {
 }
 
 impl<'i> Survey<'i> {
-    pub fn of(image: &'i Image<'i>, program: &Program, moved: &[FuncId]) -> Self {
+    /// With `all_entries`, the names of all functions are kept.
+    pub fn of(image: &'i Image<'i>, program: &Program, moved: &[FuncId], all_entries: bool) -> Self {
         let scanner = Scanner::new(image);
         let tell = |&id: &FuncId| {
             let scan = scanner.scan(&program.functions[id]);
@@ -51,14 +55,23 @@ impl<'i> Survey<'i> {
                 named.extend(told.named);
             }
         }
+        if all_entries {
+            named.extend(program.functions.iter().map(|(_, function)| function.entry()));
+        }
         names.keep(named);
         let returns = returns::surely(&callees);
-        Self { scanner, names, entered, conventions, returns }
+        let foreign = Foreign::of(image);
+        Self { scanner, names, entered, conventions, returns, image, foreign }
     }
 
     /// What the function's instructions do; `None` if nothing may be added to it.
     pub fn scan(&self, program: &Program, function: &Function) -> Option<Scan> {
         if is_signal_frame(program, function) { None } else { self.scanner.scan(function) }
+    }
+
+    /// The bytes of a block's body.
+    pub fn body(&self, block: &Block) -> Option<&'i [u8]> {
+        self.image.bytes_at(block.input, block.body as usize)
     }
 
     /// Whether a step is a call that may not come back.

@@ -236,7 +236,7 @@ fn add_block(
                 let code = &function.inlined[row as usize];
                 Some((code.call, code.call_size, Inside::FromEnd))
             }
-            Chunk::Counter { .. } => None,
+            Chunk::Counter { .. } | Chunk::Targets { .. } => None,
         };
         if let Some((input, size, inside)) = run {
             pieces.push(Piece { input: input.get(), input_size: size.into(), output, output_size, inside });

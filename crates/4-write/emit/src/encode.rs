@@ -4,9 +4,19 @@ use crate::addresses::Addresses;
 use crate::shape::{Ending, Exit, Shape};
 use afterlink_core::{InputAddr, OutputAddr};
 use afterlink_image::Image;
-use afterlink_isa as isa;
+use afterlink_isa::{self as isa, TargetSite};
 use afterlink_program::{Block, Chunk, Fragment, FuncId, Operand, Placement, Program, SectionId};
 use rayon::prelude::*;
+
+/// What code that counts targets names.
+#[derive(Clone, Copy)]
+pub(crate) struct Targets {
+    /// Where the routine stands.
+    pub routine: OutputAddr,
+    /// Where the first site's counts stand, in bytes from what targets are counted from, and how many each has.
+    pub first_site: u32,
+    pub site_size: u32,
+}
 
 pub(crate) struct Encoder<'e, 'p, 'a> {
     pub image: &'e Image<'a>,
@@ -14,6 +24,8 @@ pub(crate) struct Encoder<'e, 'p, 'a> {
     pub addresses: &'e Addresses<'p, 'a>,
     /// Where counter 0 stands.
     pub counters_at: OutputAddr,
+    /// What counts targets, if anything does.
+    pub targets: Option<Targets>,
 }
 
 impl Encoder<'_, '_, '_> {
@@ -70,6 +82,7 @@ impl Encoder<'_, '_, '_> {
                 let target = self.counters_at + u64::from(index) * 8;
                 self.image.arch.write_counter(out, form, |end| displacement(target, here + u64::from(end)));
             }
+            Chunk::Targets { site, call, .. } => self.targets(out, id, block, (site, call), address),
             Chunk::Inlined(row) => {
                 let code = &function.inlined[row as usize];
                 out.extend_from_slice(self.input(code.start, code.size));
@@ -83,6 +96,33 @@ impl Encoder<'_, '_, '_> {
                 for operand in &function.operands[code.operands.range()] {
                     self.operand(out, base + operand.at as usize, id, operand, address);
                 }
+            }
+        }
+    }
+
+    /// Appends the code that counts, as the site of that number, where the indirect call or jump at `call` of the block leads.
+    fn targets(
+        &self,
+        out: &mut Vec<u8>,
+        id: FuncId,
+        block: &Block,
+        (site, call): (u32, u32),
+        address: OutputAddr,
+    ) {
+        // Invariant: who puts in such code asks for the routine.
+        let targets = self.targets.expect("the program counts targets");
+        let base = out.len();
+        let here = address + base as u64;
+        let bytes = self.input(block.input + u64::from(call), block.body - call);
+        let site = TargetSite { call: bytes, place: targets.first_site + site * targets.site_size };
+        let arch = self.image.arch;
+        let fields =
+            arch.write_target_code(out, site, |end| displacement(targets.routine, here + u64::from(end)));
+        let field = arch.target_field(bytes).map(|at| call + at);
+        let operands = self.program.functions[id].operands_of(block).iter();
+        for operand in operands.filter(|operand| Some(operand.at) == field) {
+            for at in &fields {
+                self.operand(out, base + *at as usize, id, operand, address);
             }
         }
     }

@@ -18,6 +18,7 @@ mod probes;
 mod shape;
 mod symbols;
 mod tables;
+mod targets;
 mod unwind;
 
 pub use debug_file::{DebugFile, PlannedDebugFile};
@@ -39,6 +40,7 @@ use afterlink_program::{
 use encode::Encoder;
 use rayon::prelude::*;
 use shape::Shape;
+use unwind::Routine;
 
 /// What else decides the output.
 #[derive(Clone, Debug, Default)]
@@ -194,7 +196,9 @@ pub fn plan_code<'i>(
 
     let memory_at = if memory > 0 { afterlink_elf::counter_address(image) } else { OutputAddr(0) };
     let offset = options.runtime.as_ref().map_or(0, |r| r.counters_offset);
-    let encoder = Encoder { image, program, addresses: &addresses, counters_at: memory_at + offset };
+    let counters_at = memory_at + offset;
+    let targets = targets::plan(options.runtime.as_ref(), &addresses, counters_at);
+    let encoder = Encoder { image, program, addresses: &addresses, counters_at, targets };
     let mut sections = new_sections(&encoder, placement, &shapes, options);
     let mut plan = OutputPlan::new(image);
     patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
@@ -206,7 +210,7 @@ pub fn plan_code<'i>(
     plan.dynamic = dynamic_values(image, &addresses);
     if let Some(runtime) = &options.runtime {
         plan.counter_bytes = memory;
-        start_counting(runtime, image, memory_at, &mut plan, &mut sections)?;
+        start_counting(runtime, image, &addresses, memory_at, &mut plan, &mut sections)?;
     }
     if options.huge_pages {
         huge_pages::ask(image, addresses.sections[SectionId::HOT], &mut plan, &mut sections)?;
@@ -321,11 +325,17 @@ fn end_of(sections: &[NewSection]) -> OutputAddr {
 fn start_counting(
     runtime: &Runtime,
     image: &Image,
+    addresses: &Addresses,
     memory: OutputAddr,
     plan: &mut OutputPlan,
     sections: &mut Vec<NewSection>,
 ) -> Result<()> {
-    lead_through(image, plan, |entry| add_runtime(runtime, image, memory, entry, sections))
+    let mut description = runtime.description.clone();
+    if let Some(counted) = &runtime.targets {
+        sections.push(targets::section(image, counted, addresses)?);
+        description = targets::complete(&description, counted, addresses);
+    }
+    lead_through(image, plan, |entry| add_runtime(runtime, image, description, memory, entry, sections))
 }
 
 /// Puts code in front of the place where the program starts, or of what is called when the shared object is loaded. `added` gets that place and
@@ -353,18 +363,20 @@ fn lead_through(
 fn add_runtime(
     runtime: &Runtime,
     image: &Image,
+    description: Vec<u8>,
     memory: OutputAddr,
     entry: OutputAddr,
     sections: &mut Vec<NewSection>,
 ) -> Result<OutputAddr> {
     let description_at = end_of(sections).align_up(16);
+    let description_size = description.len() as u64;
     sections.push(NewSection {
         name: ".afterlink.description".into(),
         kind: elf::SHT_PROGBITS.0,
         flags: elf::SHF_ALLOC.0,
         alignment: 16,
         address: description_at,
-        bytes: runtime.description.clone(),
+        bytes: description,
     });
     let code = end_of(sections).align_up(16);
     let startup = StartupCode {
@@ -375,7 +387,7 @@ fn add_runtime(
         memory_size: runtime.memory,
         counters_offset: runtime.counters_offset,
         description: description_at.get(),
-        description_size: runtime.description.len() as u64,
+        description_size,
         header_size: HEADER_SIZE as u32,
         magic_size: MAGIC.len() as u64,
         counter_file: &runtime.counter_file,
@@ -413,8 +425,22 @@ fn add_frames(
         return Ok(());
     }
     let (input_end, first_found) = (image.loaded_end(), image.first_found_frame());
-    let frames =
-        unwind::write(program, placement, shapes, addresses, input_end, first_found, end_of(sections))?;
+    let routine = sections.iter().find(|section| section.name == targets::SECTION).map(|section| Routine {
+        start: section.address,
+        size: section.bytes.len() as u64,
+        rows: targets::rows(image, &section.bytes),
+    });
+    let start = end_of(sections);
+    let frames = unwind::write(
+        program,
+        placement,
+        shapes,
+        addresses,
+        input_end,
+        first_found,
+        routine.as_ref(),
+        start,
+    )?;
     plan.frame_header = Some(FrameHeader { address: frames.header_at, size: frames.header.len() as u64 });
     if !frames.areas.is_empty() {
         sections.push(NewSection {

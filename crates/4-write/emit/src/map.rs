@@ -73,7 +73,7 @@ impl Pieces<'_> {
                     let piece = BlockMap { output_offset: at, input, input_size, reason };
                     self.insert(piece, code.call, code.call_size, at + size);
                 }
-                Chunk::Input(_) | Chunk::Counter { .. } => {}
+                Chunk::Input(_) | Chunk::Counter { .. } | Chunk::Targets { .. } => {}
             }
             at += size;
         }

@@ -2,6 +2,7 @@
 
 use crate::addresses::Addresses;
 use crate::shape::Shape;
+use crate::targets;
 use afterlink_core::{Error, IdVec, InputAddr, OutputAddr, Result};
 use afterlink_program::{
     Block, Chunk, Fragment, FuncId, Function, Landing, Placement, Program, Target, Terminator,
@@ -26,6 +27,24 @@ pub(crate) struct Frames {
     pub frames: Vec<u8>,
 }
 
+/// Code that the input lacks and that has an entry of its own.
+pub(crate) struct Routine {
+    pub start: OutputAddr,
+    pub size: u64,
+    /// `(bytes from start, row)`.
+    pub rows: Vec<(u32, Row)>,
+}
+
+impl Routine {
+    fn rows(&self) -> Vec<(u32, &Row)> {
+        self.rows.iter().map(|(at, row)| (*at, row)).collect()
+    }
+
+    fn entry<'r>(&self, cie: CieId, rows: &'r [(u32, &'r Row)]) -> OutputFde<'r> {
+        OutputFde { cie, start: self.start, size: self.size, lsda: None, body: FdeBody::Rows(rows) }
+    }
+}
+
 /// A run of output code under one input entry.
 struct Run {
     function: FuncId,
@@ -48,9 +67,14 @@ impl State {
     fn of(row: RowId, landing: Landing) -> Self {
         Self { row, by: 0, landing }
     }
+
+    /// By what its row differs from the input's: a landing pad expects the stack pointer as it is around counter code.
+    fn lowering(&self) -> (RowId, u32, bool) {
+        (self.row, self.by, self.landing.pad().is_some())
+    }
 }
 
-/// Writes both sections from `start` on. `input_end` is where the input ends in memory. Entries in front of `first_found`
+/// Writes both sections, and the areas in front of them, from `areas_at` on. `input_end` is where the input ends in memory. Entries in front of `first_found`
 /// (bytes from the input's section) are no unwinder's: they stay out of the search table.
 pub(crate) fn write(
     program: &Program,
@@ -59,19 +83,18 @@ pub(crate) fn write(
     addresses: &Addresses,
     input_end: InputAddr,
     first_found: u64,
-    start: OutputAddr,
+    routine: Option<&Routine>,
+    areas_at: OutputAddr,
 ) -> Result<Frames> {
     let frames = &program.eh_frame;
     let is_found = |id: FdeId| u64::from(frames.fdes[id].offset) >= first_found;
-    let routine = |personality| personality_target(&personality, addresses);
-    let cies: IdVec<CieId, OutputCie> =
-        frames.cies.iter().map(|(_, cie)| OutputCie::new(cie, routine)).collect();
+    let led = |personality| personality_target(&personality, addresses);
+    let mut cies: IdVec<_, _> = frames.cies.iter().map(|(_, cie)| OutputCie::new(cie, led)).collect();
     let runs = all_runs(program, placement, shapes, addresses);
     let lowered = lowered_rows(program, &runs);
-    let row = |of: &State| lowered.get(&(of.row, of.by)).unwrap_or(&program.rows[of.row]);
+    let row = |of: &State| lowered.get(&of.lowering()).unwrap_or(&program.rows[of.row]);
     let rows: Vec<Vec<(u32, &Row)>> =
         runs.iter().map(|run| run.rows.iter().map(|(at, of)| (*at, row(of))).collect()).collect();
-    let areas_at = start;
     let (areas, places) = language_data(program, addresses, &runs, areas_at)?;
     let moved = runs.iter().zip(&rows).zip(places).map(|((run, rows), lsda)| {
         let fde = OutputFde {
@@ -97,15 +120,18 @@ pub(crate) fn write(
         };
         (is_found(*id), copy)
     });
-    let mut fdes: Vec<(bool, OutputFde)> = stayed.chain(moved).collect();
+    let common = cies.push(targets::common_entry());
+    let added_rows: Vec<(u32, &Row)> = routine.map(Routine::rows).unwrap_or_default();
+    let added = routine.map(|routine| (true, routine.entry(common, &added_rows)));
+    let mut fdes: Vec<_> = stayed.chain(moved).chain(added).collect();
     fdes.sort_by_key(|(_, fde)| fde.start);
     let (found, fdes): (Vec<bool>, Vec<OutputFde>) = fdes.into_iter().unzip();
     let header_at = (areas_at + areas.len() as u64).align_up(4);
-    let rows_of_header = found.iter().filter(|&&found| found).count();
-    let frames_at = (header_at + eh_frame_hdr_size(rows_of_header)).align_up(8);
+    let in_table = found.iter().filter(|&&found| found);
+    let frames_at = (header_at + eh_frame_hdr_size(in_table.count())).align_up(8);
     let written = write_eh_frame(&cies, &fdes, frames_at)?;
-    let starts = fdes.iter().map(|f| f.start).zip(written.fdes).zip(found);
-    let table: Vec<_> = starts.filter(|(_, found)| *found).map(|(row, _)| row).collect();
+    let rows = fdes.iter().map(|f| f.start).zip(written.fdes).zip(found);
+    let table: Vec<_> = rows.filter(|(_, found)| *found).map(|(row, _)| row).collect();
     let header = write_eh_frame_hdr(header_at, frames_at, &table)?;
     Ok(Frames { areas_at, areas, header_at, header, frames_at, frames: written.bytes })
 }
@@ -163,20 +189,22 @@ fn call_sites(run: &Run, addresses: &Addresses) -> Vec<OutputCallSite> {
     sites.into_iter().map(|(_, site)| site).collect()
 }
 
-/// The rows for a stack pointer that is lower than the input's.
-fn lowered_rows(program: &Program, runs: &[Run]) -> FxHashMap<(RowId, u32), Row> {
+/// The rows for a stack pointer that is lower than the input's. Where exceptions lead to a landing pad, they say so as for pushed
+/// arguments, which unwinders take off the stack: a handler of a signal may throw, and a thread be cancelled, anywhere.
+fn lowered_rows(program: &Program, runs: &[Run]) -> FxHashMap<(RowId, u32, bool), Row> {
     let mut rows = FxHashMap::default();
     let all = runs.iter().flat_map(|run| &run.rows).map(|(_, row)| *row);
     for lowered in all.filter(|row| row.by > 0) {
-        let row = &program.rows[lowered.row];
-        if let CfaRule::Offset(STACK_POINTER, offset) = row.cfa {
-            let cfa = CfaRule::Offset(STACK_POINTER, offset + i64::from(lowered.by));
-            rows.entry((lowered.row, lowered.by)).or_insert_with(|| {
-                let mut row = row.clone();
-                row.cfa = cfa;
-                row
-            });
-        }
+        rows.entry(lowered.lowering()).or_insert_with(|| {
+            let mut row = program.rows[lowered.row].clone();
+            if let CfaRule::Offset(STACK_POINTER, offset) = &mut row.cfa {
+                *offset += i64::from(lowered.by);
+            }
+            if lowered.landing.pad().is_some() {
+                row.args_size += u64::from(lowered.by);
+            }
+            row
+        });
     }
     rows
 }
@@ -371,6 +399,11 @@ impl Runs<'_, '_> {
             match chunk {
                 Chunk::Counter { form, .. } => {
                     for &(offset, by) in form.lowered_stack() {
+                        self.set(at + offset, self.open.map(|(fde, open)| (fde, State { by, ..open })));
+                    }
+                }
+                Chunk::Targets { code, .. } => {
+                    for (offset, by) in code.lowered_stack() {
                         self.set(at + offset, self.open.map(|(fde, open)| (fde, State { by, ..open })));
                     }
                 }

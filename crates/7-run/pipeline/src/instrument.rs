@@ -23,6 +23,8 @@ pub struct InstrumentOptions {
     pub skip_functions: Option<Regex>,
     /// What counters do where several threads or processes count at once.
     pub counting: Counting,
+    /// Whether targets of indirect calls are counted.
+    pub count_targets: bool,
     /// Whether to prove the output before it is returned.
     pub check: Check,
     /// The options as the user wrote them, for the note in the output.
@@ -103,8 +105,13 @@ fn add_counters(
     // Of the relocations and most symbols nothing more is asked, nor of what was found out from them.
     crate::memory::give_back(input);
     progress.step("placing counters");
-    let added =
-        afterlink_instrument::instrument(&image, &mut program, &options.counter_file, options.counting)?;
+    let added = afterlink_instrument::instrument(
+        &image,
+        &mut program,
+        &options.counter_file,
+        options.counting,
+        options.count_targets,
+    )?;
     progress.step("writing");
     let emit =
         EmitOptions { note: options.note.clone(), runtime: Some(added.runtime), ..EmitOptions::default() };
@@ -138,6 +145,14 @@ impl fmt::Display for InstrumentReport {
             added.counters, added.blocks, added.increments, added.through_register, added.spilling
         )?;
         writeln!(f, "             {} blocks added", added.added_blocks)?;
+        let sites = added.target_sites + added.sites_left;
+        if added.target_sites > 0 {
+            writeln!(
+                f,
+                "targets      of {} of {sites} indirect calls and jumps counted",
+                added.target_sites
+            )?;
+        }
         if let Some(proven) = self.proven_functions {
             writeln!(f, "checked      {proven} of {proven} functions proven")?;
         }

@@ -5,8 +5,9 @@ fn block(blocks: u32) -> impl Strategy<Value = Block> {
     let flags = proptest::array::uniform5(any::<bool>());
     let successors = proptest::collection::vec((0..blocks, any::<bool>()), 0..3);
     let calls = proptest::collection::vec((0u32..500, 0u32..4), 0..6);
+    let sites = proptest::collection::vec(0u32..500, 0..4);
     let options = (proptest::option::of(0u32..2), proptest::option::of(0u32..4));
-    (0u32..2, 0u32..100_000, 0u32..500, flags, options, successors, calls).prop_map(
+    (0u32..2, 0u32..100_000, 0u32..500, flags, options, successors, calls, sites).prop_map(
         |(
             fragment,
             offset,
@@ -15,7 +16,9 @@ fn block(blocks: u32) -> impl Strategy<Value = Block> {
             options,
             successors,
             calls,
+            mut sites,
         )| {
+            sites.sort_unstable();
             let mut calls: Vec<Call> =
                 calls.into_iter().map(|(offset, callee)| Call { offset, callee }).collect();
             calls.sort_by_key(|c| c.offset);
@@ -35,6 +38,7 @@ fn block(blocks: u32) -> impl Strategy<Value = Block> {
                     .map(|(block, counted)| Successor { block, counted })
                     .collect(),
                 calls,
+                sites,
             }
         },
     )
@@ -51,8 +55,12 @@ fn function() -> impl Strategy<Value = Function> {
 
 fn description() -> impl Strategy<Value = Description> {
     let names = proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..9), 4);
-    (names, proptest::collection::vec(function(), 0..4))
-        .prop_map(|(names, functions)| Description { names, functions })
+    let entry =
+        (0u32..4, any::<u64>(), any::<u32>()).prop_map(|(name, input, place)| Entry { name, input, place });
+    let entries = (any::<u64>(), proptest::collection::vec(entry, 0..5));
+    let entries = entries.prop_map(|(base, rows)| Entries { base, rows });
+    (names, proptest::collection::vec(function(), 0..4), entries)
+        .prop_map(|(names, functions, entries)| Description { names, functions, entries })
 }
 
 proptest! {
@@ -70,7 +78,7 @@ proptest! {
 
     #[test]
     fn noise_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        if let Ok(description) = Description::decode(&[&[1], &bytes[..]].concat()) {
+        if let Ok(description) = Description::decode(&[&[2], &bytes[..]].concat()) {
             description.functions.iter().for_each(|f| { f.edges(); });
         }
     }
@@ -78,6 +86,7 @@ proptest! {
 
 #[test]
 fn another_version_is_named() {
+    assert!(Description::decode(&[1, 0, 0]).unwrap_err().to_string().contains("another version"));
     assert!(Description::decode(&[9, 0, 0]).unwrap_err().to_string().contains("another version"));
 }
 

@@ -1,6 +1,8 @@
 //! Code that an instrumented output has in addition: each piece adds one to a counter.
 
+use crate::judgement::{Handed, Routine};
 use crate::{Arch, x86_64};
+use std::borrow::Cow;
 
 /// Where the counters are.
 #[derive(Clone, Copy, Debug)]
@@ -8,6 +10,8 @@ pub struct Counters {
     pub arch: Arch,
     pub start: u64,
     pub end: u64,
+    /// What counts the targets of indirect calls, if anything does.
+    pub routine: Option<Routine>,
 }
 
 /// A piece of counter code.
@@ -25,6 +29,8 @@ pub enum Effect {
     Register(u8),
     /// Nothing once it has passed; in between the stack pointer, and the register with that number or, if there is none, flags.
     Nothing(Option<u8>),
+    /// All flags, once it has passed; in between the stack pointer. It counts where the call leads that follows at once.
+    Targets(Handed),
 }
 
 impl Counters {
@@ -51,10 +57,10 @@ impl Counters {
 
     /// Where the code of a counter with that effect changes the stack pointer, as bytes from its start, and how much lower that is
     /// from there on.
-    pub fn stack_steps(&self, effect: Effect) -> &'static [(u64, i64)] {
+    pub fn stack_steps(&self, effect: Effect) -> Cow<'static, [(u64, i64)]> {
         match self.arch {
             Arch::X86_64 => x86_64::judgement::stack_steps(effect),
-            Arch::Aarch64 => &[(0, 0)],
+            Arch::Aarch64 => Cow::Borrowed(&[(0, 0)]),
         }
     }
 }

@@ -15,11 +15,13 @@ pub mod huge_pages;
 mod relocation;
 pub mod start_up;
 mod step;
+mod targets;
 
 pub use counter::{Counter, Counters, Effect};
 pub use handling::{Action, Handling, Order, Register};
 pub use relocation::{Relocation, StartUpRelocation};
 pub use step::{Convention, GENERAL, Memory, REGISTERS, Source, Step, Use};
+pub use targets::{Handed, Routine, Saved};
 
 use crate::{Arch, Inst, x86_64};
 

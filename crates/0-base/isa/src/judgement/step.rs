@@ -23,6 +23,8 @@ pub struct Convention {
     pub scratch: u32,
     /// The flags that counter code changes where it says that it changes flags, as in [`Use`].
     pub counter_flags: u32,
+    /// All that an addition or comparison changes, as in [`Use`].
+    pub status_flags: u32,
 }
 
 /// What an instruction reads and surely overwrites: a bit for each general register, by its number, and for each flag, behind

@@ -11,6 +11,7 @@ mod leaning;
 mod likeness;
 mod semantics;
 mod startup;
+mod targets;
 mod work;
 
 pub use calls::{CALL, CALL_THROUGH_MEMORY, instruction_starts, is_plain_call, leaf_body, slot_of_stub};
@@ -29,6 +30,9 @@ pub(crate) use likeness::likeness;
 pub use semantics::SemanticsReader;
 pub(crate) use semantics::{CONVENTION, filler, is_padded_jump};
 pub(crate) use startup::assemble_startup;
+pub(crate) use targets::{
+    assemble_target_routine, saved_by_routine, target_code, target_field, write_target_code,
+};
 pub(crate) use work::work;
 
 /// A byte that stops the program when it is executed.

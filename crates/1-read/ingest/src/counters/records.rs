@@ -5,26 +5,38 @@
 //! | a jump or branch | the instruction | the target |
 //! | a fall-through | the block's last instruction | the next block |
 //! | a direct call or tail call | the instruction | the callee's start |
+//! | an indirect one | the instruction | the start of each target; `[unknown]` for those that are not counted apart |
 //! | a function, called from elsewhere | `[unknown]` | its start |
 //!
-//! Who calls through a pointer is not counted. Where several indirect jumps share their targets, each gets its share
+//! Where several indirect jumps share their targets, each gets its share
 //! of a target's executions by how often it ran itself.
 
 use super::calls::{Bounds, Calls};
+use super::targets::Counted;
 use afterlink_core::counter_description::{Block, Description, EdgeKind, Function};
 use afterlink_core::{Error, Result};
 use afterlink_profile::{BranchRecord, Location, LocationKind, NameId, ProfileBuilder};
 
 /// Adds the records of all functions.
-pub(super) fn add(description: &Description, flows: &[Vec<u64>], builder: &mut ProfileBuilder) -> Result<()> {
+pub(super) fn add(
+    description: &Description,
+    flows: &[Vec<u64>],
+    counted: &[Counted],
+    builder: &mut ProfileBuilder,
+) -> Result<()> {
     let names: Vec<NameId> = description.names.iter().map(|n| builder.intern(n)).collect::<Result<_>>()?;
     let unknown = Location::new(LocationKind::Foreign, builder.intern(b"[unknown]")?, 0);
     let blocks: usize = description.functions.iter().map(|f| f.blocks.len()).sum();
     let pairs = FREE_PAIRS + PAIRS_PER_BLOCK * blocks;
     let functions = &description.functions;
-    let (calls, entries) = calls(functions, flows, names.len());
-    let mut records =
-        Records { names: &names, builder, calls, called: vec![0; names.len()], pairs_left: pairs };
+    // What was called through pointers was not called directly.
+    let mut called = vec![0u64; names.len()];
+    for &(name, count) in counted.iter().flat_map(|site| &site.functions) {
+        called[name as usize] = called[name as usize].saturating_add(count);
+    }
+    let (calls, entries) = calls(functions, flows, &called);
+    let counted = counted.iter();
+    let mut records = Records { names: &names, builder, calls, called, counted, unknown, pairs_left: pairs };
     for (function, flows) in functions.iter().zip(flows) {
         records.function(function, &Counts::new(function, flows))?;
     }
@@ -38,10 +50,10 @@ pub(super) fn add(description: &Description, flows: &[Vec<u64>], builder: &mut P
     Ok(())
 }
 
-/// All calls, held against how often their callees were entered; and how often each function was.
-fn calls(functions: &[Function], flows: &[Vec<u64>], names: usize) -> (Calls, Vec<u64>) {
-    let mut calls = Calls::new(names);
-    let mut by_name: Vec<Option<u64>> = vec![None; names];
+/// All direct calls, held against how often their callees were entered otherwise than by `indirect` ones; and how often each function was.
+fn calls(functions: &[Function], flows: &[Vec<u64>], indirect: &[u64]) -> (Calls, Vec<u64>) {
+    let mut calls = Calls::new(indirect.len());
+    let mut by_name: Vec<Option<u64>> = vec![None; indirect.len()];
     let mut entries = Vec::with_capacity(functions.len());
     for (function, flows) in functions.iter().zip(flows) {
         // Made anew when the records are written: those of all functions at once take much memory.
@@ -61,7 +73,8 @@ fn calls(functions: &[Function], flows: &[Vec<u64>], names: usize) -> (Calls, Ve
             }
         }
     }
-    calls.settle(&by_name);
+    let direct = by_name.iter().zip(indirect).map(|(all, of)| all.map(|all| all.saturating_sub(*of)));
+    calls.settle(&direct.collect::<Vec<_>>());
     (calls, entries)
 }
 
@@ -118,8 +131,11 @@ struct Records<'a> {
     names: &'a [NameId],
     builder: &'a mut ProfileBuilder,
     calls: Calls,
-    /// Direct calls of each name.
+    /// Calls of each name.
     called: Vec<u64>,
+    /// What the sites of blocks that have not come yet counted.
+    counted: std::slice::Iter<'a, Counted>,
+    unknown: Location,
     /// How many more pairs of an indirect jump and a target there may be.
     pairs_left: usize,
 }
@@ -159,8 +175,20 @@ impl Records<'_> {
             if let Some(callee) = block.exit {
                 self.call(last, callee, counts.of_exit(i, block));
             }
+            for &site in &block.sites {
+                self.targets(self.place(function, block, site));
+            }
         }
         self.indirect_jumps(function, counts)
+    }
+
+    /// Where the next site, an indirect call or jump at `from`, led.
+    fn targets(&mut self, from: Location) {
+        let Some(counted) = self.counted.next() else { return };
+        for &(name, count) in &counted.functions {
+            self.add(from, self.start_of(name), count);
+        }
+        self.add(from, self.unknown, counted.others);
     }
 
     fn call(&mut self, from: Location, callee: u32, bounds: Bounds) {

@@ -2,7 +2,9 @@
 //! a spanning forest all counts must come back exactly.
 
 use super::*;
-use afterlink_core::counter_description::{Block, Call, EdgeKind, Function, Successor};
+use afterlink_core::counter_description::{
+    Block, Call, EdgeKind, Entries, Entry, Function, SITE_WORDS, Successor,
+};
 use afterlink_core::counter_file::{Header, fingerprint};
 use proptest::prelude::*;
 
@@ -140,7 +142,7 @@ proptest! {
         let flows = walk(&function, &choices);
         let counted = function.edges().into_iter().zip(&flows).filter(|(e, _)| e.counted);
         let counters: Vec<u64> = counted.map(|(_, &flow)| flow).collect();
-        let description = Description { names: vec![b"f".to_vec()], functions: vec![function] };
+        let description = Description { names: vec![b"f".to_vec()], functions: vec![function], ..Description::default() };
         prop_assert_eq!(&solve::flows(&description, &counters).unwrap()[0], &flows);
     }
 
@@ -187,7 +189,7 @@ fn drawn() -> Description {
         ..Function::default()
     };
     let names = [&b"f"[..], b"f.cold/1", b"g", b"h"].map(<[u8]>::to_vec).to_vec();
-    Description { names, functions: vec![f, g] }
+    Description { names, functions: vec![f, g], ..Description::default() }
 }
 
 #[test]
@@ -214,6 +216,38 @@ fn records_are_those_of_bolt() {
     assert_eq!(written, lines);
 }
 
+/// The loop of `f` calls through a pointer, too: `g` four times, which is so called ten times directly and by nobody else.
+#[test]
+fn indirect_calls_are_told_apart_from_direct_ones() {
+    let mut description = drawn();
+    description.functions[0].blocks[1].sites = vec![0];
+    let entry = |name, input, place| Entry { name, input, place };
+    description.entries =
+        Entries { base: 0x1000, rows: vec![entry(0, 0x1100, 0x9000), entry(2, 0x1200, 0x9100)] };
+    let mut words = vec![3, 10, 9, 1, 14];
+    words.extend([0x9100, 3, 0x200, 1, 0x9000, 2, 0x7777, 5]);
+    words.resize(5 + SITE_WORDS - 1, 0);
+    words.push(6);
+    let mut text = Vec::new();
+    afterlink_profile::fdata::write(&read(&counter_file(&description, &words)).unwrap(), &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let calls: Vec<&str> = text
+        .lines()
+        .filter(|l| l.contains(" g 0 ") || l.contains("[unknown]") || l.contains("f 0 "))
+        .collect();
+    let expected = [
+        "0 [unknown] 0 1 f 0 0 1", // of three entries, two through the pointer
+        "1 f 4 0 [unknown] 0 0 11",
+        "1 f 4 1 f 0 0 2",
+        "1 f 4 1 g 0 0 4",
+        "1 f 6 1 g 0 0 10",
+    ];
+    let mut calls = calls;
+    calls.sort_unstable();
+    assert_eq!(calls, expected);
+    assert!(read(&counter_file(&description, &words[..5])).is_err(), "without the site's words");
+}
+
 /// Counts that do not add up, as of a program that is still running, stay near the truth.
 #[test]
 fn nothing_is_less_than_zero() {
@@ -234,7 +268,8 @@ fn a_set_of_targets_is_shared_by_what_jumped() {
             Block { entered: true, counted: true, leaves: true, offset: 24, ..Block::default() },
         ],
     };
-    let description = Description { names: vec![b"f".to_vec()], functions: vec![function] };
+    let description =
+        Description { names: vec![b"f".to_vec()], functions: vec![function], ..Description::default() };
     // Jumps of the first set ran 10 and 20 times, that of the second 10 times; block 2 was reached 20 times, 3 20 times.
     let profile = read(&counter_file(&description, &[10, 10, 20, 20])).unwrap();
     let count = |from: u32, to: u32| {
@@ -263,7 +298,7 @@ fn interpreter(blocks: u32) -> Description {
         target_sets: vec![(0..blocks).collect()],
         blocks: (0..blocks).map(block).collect(),
     };
-    Description { names: vec![b"f".to_vec()], functions: vec![function] }
+    Description { names: vec![b"f".to_vec()], functions: vec![function], ..Description::default() }
 }
 
 #[test]

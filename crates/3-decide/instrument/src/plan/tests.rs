@@ -2,8 +2,9 @@
 //! profile of these counts must name every branch, fall-through and call as often as it was walked.
 
 use super::*;
+use crate::foreign::Foreign;
 use crate::insert::Counter;
-use crate::insert::{Order, insert};
+use crate::insert::{First, Order, insert};
 use crate::names::Names;
 use afterlink_analyze::entered::Entered;
 use afterlink_analyze::scan::Step;
@@ -180,12 +181,13 @@ impl Walker<'_> {
     }
 }
 
-fn context<'c>(names: &'c Names, entered: &'c Entered) -> Context<'c> {
+fn context<'c>(names: &'c Names, entered: &'c Entered, foreign: &'c Foreign) -> Context<'c> {
     let address_of = &|target: Target| match target {
         Target::Input(address) => Some(address),
         _ => None,
     };
-    Context { counting: Counting::Fast, names, entered, stops: &stops, address_of }
+    let (counting, counts_targets, body) = (Counting::Fast, false, &|_: &afterlink_program::Block| None);
+    Context { counting, names, entered, counts_targets, foreign, body, stops: &stops, address_of }
 }
 
 /// Instruments the function; the plan and the counters.
@@ -193,10 +195,11 @@ fn instrumented(sample: &mut Sample, scan: &Scan) -> (FunctionPlan, Vec<Counter>
     let names = [(START, "f"), (SAFE, "safe"), (RISKY, "risky")];
     let names = Names::of_symbols(names.map(|(at, name)| (InputAddr(at), name.as_bytes().to_vec())).to_vec());
     let entered = Entered::default();
-    let context = context(&names, &entered);
+    let foreign = Foreign::default();
+    let context = context(&names, &entered, &foreign);
     let plan = plan(&sample.function, scan, Convention::Regular, &context).expect("code with a stack");
     let mut order = Order::of_input(&sample.function);
-    let counters = insert(&mut sample.function, &plan.counters, 0, &mut order);
+    let counters = insert(&mut sample.function, &plan.counters, &[], First::default(), &mut order);
     let placed: usize = order.into_fragments(FuncId(0)).iter().flatten().map(|f| f.blocks.len()).sum();
     assert_eq!(placed, sample.function.blocks.len(), "every block is written once");
     (plan, counters)
@@ -205,7 +208,7 @@ fn instrumented(sample: &mut Sample, scan: &Scan) -> (FunctionPlan, Vec<Counter>
 /// The ways that a profile of these counts holds, of calls only each block's first.
 fn profiled(network: &Network, counts: &[u64]) -> Ways {
     let names = ["f", "safe", "risky"].map(|n| n.as_bytes().to_vec()).to_vec();
-    let text = Description { names, functions: vec![network.clone()] }.encode();
+    let text = Description { names, functions: vec![network.clone()], ..Description::default() }.encode();
     let header = Header {
         description_size: text.len() as u64,
         counter_count: counts.len() as u64,
@@ -296,6 +299,7 @@ fn without_unwind_entry_the_stack_is_not_touched() {
     let sample = sample(&blocks);
     let names = Names::of_symbols(vec![(InputAddr(START), b"f".to_vec())]);
     let entered = Entered::default();
-    let context = context(&names, &entered);
+    let foreign = Foreign::default();
+    let context = context(&names, &entered, &foreign);
     assert!(plan(&sample.function, &scan(&sample), Convention::PassesFlags, &context).is_none());
 }

@@ -95,5 +95,6 @@ fn is_whole(function: &Function, block: &Block, chunk: Chunk) -> bool {
             function.new_code.get(row as usize).is_some_and(|code| is_in(code.operands, operands))
         }
         Chunk::Counter { .. } => true,
+        Chunk::Targets { call, .. } => call < block.body,
     }
 }

@@ -25,10 +25,11 @@ pub(crate) const LANGUAGE_DATA: &str = ".gcc_except_table.afterlink";
 
 /// Sections that an output may have in addition, each once: name, type, flags and alignment. What is not loaded stands in
 /// this order.
-const ADDED: [(&str, elf::SectionType, u64, u64); 14] = [
+const ADDED: [(&str, elf::SectionType, u64, u64); 15] = [
     (".text.hot", elf::SHT_PROGBITS, CODE, 64),
     (".text.cold", elf::SHT_PROGBITS, CODE, 64),
     (".text.afterlink", elf::SHT_PROGBITS, CODE, 16),
+    (".text.afterlink.targets", elf::SHT_PROGBITS, CODE, 16),
     (".text.afterlink.pages", elf::SHT_PROGBITS, CODE, 16),
     (LANGUAGE_DATA, elf::SHT_PROGBITS, LOADED, 1),
     (".eh_frame", elf::SHT_PROGBITS, LOADED, 8),

@@ -8,6 +8,8 @@ use afterlink_image::{Image, Section};
 pub(crate) const START_UP: &str = ".text.afterlink";
 /// The output's section of counters.
 pub(crate) const COUNTERS: &str = ".afterlink.counters";
+/// The output's section of what counts targets of indirect calls.
+pub(crate) const TARGETS: &str = ".text.afterlink.targets";
 /// The output's section of what a counter file starts with.
 pub(crate) const DESCRIPTION: &str = ".afterlink.description";
 
@@ -19,7 +21,7 @@ pub(crate) fn section<'i, 'a>(image: &'i Image<'a>, name: &str) -> Option<(&'i S
 
 /// Whether the output has any part of what only an instrumented one has.
 pub(crate) fn is_instrumented(output: &Image) -> bool {
-    [START_UP, DESCRIPTION, COUNTERS].iter().any(|name| output.section_named(name).is_some())
+    [START_UP, DESCRIPTION, COUNTERS, TARGETS].iter().any(|name| output.section_named(name).is_some())
 }
 
 /// The header of the counter file, if the description starts with a good one.

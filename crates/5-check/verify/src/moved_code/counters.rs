@@ -2,7 +2,7 @@
 
 use crate::moved_code::counter_sections;
 use afterlink_image::Image;
-use afterlink_isa::judgement::{Counters, Effect};
+use afterlink_isa::judgement::{Counters, Effect, Routine};
 
 /// The counters themselves, without the header and the description that will stand in front of them.
 pub(crate) fn find(output: &Image) -> Option<Counters> {
@@ -10,7 +10,9 @@ pub(crate) fn find(output: &Image) -> Option<Counters> {
     let header = counter_sections::header(output)?;
     let first = start.checked_add(header.counters_offset())?;
     let end = first.checked_add(header.counter_count * 8).filter(|&last| last <= end)?;
-    Some(Counters { arch: output.arch, start: first, end })
+    let routine = counter_sections::section(output, counter_sections::TARGETS);
+    let routine = routine.and_then(|(section, code)| Routine::read(output.arch, code, section.address.get()));
+    Some(Counters { arch: output.arch, start: first, end, routine })
 }
 
 /// What is wrong where the effect disturbs the program.
@@ -19,5 +21,6 @@ pub(crate) fn fault(effect: Effect) -> &'static str {
         Effect::Flags => "counter code changes flags that are still read",
         Effect::Register(_) => "counter code changes a register that may still be read",
         Effect::Nothing(_) => "counter code disturbs the program",
+        Effect::Targets(_) => "code that counts targets changes flags that may still be read",
     }
 }

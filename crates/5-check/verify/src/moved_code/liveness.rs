@@ -44,6 +44,7 @@ impl Liveness {
             Effect::Flags => check.code.judgement.convention().counter_flags,
             Effect::Register(register) => 1 << register,
             Effect::Nothing(_) => return false,
+            Effect::Targets(_) => check.code.judgement.convention().status_flags,
         };
         let after = self.blocks.partition_point(|b| b.0 <= address);
         let block = after.checked_sub(1).map(|i| &self.blocks[i]).filter(|b| address < b.1);

@@ -2,7 +2,7 @@
 //! byte ([`start_up`]), and it goes on to where the program started before. An output that asks for huge pages has another one ([`huge_pages`]).
 
 use crate::check::Check;
-use crate::moved_code::counter_sections::{COUNTERS, DESCRIPTION, START_UP, header, section};
+use crate::moved_code::counter_sections::{COUNTERS, DESCRIPTION, START_UP, TARGETS, header, section};
 use crate::moved_code::{counter_sections, huge_pages};
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::{Image, LinkKind};
@@ -70,7 +70,12 @@ fn check_counting(check: &Check, start: u64, entry: u64) -> Option<Finding> {
         return fault(start, "no start-up code is known for this instruction set");
     };
     if bytes == expected {
-        return None;
+        let routine = section(output, TARGETS).filter(|_| {
+            // Invariant: without counters there is nothing that could call it.
+            check.places.counters.as_ref().is_none_or(|counters| counters.routine.is_none())
+        });
+        let what = "the routine that counts targets is not the one that afterlink writes";
+        return routine.and_then(|(routine, _)| fault(routine.address.get(), what));
     }
     let differs = bytes.iter().zip(&expected).position(|(a, b)| a != b);
     let at = differs.unwrap_or(bytes.len().min(expected.len()));

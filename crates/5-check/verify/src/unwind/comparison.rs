@@ -4,7 +4,8 @@
 use crate::address_map::places::{Block, MovedFunction, Reason, Shape};
 use crate::check::Check;
 use crate::file::sections::LANGUAGE_DATA;
-use crate::unwind::rows::{self, Unwinding};
+use crate::unwind::routine_rows;
+use crate::unwind::rows::{self, FrameEntry, Unwinding};
 use crate::unwind::search_table;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_isa::Flow;
@@ -260,10 +261,13 @@ fn check_kept(check: &Check, rows: &Unwinding) -> Vec<Finding> {
 fn check_new(check: &Check, rows: &Unwinding) -> Vec<Finding> {
     let start = check.input.loaded_end().get();
     let new = rows.output.entries.iter().filter(|e| e.start >= start);
-    let stray = new.filter(|e| check.places.fragment_at(e.start).is_none_or(|f| e.end > f.1));
+    let routine = routine_rows::routine(check);
+    let is_routine = |e: &FrameEntry| routine.is_some_and(|r| (r.start, r.end) == (e.start, e.end));
+    let is_code = |e: &FrameEntry| check.places.fragment_at(e.start).is_some_and(|f| e.end <= f.1);
+    let stray = new.filter(|e| !is_code(e) && !is_routine(e));
     let what = "an unwind entry covers no moved code";
     let stray = stray.take(ENOUGH).map(|e| Finding::new(FindingKind::Unwind, what).output(e.start));
-    stray.chain(check_language_data(check, rows)).collect()
+    stray.chain(check_language_data(check, rows)).chain(routine_rows::check(check, rows)).collect()
 }
 
 /// The new section of language data holds those of moved code, one behind the other, and nothing else.

@@ -7,6 +7,7 @@ pub(crate) mod language_data;
 mod libgcc_reading;
 mod personality;
 mod remainder;
+mod routine_rows;
 pub(crate) mod rows;
 pub(crate) mod search_table;
 pub(crate) mod table;

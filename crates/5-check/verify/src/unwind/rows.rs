@@ -437,22 +437,54 @@ impl Known {
     }
 }
 
-/// The row where the stack pointer is so many bytes lower: of the same frame, if that is counted from the stack pointer.
+/// The row where the stack pointer is so many bytes lower: of the same frame, if that is counted from the stack pointer. A landing pad
+/// finds the stack pointer where it was, if so many bytes count as pushed arguments.
 pub(crate) fn lowered(row: &[u8], bytes: i64) -> Cow<'_, [u8]> {
     /// What stands before the row itself; where language data are, was left away.
     const CFA: usize = ENTRY_SIZE - POINTER + LibgccReading::SIZE;
+    const PUSHED: usize = CFA - 8;
     /// A register and an offset, and the stack pointer's number.
     const FROM_STACK_POINTER: [u8; 3] = [0, 7, 0];
     let offset = CFA + FROM_STACK_POINTER.len();
-    if bytes == 0 || row.get(CFA..offset) != Some(&FROM_STACK_POINTER) {
+    let has_pad = row.get(POINTER) == Some(&PAD);
+    let moves = row.get(CFA..offset) == Some(&FROM_STACK_POINTER);
+    if bytes == 0 || !(has_pad || moves) {
         return Cow::Borrowed(row);
     }
     let mut row = row.to_vec();
-    if let Some(word) = row.get_mut(offset..offset + 8) {
-        let old = i64::from_le_bytes((&*word).try_into().unwrap_or_default());
-        word.copy_from_slice(&old.wrapping_add(bytes).to_le_bytes());
+    for at in [(has_pad, PUSHED), (moves, offset)].iter().filter(|(is_there, _)| *is_there).map(|(_, at)| *at)
+    {
+        if let Some(word) = row.get_mut(at..at + 8) {
+            let old = i64::from_le_bytes((&*word).try_into().unwrap_or_default());
+            word.copy_from_slice(&old.wrapping_add(bytes).to_le_bytes());
+        }
     }
     Cow::Owned(row)
+}
+
+/// The row of code of nobody, in which these registers are saved in this order below the return address.
+pub(crate) fn saving(registers: &[u16]) -> Vec<u8> {
+    /// Of x86-64: the stack pointer, and the return address.
+    const STACK_POINTER: u16 = 7;
+    const RETURN: u16 = 16;
+    const AT_OFFSET: u8 = 2;
+    let mut row = vec![0; ENTRY_SIZE - POINTER - 2];
+    row.extend_from_slice(&RETURN.to_le_bytes());
+    row.extend_from_slice(&[0; LibgccReading::SIZE]);
+    row.push(0);
+    row.extend_from_slice(&STACK_POINTER.to_le_bytes());
+    row.extend_from_slice(&(8 + 8 * registers.len() as i64).to_le_bytes());
+    let saved = registers.iter().zip(2..).map(|(register, place)| (*register, -8 * place));
+    let mut rules: Vec<(u16, i64)> = saved.chain([(RETURN, -8)]).collect();
+    rules.sort_unstable();
+    for (register, offset) in rules {
+        row.extend_from_slice(&register.to_le_bytes());
+        row.push(AT_OFFSET);
+        row.extend_from_slice(&offset.to_le_bytes());
+    }
+    // Nothing is told to any landing pad.
+    row.extend_from_slice(&0u64.to_le_bytes());
+    row
 }
 
 /// Marks a pointer that is the address itself.
@@ -541,5 +573,13 @@ mod tests {
         assert_eq!(lowered(&row(7, 16), 136).as_ref(), row(7, 152));
         assert_eq!(lowered(&row(7, 16), 0).as_ref(), row(7, 16));
         assert_eq!(lowered(&row(6, 16), 136).as_ref(), row(6, 16), "counted from another register");
+        let with_pad = |register: u8, offset: i64, pushed: u64| {
+            let mut row = row(register, offset);
+            row[POINTER] = PAD;
+            row[ENTRY_SIZE - POINTER + 8..][..8].copy_from_slice(&pushed.to_le_bytes());
+            row
+        };
+        assert_eq!(lowered(&with_pad(7, 16, 8), 136).as_ref(), with_pad(7, 152, 144));
+        assert_eq!(lowered(&with_pad(6, 16, 0), 136).as_ref(), with_pad(6, 16, 136));
     }
 }

@@ -143,14 +143,16 @@ fn outside(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let found = counter(sites, rng, |_| true)?;
     let memory = &sites.output.sections[sites.output.section_named(".afterlink.counters")?];
     let data = &sites.output.sections[sites.output.section_named(".data")?];
-    let counts = |c: &CounterSite| place_of(sites, c);
-    let last = sites.counters.iter().map(counts).max()?;
+    // Behind the counters come the words of targets, which are counters, too, for all that the program can tell.
+    let (description, _) = sites.section(".afterlink.description")?;
+    let (first, count) = (sites.word(description + 32, 8) as u64, sites.word(description + 40, 8) as u64);
+    let end = memory.address.get() + first + 8 * count;
     let places = [
         memory.address.get() - 8,
         memory.address.get(),
         memory.address.get() + 128,
         memory.end().get(),
-        last + 8,
+        end,
         data.address.get(),
         found.address & !7,
     ];

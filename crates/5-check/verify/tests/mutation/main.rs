@@ -11,6 +11,7 @@ mod language_data;
 mod programs;
 mod reason_kinds;
 mod sites;
+mod target_kinds;
 
 use afterlink_image::Image;
 use afterlink_verify::{Options, verify};
@@ -24,6 +25,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use reason_kinds::{Broken, REASON_KINDS};
 use sites::Sites;
+use target_kinds::TARGET_KINDS;
 
 type BreakPair = dyn Fn(&Sites, &mut ChaCha8Rng) -> Option<Broken>;
 
@@ -85,6 +87,7 @@ fn all_kinds() -> Vec<(&'static str, Box<BreakPair>)> {
         .into_iter()
         .chain(HEADER_KINDS)
         .chain(COUNTER_KINDS)
+        .chain(TARGET_KINDS)
         .chain(HUGE_KINDS)
         .chain(LANDING_KINDS)
         .map(|(name, mutate)| {

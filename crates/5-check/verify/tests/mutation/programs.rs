@@ -64,6 +64,7 @@ pub fn build_instrumented() -> Vec<Pair> {
         let options = InstrumentOptions {
             counter_file: b"/where/counters/go".to_vec(),
             counting,
+            count_targets: true,
             check: Check::Skip,
             ..InstrumentOptions::default()
         };

@@ -68,6 +68,20 @@ pub enum CounterForm {
     LockedSaved,
 }
 
+/// Code in front of an indirect call that counts its target.
+#[derive(Clone, Copy, Debug)]
+pub struct TargetSite {
+    pub offset: usize,
+    pub address: u64,
+    pub len: usize,
+    pub is_jump: bool,
+    /// Bytes that read the word that holds the target, and that push it.
+    pub touch: usize,
+    pub push: usize,
+    /// Where in the file the number of the site is pushed.
+    pub handed: usize,
+}
+
 /// A rewritten program with its places.
 pub struct Sites<'a> {
     pub bytes: &'a [u8],
@@ -76,6 +90,7 @@ pub struct Sites<'a> {
     pub map: AddressMap,
     pub insts: Vec<MovedInst>,
     pub counters: Vec<CounterSite>,
+    pub targets: Vec<TargetSite>,
     /// Starts of moved blocks, by function.
     pub blocks: Vec<Vec<u64>>,
     /// Words of relative jump tables: file offsets.
@@ -95,6 +110,7 @@ impl<'a> Sites<'a> {
             map,
             insts: Vec::new(),
             counters: Vec::new(),
+            targets: Vec::new(),
             blocks: Vec::new(),
             table_words: Vec::new(),
         };
@@ -118,6 +134,11 @@ impl<'a> Sites<'a> {
                 }
                 while at < end {
                     let offset = self.offset(at).expect("loaded code");
+                    if let Some(site) = self.target(offset, at) {
+                        self.targets.push(site);
+                        at += site.len as u64;
+                        continue;
+                    }
                     if let Some(counter) = self.counter(offset, at) {
                         self.counters.push(counter);
                         at += counter.len as u64;
@@ -144,6 +165,22 @@ impl<'a> Sites<'a> {
             }
         }
         self.blocks.push(starts);
+    }
+
+    /// The code that counts a target and stands at an address.
+    fn target(&self, offset: usize, address: u64) -> Option<TargetSite> {
+        const STEP_DOWN: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0x80];
+        self.output.section_named(".text.afterlink.targets")?;
+        let bytes = &self.bytes[offset..];
+        let first = usize::from(x86_64::decode(bytes)?.len);
+        let touch = if bytes.get(first..)?.starts_with(&STEP_DOWN) { first } else { 0 };
+        let is_jump = bytes[touch..].starts_with(&STEP_DOWN);
+        let pushed = if is_jump { touch + STEP_DOWN.len() } else { touch };
+        let push = usize::from(x86_64::decode(bytes.get(pushed..)?)?.len);
+        let handed = pushed + push;
+        let is_one = matches!(bytes.get(handed..handed + 10)?, [0x68, _, _, _, _, 0xe8, ..]);
+        let len = handed + 10 + if is_jump { 8 } else { 5 };
+        is_one.then_some(TargetSite { offset, address, len, is_jump, touch, push, handed: offset + handed })
     }
 
     /// The counter that stands at an address.

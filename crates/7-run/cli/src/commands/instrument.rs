@@ -27,6 +27,8 @@ use std::process::ExitCode;
 /// Counters take no lock, so that they stay fast: threads or processes that count the same branch at the same moment lose
 /// some counts. Layouts don't mind. With --exact nothing is lost, and the program is slower.
 ///
+/// Of each indirect call it is counted to which functions it led, eight of them apart; --no-targets leaves that out.
+///
 /// A shared object is counted from when it is loaded, in whichever programs load it; its counter file is the one named here, and
 /// AFTERLINK_COUNTERS has no say in it. Where /proc is missing, it is not counted.
 ///
@@ -45,6 +47,9 @@ pub struct Instrument {
     /// Lose no count, whatever threads and processes count at once. The program runs slower.
     #[arg(long)]
     exact: bool,
+    /// Do not count where indirect calls lead.
+    #[arg(long)]
+    no_targets: bool,
     /// Do not count functions whose names match this regular expression.
     #[arg(long, value_name = "RE")]
     skip_functions: Option<String>,
@@ -70,6 +75,7 @@ impl Instrument {
         let options = InstrumentOptions {
             counter_file: counters.into_os_string().into_vec(),
             skip_functions: layout_options::skip_functions(self.skip_functions.as_deref())?,
+            count_targets: !self.no_targets,
             counting: if self.exact { Counting::Exact } else { Counting::Fast },
             check: if self.no_verify { Check::Skip } else { Check::Prove },
             note: note(),

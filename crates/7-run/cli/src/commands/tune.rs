@@ -192,6 +192,7 @@ impl Tune {
             skip_functions: options.skip_functions.clone(),
             // Layouts don't mind a lost count.
             counting: Counting::Fast,
+            count_targets: true,
             check: options.check,
             note: note(),
         };

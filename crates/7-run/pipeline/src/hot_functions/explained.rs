@@ -133,7 +133,7 @@ fn replaced_calls(function: &Function, weights: &FunctionWeights) -> [(usize, u6
                     }
                     1
                 }
-                Chunk::Input(_) | Chunk::Counter { .. } => continue,
+                Chunk::Input(_) | Chunk::Counter { .. } | Chunk::Targets { .. } => continue,
             };
             found[kind].0 += 1;
             found[kind].1 += weights.block(id);

@@ -7,9 +7,12 @@
 //! | `mov counter(%rip),%r; lea 1(%r),%r; mov %r,counter(%rip)` | `%r` |
 //! | the second between `lea -128(%rsp),%rsp; push %r` and `pop %r; lea 128(%rsp),%rsp` | nothing |
 //! | `lock incq counter(%rip)` | flags |
-//! | the same between `lea -128(%rsp),%rsp; pushfq` and `popfq; lea 128(%rsp),%rsp` | nothing |
+//! | code in front of an indirect call that counts its target ([`targets`]) | flags |
+//! | `lock incq` between `lea -128(%rsp),%rsp; pushfq` and `popfq; lea 128(%rsp),%rsp` | nothing |
 
 use crate::judgement::{Counter, Counters, Effect};
+use crate::x86_64::judgement::targets;
+use std::borrow::Cow;
 
 const STEP_DOWN: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0x80];
 const STEP_UP: [u8; 8] = [0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0];
@@ -17,17 +20,18 @@ const PUSH_FLAGS: u8 = 0x9c;
 const POP_FLAGS: u8 = 0x9d;
 
 /// Where counter code changes the stack pointer, as bytes from its start, and how much lower that is from there on.
-pub(crate) fn stack_steps(effect: Effect) -> &'static [(u64, i64)] {
+pub(crate) fn stack_steps(effect: Effect) -> Cow<'static, [(u64, i64)]> {
     // `lea`, `push %r` with or without a prefix, the second form, `pop %r`.
     const LOW: [(u64, i64); 4] = [(0, 0), (5, 128), (5 + 1, 136), (5 + 1 + 18 + 1, 128)];
     const HIGH: [(u64, i64); 4] = [(0, 0), (5, 128), (5 + 2, 136), (5 + 2 + 18 + 2, 128)];
     // `lea`, `pushfq`, the locked addition, `popfq`.
     const SAVED: [(u64, i64); 4] = [(0, 0), (5, 128), (5 + 1, 136), (5 + 1 + 8 + 1, 128)];
     match effect {
-        Effect::Flags | Effect::Register(_) => &LOW[..1],
-        Effect::Nothing(Some(0..=7)) => &LOW,
-        Effect::Nothing(Some(_)) => &HIGH,
-        Effect::Nothing(None) => &SAVED,
+        Effect::Flags | Effect::Register(_) => Cow::Borrowed(&LOW[..1]),
+        Effect::Nothing(Some(0..=7)) => Cow::Borrowed(&LOW),
+        Effect::Nothing(Some(_)) => Cow::Borrowed(&HIGH),
+        Effect::Nothing(None) => Cow::Borrowed(&SAVED),
+        Effect::Targets(handed) => Cow::Owned(targets::stack_steps(handed)),
     }
 }
 
@@ -44,10 +48,18 @@ pub(crate) fn parse(counters: &Counters, bytes: &[u8], address: u64) -> Option<C
         _ if bytes.starts_with(&STEP_DOWN) && bytes.get(STEP_DOWN.len()) == Some(&PUSH_FLAGS) => {
             parse_saving(counters, bytes, address)
         }
-        _ if bytes.starts_with(&STEP_DOWN) => parse_spilling(counters, bytes, address),
+        _ if bytes.starts_with(&STEP_DOWN) => {
+            parse_spilling(counters, bytes, address).or_else(|| parse_targets(counters, bytes, address))
+        }
         _ => parse_loading(counters, bytes, address)
-            .map(|(len, register)| Counter { len, effect: Effect::Register(register) }),
+            .map(|(len, register)| Counter { len, effect: Effect::Register(register) })
+            .or_else(|| parse_targets(counters, bytes, address)),
     }
+}
+
+fn parse_targets(counters: &Counters, bytes: &[u8], address: u64) -> Option<Counter> {
+    let (len, handed) = targets::parse(counters, bytes, address)?;
+    Some(Counter { len, effect: Effect::Targets(handed) })
 }
 
 /// `mov counter,%r; lea 1(%r),%r; mov %r,counter`: its length and register.
@@ -117,7 +129,8 @@ fn counter_at(counters: &Counters, bytes: &[u8], at: usize, address: u64) -> Opt
 mod tests {
     use super::*;
 
-    const COUNTERS: Counters = Counters { arch: crate::Arch::X86_64, start: 0x10000, end: 0x10020 };
+    const COUNTERS: Counters =
+        Counters { arch: crate::Arch::X86_64, start: 0x10000, end: 0x10020, routine: None };
     const AT: u64 = 0x5000;
 
     /// A displacement that makes the seven-byte instruction at `offset` name `counter`.

@@ -9,6 +9,7 @@ mod relocation;
 mod return_address;
 pub(crate) mod start_up;
 mod steps;
+pub(crate) mod targets;
 mod uses;
 
 pub(crate) use calls::{is_plain_call, is_plain_return, mark_size, slot_of_call, slot_of_stub};
@@ -49,6 +50,7 @@ pub(crate) const CONVENTION: Convention = Convention {
     // `rcx`, `rsi`, `rdi`, `r8` to `r11`.
     scratch: 1 << 1 | 1 << 6 | 1 << 7 | 0xf << 8,
     counter_flags: uses::INCREMENT_FLAGS,
+    status_flags: uses::STATUS_FLAGS,
 };
 
 /// Reads what single instructions do.

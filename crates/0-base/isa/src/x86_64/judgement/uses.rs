@@ -19,6 +19,9 @@ const fn flags_set(bits: u32) -> u32 {
 pub(super) const INCREMENT_FLAGS: u32 =
     flags_set(RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::PF);
 
+/// The same and the carry.
+pub(super) const STATUS_FLAGS: u32 = INCREMENT_FLAGS | flags_set(RflagsBits::CF);
+
 /// What an instruction reads and surely overwrites.
 pub(super) fn read(factory: &mut InstructionInfoFactory, inst: &Instruction) -> Use {
     if is_watched(inst) {

@@ -9,7 +9,7 @@ use crate::{
     InputChunk, JumpTable, NewCode, OperandSpan, Range, Span, TableFormat, Terminator, UnwindSpan,
 };
 use afterlink_core::{Refusal, Result};
-use afterlink_isa::{Condition, CounterForm};
+use afterlink_isa::{Condition, CounterForm, TargetCode};
 use afterlink_unwind::{FdeId, RowId};
 
 impl Reader<'_> {
@@ -140,6 +140,19 @@ impl Reader<'_> {
                 Chunk::Input(InputChunk { from, size })
             } else if self.lexer.take("counter") {
                 Chunk::Counter { index: self.lexer.number("a counter's number")?, form: self.counter_form()? }
+            } else if self.lexer.take("targets") {
+                let site = self.lexer.number("a site's number")?;
+                self.lexer.need("of")?;
+                let is_jump = self.lexer.take("jump");
+                if !is_jump {
+                    self.lexer.need("call")?;
+                }
+                let call = self.lexer.number("bytes from the block's start")?;
+                self.lexer.need("by")?;
+                let touch = self.lexer.number("bytes")?;
+                self.lexer.need_mark(b'+')?;
+                let code = TargetCode { is_jump, touch, push: self.lexer.number("bytes")? };
+                Chunk::Targets { site, call, code }
             } else if self.lexer.take("new") {
                 self.new_code(function)?
             } else if self.lexer.take("inlined") {
@@ -155,7 +168,7 @@ impl Reader<'_> {
                 function.inlined.push(InlinedCode { call, call_size, start, size, operands });
                 Chunk::Inlined(function.inlined.len() as u32 - 1)
             } else if function.chunks.len() == first {
-                return self.lexer.expected("a chunk (`copy`, `counter`, `new`, `inlined`)");
+                return self.lexer.expected("a chunk (`copy`, `counter`, `targets`, `new`, `inlined`)");
             } else {
                 return Ok(Span::since(first, function.chunks.len()));
             };

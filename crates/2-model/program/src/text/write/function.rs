@@ -112,6 +112,10 @@ impl Writer<'_, '_> {
                 }
                 self.text.push('\n');
             }
+            Chunk::Targets { site, call, code } => {
+                let kind = if code.is_jump { "jump" } else { "call" };
+                put!(self, "  targets {site} of {kind} {call} by {}+{}\n", code.touch, code.push);
+            }
             Chunk::Inlined(row) => {
                 let code = &function.inlined[row as usize];
                 let call = Sized(code.call, code.call_size.into());
