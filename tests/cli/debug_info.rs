@@ -134,6 +134,38 @@ fn forms_of_compilers_and_linkers() {
     }
 }
 
+/// Where a call comes back is right behind it, and not behind the jump that was added there.
+#[test]
+fn places_behind_calls() {
+    let sandbox = Sandbox::default();
+    let program = afterlink_testkit::tests_folder().join("cli/programs/calls_at_ends.c");
+    fs::copy(program, sandbox.path("main.c")).unwrap();
+    sandbox.say("clang-22 -O2 -g -fno-builtin -Wl,-q main.c -o in");
+    let said = optimize(&sandbox, "in", "out");
+    assert!(said.contains("follows the code") && said.contains("plt-calls 5 changes"), "{said}");
+    let entries = sandbox.say("llvm-dwarfdump-22 --debug-info out");
+    let places = entries.split("DW_AT_call_return_pc\t(").skip(1).map(|rest| {
+        let digits = rest.split(')').next().unwrap_or_default().trim_start_matches("0x");
+        u64::from_str_radix(digits, 16).unwrap()
+    });
+    let places: Vec<u64> = places.collect();
+    assert_eq!(places.len(), entries.matches("DW_TAG_call_site\n").count());
+    assert_eq!(places.len(), 6);
+    // Of each instruction where it stands, and what it is.
+    let code = sandbox.say("llvm-objdump-22 -d --no-show-raw-insn out");
+    let code: Vec<(u64, &str)> = code
+        .lines()
+        .filter_map(|row| {
+            let (at, text) = row.trim().split_once(':')?;
+            Some((u64::from_str_radix(at, 16).ok()?, text.trim()))
+        })
+        .collect();
+    let around: Vec<_> = code.windows(2).filter(|pair| places.contains(&pair[1].0)).collect();
+    assert_eq!(around.len(), places.len());
+    assert!(around.iter().all(|pair| pair[0].1.starts_with("call")), "{around:?}");
+    assert!(around.iter().any(|pair| pair[1].1.starts_with("jmp")), "{around:?}");
+}
+
 /// The index that a linker made leads to the units of moved code: every function's new entry is in a run of it.
 #[test]
 fn an_index_of_addresses() {

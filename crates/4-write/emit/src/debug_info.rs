@@ -209,7 +209,14 @@ fn add_padding(image: &Image, pieces: &mut Vec<Piece>) {
         let room = pieces.get(i + 1).map_or(u64::MAX, |next| next.input.saturating_sub(start));
         let input_size = padding_size(image, InputAddr(start), room);
         let output = piece.output + piece.output_size;
-        padding.push(Piece { input: start, input_size, output, output_size: 0, inside: Inside::Behind });
+        padding.push(Piece {
+            input: start,
+            input_size,
+            output,
+            output_size: 0,
+            added: 0,
+            inside: Inside::Behind,
+        });
     }
     pieces.append(&mut padding);
 }
@@ -239,7 +246,14 @@ fn add_block(
             Chunk::Counter { .. } => None,
         };
         if let Some((input, size, inside)) = run {
-            pieces.push(Piece { input: input.get(), input_size: size.into(), output, output_size, inside });
+            pieces.push(Piece {
+                input: input.get(),
+                input_size: size.into(),
+                output,
+                output_size,
+                added: 0,
+                inside,
+            });
         }
         output += output_size;
     }
@@ -251,11 +265,19 @@ fn add_block(
     let is_padding = padding_size(image, input, input_size) == input_size;
     let mut output_size = end - output;
     if let (true, Some(last)) = (is_padding, pieces[first..].last_mut()) {
+        last.added = end - (last.output + last.output_size);
         last.output_size = end - last.output;
         output_size = 0;
     }
     if input_size > 0 {
-        pieces.push(Piece { input: input.get(), input_size, output, output_size, inside: Inside::Behind });
+        pieces.push(Piece {
+            input: input.get(),
+            input_size,
+            output,
+            output_size,
+            added: 0,
+            inside: Inside::Behind,
+        });
     }
 }
 

@@ -254,6 +254,18 @@ impl Image {
 
 /// The block without a jump that was added behind its last instruction.
 fn without_jump(check: &Check, block: Block) -> Block {
+    let own = match block.reason {
+        // Callees have no jumps, and each instruction keeps its size.
+        Reason::Inlined(row) => Some(check.places.inlined[row as usize].1),
+        Reason::Replaced => {
+            let bytes = check.places.output_bytes(block.output);
+            check.code.judgement.slot_of_call(bytes, block.output).map(|(_, size)| size as u32)
+        }
+        Reason::Copied | Reason::Inserted => None,
+    };
+    if let Some(size) = own {
+        return Block { output_size: size.min(block.output_size), ..block };
+    }
     let range = check.code.range(block.input, block.input_end());
     let shape = Shape::of(&check.code.insts[range.clone()]);
     let last = (range.start + shape.body).checked_sub(1).filter(|_| shape.body > 0 && !shape.ends);
