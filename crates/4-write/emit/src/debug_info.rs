@@ -177,7 +177,7 @@ fn compress(how: Compression, bytes: &[u8], alignment: u64) -> Vec<u8> {
     out
 }
 
-fn moves(
+pub(crate) fn moves(
     image: &Image,
     program: &Program,
     placement: &Placement,
@@ -282,7 +282,7 @@ fn add_block(
 }
 
 /// Bytes of padding from `start` on, of `size` at most.
-fn padding_size(image: &Image, start: InputAddr, size: u64) -> u64 {
+pub(crate) fn padding_size(image: &Image, start: InputAddr, size: u64) -> u64 {
     let Some(id) = image.section_at(start) else { return 0 };
     let bytes = image.section_bytes(id);
     let bytes = bytes.get(start.since(image.sections[id].address) as usize..).unwrap_or(&[]);
