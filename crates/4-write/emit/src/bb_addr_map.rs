@@ -26,6 +26,8 @@ pub(crate) fn is_map(section: &Section) -> bool {
 /// What the map does not tell any more, by functions.
 #[derive(Default)]
 pub(crate) struct Lost {
+    /// Of which it told.
+    all: usize,
     folded: usize,
     apart: usize,
     without_blocks: usize,
@@ -48,17 +50,16 @@ impl Lost {
 
     /// A reason, if there is any.
     pub fn reason(&self) -> Option<String> {
-        let Self { folded, apart, without_blocks } = *self;
-        let all = folded + apart + without_blocks;
+        let Self { all, folded, apart, without_blocks } = *self;
         let parts = [
             (folded, "became one with another"),
             (apart, "with a block whose parts stand apart"),
-            (without_blocks, "whose blocks it did not tell"),
+            (without_blocks, "without blocks"),
         ];
-        let parts =
-            parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        let lost: usize = parts.iter().map(|part| part.0).sum();
+        let parts = parts.iter().filter(|part| part.0 > 0).map(|(count, what)| format!("{count} {what}"));
         let parts = parts.collect::<Vec<_>>().join(", ");
-        (all > 0).then(|| format!("it tells nothing of {all} functions: {parts}"))
+        (lost > 0).then(|| format!("but for {lost} of its {all} functions: {parts}"))
     }
 }
 
@@ -66,6 +67,7 @@ impl Lost {
 pub(crate) fn lead(old: &[u8], places: &Places) -> Option<(Vec<u8>, Lost)> {
     let (mut bytes, mut lost) = (Vec::with_capacity(old.len()), Lost::default());
     for entry in format::read(old)? {
+        lost.all += 1;
         match places.function(&entry) {
             Ok(Some(led)) => led.write(&mut bytes),
             Ok(None) => bytes.extend_from_slice(entry.bytes),
