@@ -1,7 +1,7 @@
 //! Debug information of the output tells of each place in moved code what the input's told of it, in all the forms that compilers and
 //! linkers write.
 
-use afterlink_testkit::sandbox::Sandbox;
+use afterlink_testkit::sandbox::{Sandbox, built};
 use std::fs;
 use std::process::Command;
 
@@ -164,6 +164,50 @@ fn places_behind_calls() {
     assert_eq!(around.len(), places.len());
     assert!(around.iter().all(|pair| pair[0].1.starts_with("call")), "{around:?}");
     assert!(around.iter().any(|pair| pair[1].1.starts_with("jmp")), "{around:?}");
+}
+
+/// What two symbolizers say of an address, each in one text.
+fn told(sandbox: &Sandbox, program: &str, at: &str) -> [String; 2] {
+    ["addr2line -fie ", "llvm-symbolizer-22 --obj="]
+        .map(|tool| sandbox.say(&format!("{tool}{program} {at}")).trim().to_owned())
+}
+
+/// Code that stands in place of a call has the line of the call, in the function that made it; a function that became one with
+/// another keeps its name as a symbol, and what is told of the place is told of the other.
+#[test]
+fn code_in_place_of_a_call_and_functions_that_became_one() {
+    let sandbox = Sandbox::default();
+    fs::copy(built("same_functions", "gcc -O2 -g"), sandbox.path("in")).unwrap();
+    let command = "optimize in -o out --scope all --pass inlining --pass identical-functions";
+    let outcome = sandbox.afterlink(&command.split(' ').collect::<Vec<_>>());
+    assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+    assert!(outcome.stdout().contains("follows the code"), "{}", outcome.stdout());
+    let code = sandbox.say("llvm-objdump-22 -d --no-show-raw-insn -j .text.hot -j .text.cold out");
+    let asked = code.lines().filter_map(|row| {
+        let (at, _) = row.trim().split_once(':')?;
+        at.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| format!("0x{at}"))
+    });
+    let asked: Vec<String> = asked.collect();
+    let words: Vec<&str> = ["where", "out"].into_iter().chain(asked.iter().map(String::as_str)).collect();
+    let answers = sandbox.afterlink(&words).stdout();
+    let mut inlined = 0;
+    for answer in answers.lines().filter(|answer| answer.contains(" inlined ")) {
+        let place = answer.split(' ').next().unwrap();
+        let call = answer.rsplit(' ').next().unwrap();
+        assert_eq!(told(&sandbox, "out", place), told(&sandbox, "in", call), "{answer}");
+        inlined += 1;
+    }
+    assert!(inlined >= 4, "{answers}");
+    let places = ["in", "out"].map(|file| {
+        let symbols = sandbox.say(&format!("nm {file}"));
+        ["called", "called_too"].map(|name| {
+            let row = symbols.lines().find_map(|row| row.strip_suffix(&format!(" t {name}")));
+            format!("0x{}", row.unwrap_or_else(|| panic!("{name} has no symbol in {file}: {symbols}")))
+        })
+    });
+    assert!(places[0][0] != places[0][1] && places[1][0] == places[1][1], "{places:?}");
+    let one = told(&sandbox, "out", &places[1][0]);
+    assert!(places[0].iter().any(|place| told(&sandbox, "in", place) == one), "{places:?}: {one:?}");
 }
 
 /// The index that a linker made leads to the units of moved code: every function's new entry is in a run of it.

@@ -4,7 +4,8 @@ use crate::addresses::Addresses;
 use crate::shape::Shape;
 use afterlink_core::{InputAddr, OutputAddr, SplitFiles};
 use afterlink_debuginfo::{
-    Forget, InputPackage, Inside, Lost, Moves, Package, Parts, Piece, Sections, SplitSections, Tally, Wanted,
+    Forget, InputPackage, Inside, LED, Lost, Moves, Package, Parts, Piece, Sections, SplitSections, Tally,
+    Wanted,
 };
 use afterlink_elf::LooseSection;
 use afterlink_image::{Compression, Contents, EntriesFile, Image, SectionId, elf};
@@ -14,24 +15,6 @@ use std::io::Write;
 
 /// Of LLVM's linker.
 const ZSTD_LEVEL: i32 = 5;
-
-/// Sections that are led.
-pub(crate) const LED: [&str; 14] = [
-    ".debug_info",
-    ".debug_types",
-    ".debug_abbrev",
-    ".debug_line",
-    ".debug_addr",
-    ".debug_aranges",
-    ".debug_ranges",
-    ".debug_rnglists",
-    ".debug_loc",
-    ".debug_loclists",
-    ".gdb_index",
-    ".debug_frame",
-    STRINGS[0],
-    STRINGS[1],
-];
 
 /// Where units name files with their entries; nothing else of them changes.
 const STRINGS: [&str; 2] = [".debug_str", ".debug_str_offsets"];
