@@ -200,7 +200,7 @@ fn code_in_place_of_a_call_and_functions_that_became_one() {
     assert!(inlined >= 4, "{answers}");
     let places = ["in", "out"].map(|file| {
         let symbols = sandbox.say(&format!("nm {file}"));
-        ["called", "called_too"].map(|name| {
+        ["called", "called_too", "compared", "compared_too"].map(|name| {
             let row = symbols.lines().find_map(|row| row.strip_suffix(&format!(" t {name}")));
             format!("0x{}", row.unwrap_or_else(|| panic!("{name} has no symbol in {file}: {symbols}")))
         })

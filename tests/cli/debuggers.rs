@@ -7,16 +7,18 @@ use std::fs;
 use std::process::Command;
 
 const MOVE: &str = "--scope all --order-functions random --order-blocks random --split random --seed 7";
+/// Parts stand apart, in their order: of random orders gdb's own limits are known (docs/debug-info.md).
+const SPLIT: &str = "--scope all --order-functions random --order-blocks input --split random --seed 7";
 
 /// Linked to a place, so that one can stop at an address.
 const FLAGS: &str = "gcc -O2 -g -fno-pie -no-pie";
 
 /// A case's program as `in`, and its output `out`.
 #[track_caller]
-fn rewritten(case: &str, variant: &str) -> Sandbox {
+fn rewritten(case: &str, variant: &str, how: &str) -> Sandbox {
     let sandbox = Sandbox::default();
     fs::copy(built(case, variant), sandbox.path("in")).unwrap();
-    let command = format!("optimize in -o out {MOVE}");
+    let command = format!("optimize in -o out {how}");
     let outcome = sandbox.afterlink(&command.split_whitespace().collect::<Vec<_>>());
     assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
     assert!(outcome.stdout().contains("follows the code"), "{}", outcome.stdout());
@@ -34,7 +36,9 @@ fn said(sandbox: &Sandbox, program: &str, commands: &[&str]) -> Vec<String> {
         gdb.args(["-ex", command]);
     }
     let outcome = sandbox.run(gdb.arg(program));
-    let is_told = |line: &&str| !line.starts_with("[Inferior ") && !line.starts_with("[Thread debugging");
+    // One local is not initialized: below it the stack holds return addresses.
+    let untold = ["[Inferior ", "[Thread debugging", "        room = {"];
+    let is_told = |line: &&str| !untold.iter().any(|start| line.starts_with(start));
     let bare = |word: &str| match word.find("0x") {
         // With the name of a symbol that may have another part in front.
         Some(at) => format!("{}0x", &word[..at]),
@@ -70,7 +74,7 @@ fn places_of(sandbox: &Sandbox, function: &str) -> Vec<Place> {
 
 #[test]
 fn functions_and_their_frames() {
-    let sandbox = rewritten("jump_table", FLAGS);
+    let sandbox = rewritten("jump_table", FLAGS, MOVE);
     let mut commands = vec!["break step", "run"];
     commands.extend(["bt full", "info args", "finish", "continue"].repeat(4));
     let said = same(&sandbox, &commands);
@@ -80,7 +84,7 @@ fn functions_and_their_frames() {
 
 #[test]
 fn lines() {
-    let sandbox = rewritten("jump_table", FLAGS);
+    let sandbox = rewritten("jump_table", FLAGS, MOVE);
     let lines = ["8", "10", "13", "16", "28", "31"].map(|line| format!("tbreak main.c:{line}"));
     let mut commands: Vec<&str> = lines.iter().map(String::as_str).collect();
     commands.push("run");
@@ -95,7 +99,7 @@ fn instructions() {
     for (case, variant, functions) in
         [("jump_table", FLAGS, ["main", "step"]), ("exceptions", FLAGS, ["_Z7by_typej", "_Z6throwsj"])]
     {
-        let sandbox = rewritten(case, variant);
+        let sandbox = rewritten(case, variant, MOVE);
         let places: Vec<Place> = functions.iter().flat_map(|name| places_of(&sandbox, name)).collect();
         assert!(places.iter().any(|place| place.is_apart), "{case}: nothing is cut off");
         let stops: Vec<&Place> = places.iter().step_by(1 + places.len() / 60).collect();
@@ -107,34 +111,37 @@ fn instructions() {
             said(&sandbox, program, &commands)
         };
         let [old, new] = [script("./in", |place| place.input), script("./out", |place| place.output)];
-        assert_eq!(old, new);
-        println!("{}", old.join("\n"));
+        for (number, (old, new)) in old.iter().zip(&new).enumerate() {
+            assert_eq!(old, new, "{case}: line {number} of what gdb says");
+        }
+        assert_eq!(old.len(), new.len());
+        let stopped = old.iter().filter(|line| line.starts_with("#0 ")).count();
+        assert!(stopped >= 20, "{case}: {stopped} stops");
     }
 }
 
-/// Where calls are inlined gdb may show a caller's line once more or once less: docs/debug-info.md.
 #[test]
 fn steps_through_a_split_function() {
-    let sandbox = rewritten("jump_table", "gcc -O1 -g -fno-inline -fno-pie -no-pie");
+    let sandbox = rewritten("jump_table", "gcc -O1 -g -fno-inline -fno-pie -no-pie", SPLIT);
     assert!(places_of(&sandbox, "main").iter().any(|place| place.is_apart));
     let mut commands = vec!["break main", "run"];
     commands.extend(["step"; 40]);
     let said = same(&sandbox, &commands);
-    println!("{said}");
+    assert!(said.lines().filter(|line| line.contains("step (op=")).count() >= 2, "{said}");
 }
 
 #[test]
 fn watchpoints() {
-    let sandbox = rewritten("exceptions", FLAGS);
-    let mut commands = vec!["watch sum", "run"];
-    commands.extend(["bt", "continue"].repeat(20));
+    let sandbox = rewritten("jump_table", "gcc -O1 -g -fno-inline -fno-pie -no-pie", SPLIT);
+    let mut commands = vec!["break step", "run", "up", "watch -location each[3]", "delete 1"];
+    commands.extend(["continue", "bt"].repeat(12));
     let said = same(&sandbox, &commands);
-    assert!(said.matches("New value = ").count() >= 20, "{said}");
+    assert!(said.matches("New value = ").count() >= 12, "{said}");
 }
 
 #[test]
 fn exceptions_that_are_thrown() {
-    let sandbox = rewritten("exceptions", FLAGS);
+    let sandbox = rewritten("exceptions", FLAGS, SPLIT);
     let mut commands = vec!["catch throw", "run"];
     commands.extend(["bt", "up", "info locals", "continue"].repeat(12));
     let said = same(&sandbox, &commands);
