@@ -56,7 +56,6 @@ fn sizes_of_frames_follow() {
 #[test]
 fn what_is_not_understood_is_left_out() {
     for (with, section) in [
-        ("clang-22 -O2 -fbasic-block-address-map -fuse-ld=lld", ".llvm_bb_addr_map"),
         ("clang-22 -O2 -fpseudo-probe-for-profiling -fuse-ld=lld", ".pseudo_probe"),
         ("clang-22 -O2 -fexperimental-call-graph-section -fuse-ld=lld", ".llvm.callgraph"),
         ("gcc-12 -O2 -gstabs -w", ".stab"),

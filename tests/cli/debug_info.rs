@@ -1,7 +1,7 @@
 //! Debug information of the output tells of each place in moved code what the input's told of it, in all the forms that compilers and
 //! linkers write.
 
-use afterlink_testkit::sandbox::Sandbox;
+use afterlink_testkit::sandbox::{Sandbox, built};
 use std::fs;
 use std::process::Command;
 
@@ -132,6 +132,82 @@ fn forms_of_compilers_and_linkers() {
         assert_eq!(stops(&sandbox, "./in"), stops(&sandbox, "./out"), "{with} {then}");
         assert_eq!(entries(&sandbox, "./in"), entries(&sandbox, "./out"), "{with} {then}");
     }
+}
+
+/// Where a call comes back is right behind it, and not behind the jump that was added there.
+#[test]
+fn places_behind_calls() {
+    let sandbox = Sandbox::default();
+    let program = afterlink_testkit::tests_folder().join("cli/programs/calls_at_ends.c");
+    fs::copy(program, sandbox.path("main.c")).unwrap();
+    sandbox.say("clang-22 -O2 -g -fno-builtin -Wl,-q main.c -o in");
+    let said = optimize(&sandbox, "in", "out");
+    assert!(said.contains("follows the code") && said.contains("plt-calls 5 changes"), "{said}");
+    let entries = sandbox.say("llvm-dwarfdump-22 --debug-info out");
+    let places = entries.split("DW_AT_call_return_pc\t(").skip(1).map(|rest| {
+        let digits = rest.split(')').next().unwrap_or_default().trim_start_matches("0x");
+        u64::from_str_radix(digits, 16).unwrap()
+    });
+    let places: Vec<u64> = places.collect();
+    assert_eq!(places.len(), entries.matches("DW_TAG_call_site\n").count());
+    assert_eq!(places.len(), 6);
+    // Of each instruction where it stands, and what it is.
+    let code = sandbox.say("llvm-objdump-22 -d --no-show-raw-insn out");
+    let code: Vec<(u64, &str)> = code
+        .lines()
+        .filter_map(|row| {
+            let (at, text) = row.trim().split_once(':')?;
+            Some((u64::from_str_radix(at, 16).ok()?, text.trim()))
+        })
+        .collect();
+    let around: Vec<_> = code.windows(2).filter(|pair| places.contains(&pair[1].0)).collect();
+    assert_eq!(around.len(), places.len());
+    assert!(around.iter().all(|pair| pair[0].1.starts_with("call")), "{around:?}");
+    assert!(around.iter().any(|pair| pair[1].1.starts_with("jmp")), "{around:?}");
+}
+
+/// What two symbolizers say of an address, each in one text.
+fn told(sandbox: &Sandbox, program: &str, at: &str) -> [String; 2] {
+    ["addr2line -fie ", "llvm-symbolizer-22 --obj="]
+        .map(|tool| sandbox.say(&format!("{tool}{program} {at}")).trim().to_owned())
+}
+
+/// Code that stands in place of a call has the line of the call, in the function that made it; a function that became one with
+/// another keeps its name as a symbol, and what is told of the place is told of the other.
+#[test]
+fn code_in_place_of_a_call_and_functions_that_became_one() {
+    let sandbox = Sandbox::default();
+    fs::copy(built("same_functions", "gcc -O2 -g"), sandbox.path("in")).unwrap();
+    let command = "optimize in -o out --scope all --pass inlining --pass identical-functions";
+    let outcome = sandbox.afterlink(&command.split(' ').collect::<Vec<_>>());
+    assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+    assert!(outcome.stdout().contains("follows the code"), "{}", outcome.stdout());
+    let code = sandbox.say("llvm-objdump-22 -d --no-show-raw-insn -j .text.hot -j .text.cold out");
+    let asked = code.lines().filter_map(|row| {
+        let (at, _) = row.trim().split_once(':')?;
+        at.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| format!("0x{at}"))
+    });
+    let asked: Vec<String> = asked.collect();
+    let words: Vec<&str> = ["where", "out"].into_iter().chain(asked.iter().map(String::as_str)).collect();
+    let answers = sandbox.afterlink(&words).stdout();
+    let mut inlined = 0;
+    for answer in answers.lines().filter(|answer| answer.contains(" inlined ")) {
+        let place = answer.split(' ').next().unwrap();
+        let call = answer.rsplit(' ').next().unwrap();
+        assert_eq!(told(&sandbox, "out", place), told(&sandbox, "in", call), "{answer}");
+        inlined += 1;
+    }
+    assert!(inlined >= 4, "{answers}");
+    let places = ["in", "out"].map(|file| {
+        let symbols = sandbox.say(&format!("nm {file}"));
+        ["called", "called_too", "compared", "compared_too"].map(|name| {
+            let row = symbols.lines().find_map(|row| row.strip_suffix(&format!(" t {name}")));
+            format!("0x{}", row.unwrap_or_else(|| panic!("{name} has no symbol in {file}: {symbols}")))
+        })
+    });
+    assert!(places[0][0] != places[0][1] && places[1][0] == places[1][1], "{places:?}");
+    let one = told(&sandbox, "out", &places[1][0]);
+    assert!(places[0].iter().any(|place| told(&sandbox, "in", place) == one), "{places:?}: {one:?}");
 }
 
 /// The index that a linker made leads to the units of moved code: every function's new entry is in a run of it.

@@ -29,95 +29,58 @@ use split::Part;
 use std::collections::BTreeSet;
 use units::{LeftUnit, Lists, NameField, Split, Unit};
 
-/// The sections, not compressed; those that are not there are empty.
-#[derive(Clone, Copy, Default)]
-pub struct Sections<'a> {
-    pub info: &'a [u8],
-    pub types: &'a [u8],
-    pub abbrev: &'a [u8],
-    pub line: &'a [u8],
-    pub addr: &'a [u8],
-    pub aranges: &'a [u8],
-    pub ranges: &'a [u8],
-    pub rnglists: &'a [u8],
-    pub loc: &'a [u8],
-    pub loclists: &'a [u8],
-    pub gdb_index: &'a [u8],
-    pub frame: &'a [u8],
-    pub str: &'a [u8],
-    pub str_offsets: &'a [u8],
-    /// This is only read.
-    pub line_str: &'a [u8],
+/// Writes all that goes section by section, so that they are listed once.
+macro_rules! sections {
+    ($($field:ident $name:literal,)*) => {
+        /// The sections that are led.
+        pub const LED: [&str; COUNT] = [$($name),*];
+        const COUNT: usize = [$($name),*].len();
+
+        /// The sections, not compressed; those that are not there are empty.
+        #[derive(Clone, Copy, Default)]
+        pub struct Sections<'a> {
+            $(pub $field: &'a [u8],)*
+            /// This is only read.
+            pub line_str: &'a [u8],
+        }
+
+        /// The sections as they are now.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Updated {
+            $(pub $field: Vec<u8>,)*
+            /// What could not be led.
+            pub tally: Tally,
+        }
+
+        impl<'a> From<[&'a [u8]; COUNT]> for Sections<'a> {
+            fn from([$($field),*]: [&'a [u8]; COUNT]) -> Self {
+                Self { $($field,)* line_str: &[] }
+            }
+        }
+
+        impl From<Updated> for [Vec<u8>; COUNT] {
+            fn from(Updated { $($field,)* .. }: Updated) -> Self {
+                [$($field),*]
+            }
+        }
+    };
 }
 
-/// The sections as they are now.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Updated {
-    pub info: Vec<u8>,
-    pub types: Vec<u8>,
-    pub abbrev: Vec<u8>,
-    pub line: Vec<u8>,
-    pub addr: Vec<u8>,
-    pub aranges: Vec<u8>,
-    pub ranges: Vec<u8>,
-    pub rnglists: Vec<u8>,
-    pub loc: Vec<u8>,
-    pub loclists: Vec<u8>,
-    pub gdb_index: Vec<u8>,
-    pub frame: Vec<u8>,
-    pub str: Vec<u8>,
-    pub str_offsets: Vec<u8>,
-    /// What could not be led.
-    pub tally: Tally,
-}
-
-const COUNT: usize = 14;
-
-impl<'a> From<[&'a [u8]; COUNT]> for Sections<'a> {
-    fn from(sections: [&'a [u8]; COUNT]) -> Self {
-        let [led @ .., frame, str, str_offsets] = sections;
-        let [info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index] = led;
-        let rest = Self { frame, str, str_offsets, ..Self::default() };
-        Self { info, types, abbrev, line, addr, aranges, ranges, rnglists, loc, loclists, gdb_index, ..rest }
-    }
-}
-
-impl From<Updated> for [Vec<u8>; COUNT] {
-    fn from(sections: Updated) -> Self {
-        let Updated {
-            info,
-            types,
-            abbrev,
-            line,
-            addr,
-            aranges,
-            ranges,
-            rnglists,
-            loc,
-            loclists,
-            gdb_index,
-            frame,
-            str,
-            str_offsets,
-            ..
-        } = sections;
-        [
-            info,
-            types,
-            abbrev,
-            line,
-            addr,
-            aranges,
-            ranges,
-            rnglists,
-            loc,
-            loclists,
-            gdb_index,
-            frame,
-            str,
-            str_offsets,
-        ]
-    }
+sections! {
+    info ".debug_info",
+    types ".debug_types",
+    abbrev ".debug_abbrev",
+    line ".debug_line",
+    addr ".debug_addr",
+    aranges ".debug_aranges",
+    ranges ".debug_ranges",
+    rnglists ".debug_rnglists",
+    loc ".debug_loc",
+    loclists ".debug_loclists",
+    gdb_index ".gdb_index",
+    frame ".debug_frame",
+    str ".debug_str",
+    str_offsets ".debug_str_offsets",
 }
 
 /// What units that are left need as it was.

@@ -50,7 +50,7 @@ pub(crate) fn plan<'i>(
         .collect();
     sections.extend(added.into_iter().map(|section| DebugSection {
         // Invariant: only sections that have a fixed name are added.
-        name: crate::debug_info::LED.into_iter().find(|name| *name == section.name).unwrap_or_default(),
+        name: afterlink_debuginfo::LED.into_iter().find(|name| *name == section.name).unwrap_or_default(),
         kind: section.kind,
         flags: 0,
         entry_size: 0,

@@ -4,7 +4,8 @@ use crate::addresses::Addresses;
 use crate::shape::Shape;
 use afterlink_core::{InputAddr, OutputAddr, SplitFiles};
 use afterlink_debuginfo::{
-    Forget, InputPackage, Inside, Lost, Moves, Package, Parts, Piece, Sections, SplitSections, Tally, Wanted,
+    Forget, InputPackage, Inside, LED, Lost, Moves, Package, Parts, Piece, Sections, SplitSections, Tally,
+    Wanted,
 };
 use afterlink_elf::LooseSection;
 use afterlink_image::{Compression, Contents, EntriesFile, Image, SectionId, elf};
@@ -14,24 +15,6 @@ use std::io::Write;
 
 /// Of LLVM's linker.
 const ZSTD_LEVEL: i32 = 5;
-
-/// Sections that are led.
-pub(crate) const LED: [&str; 14] = [
-    ".debug_info",
-    ".debug_types",
-    ".debug_abbrev",
-    ".debug_line",
-    ".debug_addr",
-    ".debug_aranges",
-    ".debug_ranges",
-    ".debug_rnglists",
-    ".debug_loc",
-    ".debug_loclists",
-    ".gdb_index",
-    ".debug_frame",
-    STRINGS[0],
-    STRINGS[1],
-];
 
 /// Where units name files with their entries; nothing else of them changes.
 const STRINGS: [&str; 2] = [".debug_str", ".debug_str_offsets"];
@@ -209,7 +192,14 @@ fn add_padding(image: &Image, pieces: &mut Vec<Piece>) {
         let room = pieces.get(i + 1).map_or(u64::MAX, |next| next.input.saturating_sub(start));
         let input_size = padding_size(image, InputAddr(start), room);
         let output = piece.output + piece.output_size;
-        padding.push(Piece { input: start, input_size, output, output_size: 0, inside: Inside::Behind });
+        padding.push(Piece {
+            input: start,
+            input_size,
+            output,
+            output_size: 0,
+            added: 0,
+            inside: Inside::Behind,
+        });
     }
     pieces.append(&mut padding);
 }
@@ -239,7 +229,14 @@ fn add_block(
             Chunk::Counter { .. } | Chunk::Targets { .. } => None,
         };
         if let Some((input, size, inside)) = run {
-            pieces.push(Piece { input: input.get(), input_size: size.into(), output, output_size, inside });
+            pieces.push(Piece {
+                input: input.get(),
+                input_size: size.into(),
+                output,
+                output_size,
+                added: 0,
+                inside,
+            });
         }
         output += output_size;
     }
@@ -251,16 +248,24 @@ fn add_block(
     let is_padding = padding_size(image, input, input_size) == input_size;
     let mut output_size = end - output;
     if let (true, Some(last)) = (is_padding, pieces[first..].last_mut()) {
+        last.added = end - (last.output + last.output_size);
         last.output_size = end - last.output;
         output_size = 0;
     }
     if input_size > 0 {
-        pieces.push(Piece { input: input.get(), input_size, output, output_size, inside: Inside::Behind });
+        pieces.push(Piece {
+            input: input.get(),
+            input_size,
+            output,
+            output_size,
+            added: 0,
+            inside: Inside::Behind,
+        });
     }
 }
 
 /// Bytes of padding from `start` on, of `size` at most.
-fn padding_size(image: &Image, start: InputAddr, size: u64) -> u64 {
+pub(crate) fn padding_size(image: &Image, start: InputAddr, size: u64) -> u64 {
     let Some(id) = image.section_at(start) else { return 0 };
     let bytes = image.section_bytes(id);
     let bytes = bytes.get(start.since(image.sections[id].address) as usize..).unwrap_or(&[]);

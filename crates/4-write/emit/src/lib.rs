@@ -5,6 +5,7 @@
 //! code, fields of code that stays, pointers in data, unwind entries, symbols, the dynamic section.
 
 mod addresses;
+mod bb_addr_map;
 mod data;
 mod debug_file;
 mod debug_info;
@@ -203,7 +204,8 @@ pub fn plan_code<'i>(
     let mut plan = OutputPlan::new(image);
     patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
     plan.replacements = probes::replacements(image, &addresses);
-    let outdated = tables::plan(image, &addresses, &mut plan);
+    let blocks = || bb_addr_map::Places::new(image, program, placement, &addresses, &shapes);
+    let outdated = tables::plan(image, &addresses, options.runtime.is_none().then_some(&blocks), &mut plan);
     let follows = options.update_debug_info && options.runtime.is_none();
     let moves = follows.then(|| debug_info::moves(image, program, placement, &addresses, &shapes));
     plan.entry = addresses.target(image.entry);

@@ -1,10 +1,12 @@
-//! Sections that are not loaded and name code: sizes of stack frames follow it; of others nothing is known, or what is known cannot be said
-//! of code that was cut, so that they are left out rather than tell of where the code was.
+//! Sections that are not loaded and name code: sizes of stack frames and maps of basic blocks follow it; of others nothing is known, or what is
+//! known cannot be said of code that was cut, so that they are left out rather than tell of where the code was.
 
 use crate::addresses::Addresses;
+use crate::bb_addr_map::{self, Places};
 use afterlink_core::InputAddr;
 use afterlink_elf::OutputPlan;
 use afterlink_image::{Image, PROBES_SECTION, Section, SectionId};
+use std::borrow::Cow;
 
 /// A section that does not follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +14,7 @@ pub struct Outdated {
     pub name: String,
     /// Left out of the output, or else kept although it knows nothing of moved code.
     pub is_left_out: bool,
-    pub why: &'static str,
+    pub why: Cow<'static, str>,
 }
 
 const STACK_SIZES: &str = ".stack_sizes";
@@ -26,13 +28,22 @@ const BY_NAME: [(&str, &str); 4] = [
     (".stabstr", "it is a part of .stab"),
 ];
 
-/// Sees to it that nothing in `plan` tells of where code was, and says what is lost by that.
-pub(crate) fn plan(image: &Image, addresses: &Addresses, plan: &mut OutputPlan<'_>) -> Vec<Outdated> {
+/// Sees to it that nothing in `plan` tells of where code was, and says what is lost by that. `places` can be had unless
+/// counters stand among the blocks.
+pub(crate) fn plan<'e, 'i>(
+    image: &Image,
+    addresses: &Addresses,
+    places: Option<&dyn Fn() -> Places<'e, 'i>>,
+    plan: &mut OutputPlan<'_>,
+) -> Vec<Outdated> {
     let mut outdated = Vec::new();
+    let mut tell = |section: &Section, is_left_out, why| {
+        outdated.push(Outdated { name: section.name.to_owned(), is_left_out, why });
+    };
     for (id, section) in image.sections.iter().skip(1) {
         if section.name == SFRAME && section.is_loaded() {
             let why = "it knows the old code, and nothing of what moved";
-            outdated.push(Outdated { name: SFRAME.into(), is_left_out: false, why });
+            tell(section, false, why.into());
         }
         if section.is_loaded() || !section.has_bytes() {
             continue;
@@ -41,12 +52,26 @@ pub(crate) fn plan(image: &Image, addresses: &Addresses, plan: &mut OutputPlan<'
             && let Some(bytes) = stack_sizes(image.section_bytes(id), addresses)
         {
             plan.replacements.push((id, bytes));
+        } else if let Some((bytes, lost)) = blocks(image, id, places) {
+            plan.replacements.push((id, bytes));
+            if let Some(why) = lost.reason() {
+                tell(section, false, why.into());
+            }
         } else if let Some(why) = why_outdated(image, id, section) {
             plan.dropped.push(id);
-            outdated.push(Outdated { name: section.name.to_owned(), is_left_out: true, why });
+            tell(section, true, why.into());
         }
     }
     outdated
+}
+
+fn blocks<'e, 'i>(
+    image: &Image,
+    id: SectionId,
+    places: Option<&dyn Fn() -> Places<'e, 'i>>,
+) -> Option<(Vec<u8>, bb_addr_map::Lost)> {
+    let places = places.filter(|_| bb_addr_map::is_map(&image.sections[id]))?;
+    bb_addr_map::lead(image.section_bytes(id), &places())
 }
 
 /// Why nothing in the section is true of moved code, if it names any.
@@ -64,6 +89,7 @@ fn why_outdated(image: &Image, id: SectionId, section: &Section) -> Option<&'sta
     };
     let mut own = image.kept_relocations().filter(|(of, _)| *of == id && !is_led);
     let is_outdated = own.any(|(_, rows)| rows.iter().any(|row| names_code(row.symbol)));
+    let is_outdated = is_outdated || bb_addr_map::is_map(section);
     is_outdated.then_some("it names places in code, and is not understood")
 }
 

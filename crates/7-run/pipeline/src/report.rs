@@ -11,6 +11,7 @@ use afterlink_passes::dyno_stats::DynoStats;
 use afterlink_program::Program;
 use afterlink_verify::UnprovenFunction;
 use afterlink_weigh::{Fit, Weights};
+use std::borrow::Cow;
 use std::fmt;
 
 /// The report of `optimize`.
@@ -79,14 +80,14 @@ pub struct OutdatedSection {
     pub name: String,
     /// The output does without it.
     pub is_left_out: bool,
-    pub why: &'static str,
+    pub why: Cow<'static, str>,
 }
 
 pub(crate) fn outdated(sections: &[Outdated]) -> Vec<OutdatedSection> {
     let told = |section: &Outdated| OutdatedSection {
         name: section.name.clone(),
         is_left_out: section.is_left_out,
-        why: section.why,
+        why: section.why.clone(),
     };
     sections.iter().map(told).collect()
 }

@@ -43,7 +43,8 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         }
         blocks.sort_unstable_by_key(|b| b.input);
         folded.sort_unstable();
-        let mut outputs: Vec<Run> = blocks.iter().map(|b| (b.output, b.output_end())).collect();
+        let with_code = blocks.iter().filter(|b| b.output_size > 0);
+        let mut outputs: Vec<Run> = with_code.map(|b| (b.output, b.output_end())).collect();
         outputs.sort_unstable();
         let code = check.input.sections.iter().filter(|(_, s)| s.is_code());
         let code = code.map(|(_, s)| (s.address.get(), s.end().get())).collect();
@@ -259,8 +260,24 @@ impl Image {
 
 /// The block without a jump that was added behind its last instruction.
 fn without_jump(check: &Check, block: Block) -> Block {
+    let own = match block.reason {
+        // Callees have no jumps, and each instruction keeps its size.
+        Reason::Inlined(row) => Some(check.places.inlined[row as usize].1),
+        Reason::Replaced => {
+            let bytes = check.places.output_bytes(block.output);
+            check.code.judgement.slot_of_call(bytes, block.output).map(|(_, size)| size as u32)
+        }
+        Reason::Copied | Reason::Inserted => None,
+    };
+    if let Some(size) = own {
+        return Block { output_size: size.min(block.output_size), ..block };
+    }
     let range = check.code.range(block.input, block.input_end());
     let shape = Shape::of(&check.code.insts[range.clone()]);
+    if block.reason == Reason::Copied && shape.body == 0 && !shape.ends {
+        // Padding that control ran through, behind code that was replaced.
+        return Block { output_size: 0, ..block };
+    }
     let last = (range.start + shape.body).checked_sub(1).filter(|_| shape.body > 0 && !shape.ends);
     match last.filter(|_| block.reason == Reason::Copied).map(|index| (index, check.places.of_inst(index))) {
         Some((index, Place::Moved(place))) => {

@@ -1,6 +1,7 @@
 //! The output as an ELF file: its headers, its sections and segments, and the tables that linkers, dynamic linkers and
 //! debuggers read.
 
+pub(crate) mod bb_addr_map;
 pub(crate) mod debug_file;
 pub(crate) mod dynamic;
 pub(crate) mod dynamic_tables;

@@ -10,13 +10,10 @@ use crate::address_map::places::Place;
 use crate::check::Check;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::InputAddr;
-use afterlink_image::{Image, Section, SectionId};
+use afterlink_image::{Image, Section, SectionId, notes};
 
-/// Bytes of a note in front of its name, and of an address.
-const HEADER: usize = 12;
+/// Bytes of an address.
 const ADDRESS: usize = 8;
-/// Bytes to which names and descriptions are filled up.
-const UNIT: usize = 4;
 
 /// Whether the checks here are all that is asked of the section's bytes.
 pub(crate) fn are_judged(section: &Section) -> bool {
@@ -93,19 +90,7 @@ fn stands(check: &Check, probe: u64, place: u64) -> bool {
 
 /// Where the address stands in each note, up to the first that reaches beyond the end.
 fn fields(bytes: &[u8]) -> Vec<usize> {
-    let mut fields = Vec::new();
-    let mut at = 0usize;
-    while let Some(header) = bytes.get(at..).and_then(|rest| rest.first_chunk::<HEADER>()) {
-        let number =
-            |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-        let field = at + HEADER + (number(0) as usize).next_multiple_of(UNIT);
-        if field + ADDRESS > bytes.len() {
-            break;
-        }
-        fields.push(field);
-        at = field + (number(UNIT) as usize).next_multiple_of(UNIT);
-    }
-    fields
+    notes(bytes).filter(|note| note.description.len() >= ADDRESS).map(|note| note.at).collect()
 }
 
 fn word(bytes: &[u8], at: usize) -> u64 {

@@ -4,7 +4,7 @@
 use crate::address_map::places::Displaced;
 use crate::debug_info;
 use crate::file::segments::same_notes;
-use crate::file::{probes, tables};
+use crate::file::{bb_addr_map, probes, tables};
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::limits::{HUGE_PAGE, PAGE};
 use afterlink_image::{DEBUG_LINK_SECTION, Image, NOTE_SECTION, Section, SectionId, elf};
@@ -104,6 +104,7 @@ fn match_sections(input: &Image, output: &Image, findings: &mut Vec<Finding>) ->
         let may_go = !old.is_loaded()
             && (old.kind == elf::SHT_RELA.0
                 || old.name == DEBUG_LINK_SECTION
+                || bb_addr_map::is_map(old)
                 || tables::is_outdated(input, id));
         if new.is_none() && !may_go {
             findings.push(finding(format!("section {} is missing", old.name)).input(old.address.get()));
@@ -171,7 +172,8 @@ fn fault(
         return (!same).then(|| "stands elsewhere, or its header's information changed".to_owned());
     }
     let growth = crate::file::dynamic_tables::growth(input, output, old_id);
-    if new.size != old.size + growth && !(debug_info::is_judged(old) || old.name == DEBUG_LINK_SECTION) {
+    let may_change = debug_info::is_judged(old) || bb_addr_map::is_map(old) || old.name == DEBUG_LINK_SECTION;
+    if new.size != old.size + growth && !may_change {
         return Some(format!("has {} bytes, not {}", new.size, old.size + growth));
     }
     if growth > 0 {

@@ -1,10 +1,10 @@
-//! Sections that are not loaded and name code: sizes of stack frames are those of the corresponding functions, and what is not understood
-//! is not there.
+//! Sections that are not loaded and name code: sizes of stack frames are those of the corresponding functions, maps of blocks have a rule of
+//! their own, and what is not understood is not there.
 
 use crate::address_map::places::Place;
 use crate::check::Check;
 use crate::debug_info;
-use crate::file::probes;
+use crate::file::{bb_addr_map, probes};
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::{Image, Section, SectionId};
 
@@ -15,7 +15,7 @@ const MARKED_BY_NAME: [&str; 4] = [".pseudo_probe", ".gnu_debugdata", ".stab", "
 
 /// Whether the section is judged here.
 pub(crate) fn is_judged(section: &Section) -> bool {
-    !section.is_loaded() && section.name == STACK_SIZES
+    !section.is_loaded() && section.name == STACK_SIZES || bb_addr_map::is_map(section)
 }
 
 /// Whether an output must do without a section of the input: it tells of places in code, and no rule follows it.
@@ -46,7 +46,9 @@ pub(crate) fn check(check: &Check) -> Vec<Finding> {
         let Some(new) = check.sections[id.0 as usize] else { continue };
         let finding =
             |what: &str| Finding::new(FindingKind::Section, format!("section {} {what}", section.name));
-        if is_judged(section) {
+        if bb_addr_map::is_map(section) {
+            findings.extend(bb_addr_map::check(check, id, new));
+        } else if is_judged(section) {
             let bytes = (check.input.section_bytes(id), check.output.section_bytes(new));
             if !same_sizes(check, bytes) {
                 findings.push(finding("says something else of a function, or of another one"));
