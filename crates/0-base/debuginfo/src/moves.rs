@@ -8,6 +8,8 @@ pub struct Piece {
     pub output: u64,
     /// A jump that was added behind the run belongs to it.
     pub output_size: u64,
+    /// The size of that jump.
+    pub jump_size: u64,
     pub inside: Inside,
 }
 
@@ -32,12 +34,17 @@ impl Piece {
         self.output + self.output_size
     }
 
+    /// Where what stands for the run ends, in front of the jump.
+    fn own_end(&self) -> u64 {
+        self.output_end() - self.jump_size
+    }
+
     pub(crate) fn point(&self, address: u64) -> u64 {
         match (address - self.input, self.inside) {
             (0, _) => self.output,
             (distance, Inside::Each) => self.output + distance,
             (_, Inside::FromEnd) => {
-                self.output_end().saturating_sub(self.input_end() - address).max(self.output)
+                self.own_end().saturating_sub(self.input_end() - address).max(self.output)
             }
             (_, Inside::Behind) => self.output_end(),
         }
@@ -92,6 +99,7 @@ impl Moves {
         let Some(piece) = address.checked_sub(1).and_then(|last| self.piece_at(last)) else { return address };
         match piece.inside {
             Inside::Each => piece.output + (address - piece.input),
+            Inside::FromEnd if address == piece.input_end() => piece.own_end(),
             _ => piece.end(address),
         }
     }

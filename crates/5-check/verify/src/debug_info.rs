@@ -4,6 +4,7 @@
 //! Entries keep their places, so references between them, and what counts from a unit's start, stay true. Where lists, line
 //! tables and abbreviations stand in their sections, and how they say what they say, is not asked.
 
+mod addresses;
 mod counterparts;
 mod entries;
 mod expressions;
@@ -16,14 +17,14 @@ mod unit;
 
 use crate::check::Check;
 use crate::verdict::finding::{Finding, FindingKind};
+use addresses::Tables;
 use afterlink_image::{Contents, Image, Section};
 use counterparts::Counterparts;
 use entries::{Fault, Pair};
 use gimli::{DebugAranges, DebugInfo, DebugTypes, Dwarf, EndianSlice, LittleEndian, SectionId, UnitHeader};
 use rayon::prelude::*;
 use split::{Others, Program, Skeleton};
-use std::sync::atomic::{AtomicBool, Ordering};
-use unit::{R, Unit};
+use unit::{R, RawLists, Unit};
 
 /// Sections whose bytes are judged here, and by nothing else.
 const JUDGED: [&str; 14] = [
@@ -90,6 +91,11 @@ impl<'a> Sections<'a> {
         let section = |id: SectionId| Ok::<_, ()>(EndianSlice::new(self.bytes(id.name()), LittleEndian));
         Dwarf::load(section).unwrap_or_default()
     }
+
+    fn lists(&self) -> RawLists<'_> {
+        let of = |name| self.bytes(name);
+        RawLists { loc: of(".debug_loc"), loclists: of(".debug_loclists"), rnglists: of(".debug_rnglists") }
+    }
 }
 
 /// What is wrong with the debug information. That of the input, unchanged, is none of a moved program, but no wrong one: it
@@ -115,12 +121,12 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     let of_both = |name| [old_sections.bytes(name), new_sections.bytes(name)];
     let (lines, mut faults) = lines::judge(&counterparts, of_both(".debug_line"));
     let (old, new) = (old_sections.dwarf(), new_sections.dwarf());
-    let ([loc, new_loc], [lists, new_lists]) = (of_both(".debug_loc"), of_both(".debug_loclists"));
+    let lists = [old_sections, new_sections].map(Sections::lists);
     let unmoved = counterparts.unmoved();
     let ([addr, new_addr], [ranges, new_ranges]) = (of_both(".debug_addr"), of_both(".debug_ranges"));
     let programs = [(addr, ranges), (new_addr, new_ranges)];
     let programs = programs.map(|(addresses, ranges)| Program { addresses, ranges });
-    let (others, names_apart) = (Others::read(check.files, programs), AtomicBool::new(false));
+    let (others, tables) = (Others::read(check.files, programs), Tables::default());
     let same_lines = lines.keys().map(|&table| (table, table)).collect();
     for (name, is_types) in [(".debug_info", false), (".debug_types", true)] {
         let [old_units, new_units] = of_both(name).map(units);
@@ -134,8 +140,8 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
             let (Some(old_head), Some(new_head)) = (header(a, is_types), header(b, is_types)) else {
                 return if a == b { Ok(()) } else { Err(Fault::new("a unit that cannot be read changed")) };
             };
-            let was = || Unit::read(&old, old_head, (loc, lists));
-            let is = || Unit::read(&new, new_head, (new_loc, new_lists));
+            let was = || Unit::read(&old, old_head, lists[0]);
+            let is = || Unit::read(&new, new_head, lists[1]);
             let pair =
                 |counterparts| Pair { counterparts, lines: &lines, input: was()?, output: is()? }.judge();
             let is_readable =
@@ -148,8 +154,7 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
             // What cannot be read names nothing.
             let (Ok(was), Ok(is)) = (was(), is()) else { return Ok(()) };
             let skeletons = (Skeleton::of(&was)?, Skeleton::of(&is)?);
-            let is_apart = was.names_bare_addresses || skeletons.0.is_some();
-            names_apart.fetch_or(is_apart, Ordering::Relaxed);
+            tables.add(&was, &is)?;
             others.judge(&counterparts, skeletons)
         };
         faults.extend(
@@ -159,10 +164,7 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     faults.extend(judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges")).err());
     faults.extend(others.judge_all_types());
     faults.extend(others.judge_strings(of_both(STRINGS[0]), of_both(STRINGS[1])).err());
-    // Addresses that only lists in other files name may lie inside of instructions: they are judged with the runs.
-    if !names_apart.load(Ordering::Relaxed) {
-        faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());
-    }
+    faults.extend(tables.judge(&counterparts, of_both(".debug_addr")).err());
     faults.extend(frames::judge(&counterparts, of_both(".debug_frame")).err());
     faults.extend(gdb_index::judge([&counterparts, &unmoved], of_both(gdb_index::NAME)).err());
     faults
@@ -225,41 +227,4 @@ fn judge_aranges(ways: [&Counterparts; 2], sections: [&[u8]; 2]) -> Result<(), F
             output: Some(at),
         })?;
     }
-}
-
-/// `.debug_addr`: what units name by its number is judged with them. No number may mean something else, but a unit may have
-/// more of them: the place behind a call may have been that of an instruction, too, and be another one now.
-fn judge_addresses(counterparts: &Counterparts, [mut old, mut new]: [&[u8]; 2]) -> Result<(), Fault> {
-    while !old.is_empty() {
-        let (Some((head, own, rest)), Some((new_head, others, new_rest))) = (table(old), table(new)) else {
-            return Err(Fault::new("a table of addresses ends elsewhere"));
-        };
-        if head != new_head || own.len() > others.len() {
-            return Err(Fault::new("a table of addresses is another one"));
-        }
-        for (a, b) in own.chunks(8).zip(others.chunks(8)).filter(|(a, b)| a != b) {
-            let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b));
-            let (was, is) = (number(a), number(b));
-            let (first, last) = counterparts.behind(was);
-            let is_place = counterparts.point(was) == is || (first..=last).contains(&is);
-            if !counterparts.is_code(was) || !is_place {
-                let what = "an address in the table names another place".to_owned();
-                return Err(Fault { what, input: Some(was), output: Some(is) });
-            }
-        }
-        (old, new) = (rest, new_rest);
-    }
-    if new.is_empty() { Ok(()) } else { Err(Fault::new("there are more tables of addresses")) }
-}
-
-/// The first table in `.debug_addr`: what its head says but for its size, its addresses, and what is behind it.
-fn table(section: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
-    let word = u32::from_le_bytes(*section.first_chunk()?);
-    let (start, size) = match word {
-        u32::MAX => (12, usize::try_from(u64::from_le_bytes(*section.get(4..)?.first_chunk()?)).ok()?),
-        size => (4, size as usize),
-    };
-    let (own, rest) = section.get(start..)?.split_at_checked(size)?;
-    let (head, addresses) = own.split_at_checked(4)?;
-    Some((head, addresses, rest))
 }

@@ -48,8 +48,14 @@ fn a_table_of_code_that_stays_is_the_same() {
 
 #[test]
 fn rows_are_cut_with_their_blocks() {
-    let piece =
-        |input, output| Piece { input, input_size: 0x10, output, output_size: 0x10, inside: Inside::Each };
+    let piece = |input, output| Piece {
+        input,
+        input_size: 0x10,
+        output,
+        output_size: 0x10,
+        jump_size: 0,
+        inside: Inside::Each,
+    };
     let moves = Moves::new(vec![piece(0x1000, 0x9100), piece(0x1010, 0x9000)], vec![(0x1000, 0x2000)]);
     let lines = led(&table(&program()), &moves);
     let found = rows(&lines.bytes);
@@ -79,8 +85,14 @@ fn one_odd_table_leaves_the_others() {
     let mut odd = program();
     odd.splice(0..0, [0, 2, 0x80, 0]);
     let (odd, good) = (table(&odd), table(&program()));
-    let piece =
-        Piece { input: 0x1000, input_size: 0x20, output: 0x9000, output_size: 0x20, inside: Inside::Each };
+    let piece = Piece {
+        input: 0x1000,
+        input_size: 0x20,
+        output: 0x9000,
+        output_size: 0x20,
+        jump_size: 0,
+        inside: Inside::Each,
+    };
     let moves = Moves::new(vec![piece], vec![(0x1000, 0x2000)]);
     let mut tally = Tally::default();
     let lines = update(&[&odd[..], &good, &[1]].concat(), &moves, &mut tally);

@@ -7,10 +7,18 @@ fn moves() -> Moves {
         input_size,
         output,
         output_size,
+        jump_size: 0,
         inside: Inside::Each,
     };
     let first = exact(0x1000, 0x10, 0x9040, 0x10);
-    let jump = Piece { input: 0x1010, input_size: 4, output: 0x9050, output_size: 5, inside: Inside::Behind };
+    let jump = Piece {
+        input: 0x1010,
+        input_size: 4,
+        output: 0x9050,
+        output_size: 5,
+        jump_size: 0,
+        inside: Inside::Behind,
+    };
     // A jump was added behind it.
     let second = exact(0x1014, 0x0c, 0x9000, 0x11);
     Moves::new(vec![second, jump, first], vec![(0x1000, 0x2000)])
@@ -33,6 +41,22 @@ fn a_call_comes_back_in_its_own_block() {
     assert_eq!(moves().behind(0x1014), 0x9055);
     // The jump behind the block is not where the call comes back, but it is the first thing there.
     assert_eq!(moves().behind(0x1020), 0x900c);
+}
+
+/// What stands for a call may be longer than it, and a jump may have been added behind that.
+#[test]
+fn a_call_that_was_replaced_comes_back_in_front_of_the_jump() {
+    let call = Piece {
+        input: 0x1000,
+        input_size: 5,
+        output: 0x9000,
+        output_size: 11,
+        jump_size: 5,
+        inside: Inside::FromEnd,
+    };
+    let moves = Moves::new(vec![call], vec![(0x1000, 0x2000)]);
+    assert_eq!((moves.behind(0x1005), moves.point(0x1004)), (0x9006, 0x9005));
+    assert_eq!(moves.ranges(0x1000, 0x1005), [(0x9000, 0x900b)]);
 }
 
 #[test]

@@ -280,7 +280,7 @@ impl Walk<'_, '_> {
             .extend(pool.used.iter().map(|number| self.address_base + *number as usize * 8));
     }
 
-    /// A list of locations that has a number. Where gcc's numbers of rows stand beside it, it is written with them.
+    /// A list of locations that has a number. Where gcc's numbers of rows stand beside it, they are written in front of it.
     pub(super) fn numbered_location(
         &self,
         attribute: &Attribute,
@@ -294,12 +294,13 @@ impl Walk<'_, '_> {
         let section = self.sections.loclists;
         let mut r = bytes::Reader::new(section, at.ok_or(Damaged)?);
         let offset = base.wrapping_add(r.number(self.offset_size)?);
-        if unit.locations.known.contains_key(&offset) {
-            return Err(Damaged);
+        let entries = self.form(true).read(section, offset)?;
+        let entries = self.add_views(entries, views, section, unit)?;
+        // gcc lets two variables name the same list, each with its numbers of rows.
+        if !unit.locations.known.contains_key(&offset) {
+            let at = self.write_locations(entries, unit);
+            unit.locations.known.insert(offset, at);
         }
-        let mut entries = self.form(true).read(section, offset)?;
-        let at = self.add_viewed(&mut entries, views, section, unit)?;
-        unit.locations.known.insert(offset, at);
         Ok(())
     }
 }

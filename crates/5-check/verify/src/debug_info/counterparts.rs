@@ -107,6 +107,30 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         }
     }
 
+    /// Whether an address of the output stands for one of the input, in any of the ways in which addresses are named: as an instruction's, as that
+    /// behind a call, as a place inside of an instruction, where gcc lets locations start and end, or as one in the padding behind code.
+    pub fn is_place(&self, input: u64, output: u64) -> bool {
+        let (first, last) = self.behind(input);
+        let is_cut = || self.cut_branch(input).is_some_and(|branch| (branch.0..=branch.1).contains(&output));
+        let is_one = self.point(input) == output || (first..=last).contains(&output);
+        self.is_code(input) && (is_one || is_cut() || self.is_in_padding_behind(input, output))
+    }
+
+    /// Whether padding of the input corresponds to what was added behind the code in front of it.
+    fn is_in_padding_behind(&self, input: u64, output: u64) -> bool {
+        let before = self.blocks.partition_point(|block| block.input_end() <= input).checked_sub(1);
+        let Some(block) = before.map(|before| self.blocks[before]) else { return false };
+        let next = self.outputs.partition_point(|other| other.0 < block.output_end());
+        let end = match self.outputs.get(next) {
+            Some(other) => other.0,
+            None => {
+                self.check.places.fragment_at(block.output).map_or(block.output_end(), |fragment| fragment.1)
+            }
+        };
+        let is_padding = first_code(&self.check.code, block.input_end(), input).is_none();
+        is_padding && (block.output_end()..=end).contains(&output)
+    }
+
     /// Where a place inside of a block is, its padding and places inside of instructions, too.
     fn inside(&self, block: &Block, address: u64) -> u64 {
         if block.reason != Reason::Copied && address > block.input {
@@ -196,6 +220,11 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         stays.or_else(moved).or(blocks.is_empty().then_some(run.0))
     }
 
+    /// Whether a run starts with code, and not with padding.
+    pub fn has_code_at(&self, run: Run) -> bool {
+        first_code(&self.check.code, run.0, run.1) == Some(run.0)
+    }
+
     /// Holds the output's runs against those of the input.
     ///
     /// # Errors
@@ -252,17 +281,32 @@ impl Image {
     }
 }
 
-/// The block without a jump that was added behind its last instruction.
+/// The block without a jump that was added behind its last instruction, or behind what stands for a call.
 fn without_jump(check: &Check, block: Block) -> Block {
+    let own_end = match block.reason {
+        Reason::Copied => last_end(check, &block),
+        Reason::Replaced => {
+            let start = block.output.checked_sub(check.places.new_start).map(|start| start as usize);
+            let bytes = start.and_then(|start| check.places.new_bytes.get(start..));
+            let call = bytes.and_then(|bytes| check.code.judgement.slot_of_call(bytes, block.output));
+            call.map(|(_, size)| block.output + size as u64)
+        }
+        // Code that only computes has the same size anywhere.
+        Reason::Inlined(row) => Some(block.output + u64::from(check.places.inlined[row as usize].1)),
+        Reason::Inserted => None,
+    };
+    let end = own_end.unwrap_or(block.output_end()).min(block.output_end());
+    Block { output_size: end.saturating_sub(block.output) as u32, ..block }
+}
+
+/// Where the last instruction of a copied block ends, if it goes on behind it.
+fn last_end(check: &Check, block: &Block) -> Option<u64> {
     let range = check.code.range(block.input, block.input_end());
     let shape = Shape::of(&check.code.insts[range.clone()]);
-    let last = (range.start + shape.body).checked_sub(1).filter(|_| shape.body > 0 && !shape.ends);
-    match last.filter(|_| block.reason == Reason::Copied).map(|index| (index, check.places.of_inst(index))) {
-        Some((index, Place::Moved(place))) => {
-            let end = place + u64::from(check.code.insts[index].len);
-            Block { output_size: end.min(block.output_end()).saturating_sub(block.output) as u32, ..block }
-        }
-        _ => block,
+    let last = (range.start + shape.body).checked_sub(1).filter(|_| shape.body > 0 && !shape.ends)?;
+    match check.places.of_inst(last) {
+        Place::Moved(place) => Some(place + u64::from(check.code.insts[last].len)),
+        _ => None,
     }
 }
 

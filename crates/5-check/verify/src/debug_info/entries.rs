@@ -250,9 +250,18 @@ impl Pair<'_, '_> {
                 next += 1;
                 continue;
             };
+            if run.0 >= run.1 {
+                // Nothing is said of any code, but gcc's numbers count the entries.
+                let other = new.get(next).filter(|other| same(other) && other.views == location.views);
+                if !other.and_then(|other| other.run).is_some_and(|other| self.is_nowhere(run, other)) {
+                    return Err(Fault::new("has another location of no code"));
+                }
+                next += 1;
+                continue;
+            }
             let (image, first) = (self.counterparts.image(&[run]), next);
             // As many as there are room for: those of the next entry may have the same expression.
-            let fits = |part: Run| self.counterparts.extra(&image, part).is_none();
+            let fits = |part: Run| part.0 < part.1 && self.counterparts.extra(&image, part).is_none();
             while new.get(next).is_some_and(|other| same(other) && other.run.is_some_and(fits)) {
                 next += 1;
             }
@@ -261,8 +270,29 @@ impl Pair<'_, '_> {
                 let what = format!("the location of {:#x} to {:#x} leaves out code", run.0, run.1);
                 return Err(Fault { what, input: Some(run.0), output: Some(at) });
             }
+            self.judge_views(location.views, run, &new[first..next])?;
         }
         if next == new.len() { Ok(()) } else { Err(Fault::new("has a location more")) }
+    }
+}
+
+impl Pair<'_, '_> {
+    /// Whether a run of the output holds as little as one of the input, at the corresponding place.
+    fn is_nowhere(&self, (start, end): Run, other: Run) -> bool {
+        other == (start, end)
+            || start == end && other.0 == other.1 && self.counterparts.is_place(start, other.0)
+    }
+
+    /// gcc's numbers of rows belong to the two ends of a location: the first and the last of its parts have them, and where it was cut there is none.
+    fn judge_views(&self, (start, end): (u64, u64), run: Run, parts: &[Location]) -> Judged {
+        let Some((first, others)) = parts.split_first() else { return Ok(()) };
+        let starts_here = || first.run.is_some_and(|part| part.0 == self.place(run.0));
+        let lacks_start = first.views.0 != start && self.counterparts.has_code_at(run) && starts_here();
+        let ends = parts.iter().filter(|part| part.views.1 != 0).count();
+        match lacks_start || others.iter().any(|part| part.views.0 != 0) || ends != usize::from(end != 0) {
+            true => Err(Fault::new("has another number of a row at the same address")),
+            false => Ok(()),
+        }
     }
 }
 

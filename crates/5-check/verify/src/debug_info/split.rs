@@ -4,7 +4,7 @@
 
 use super::counterparts::Counterparts;
 use super::entries::{Fault, Pair};
-use super::unit::{R, Unit};
+use super::unit::{R, RawLists, Unit};
 use afterlink_core::SplitFiles;
 use afterlink_image::EntriesFile;
 use gimli::{
@@ -35,17 +35,22 @@ const SECTIONS: [SectionId; 13] = [
 const SAME: [SectionId; 3] = [SectionId::DebugLine, SectionId::DebugMacinfo, SectionId::DebugMacro];
 
 /// A file with entries.
-struct File<'a>([Cow<'a, [u8]>; SECTIONS.len()]);
+struct File<'a> {
+    sections: [Cow<'a, [u8]>; SECTIONS.len()],
+    /// How many bytes each section of macros has: gcc makes one for each header, and debuggers do not see them as one.
+    macros: Vec<usize>,
+}
 
 impl<'a> File<'a> {
     fn read(bytes: &'a [u8]) -> Option<Self> {
         let file = EntriesFile::parse(bytes).ok()?;
         let name = |id: SectionId| id.dwo_name().unwrap_or(id.name());
-        Some(Self(SECTIONS.map(|id| file.section(name(id)))))
+        let sections = SECTIONS.map(|id| file.section(name(id)));
+        Some(Self { sections, macros: file.sizes(name(SectionId::DebugMacro)) })
     }
 
     fn section(&self, id: SectionId) -> &[u8] {
-        SECTIONS.iter().position(|known| *known == id).map_or(&[], |at| &self.0[at])
+        SECTIONS.iter().position(|known| *known == id).map_or(&[], |at| &self.sections[at])
     }
 
     fn reader(&self, id: SectionId) -> R<'_> {
@@ -274,6 +279,9 @@ impl<'f> Others<'f> {
         let input = File::read(&bytes).ok_or_else(lack)?;
         let was = input.whole(&self.programs[0]);
         judge_entries(counterparts, [(old, &was), (new, &is)])?;
+        if input.macros != output.macros {
+            return Err(Fault::new("the file with its entries has other sections of macros"));
+        }
         let (types, others) = (was.types(), is.types());
         let same = |(id, header): &(u64, UnitHeader<R>)| same_type(&was, header, &is, *id);
         match types.len() == others.len() && types.iter().all(same) {
@@ -407,7 +415,11 @@ fn apart<'a>(
     entries: &'a Entries<'a>,
     header: UnitHeader<R<'a>>,
 ) -> gimli::Result<Unit<'a>> {
-    let lists = (entries.part(SectionId::DebugLoc), entries.part(SectionId::DebugLocLists));
+    let lists = RawLists {
+        loc: entries.part(SectionId::DebugLoc),
+        loclists: entries.part(SectionId::DebugLocLists),
+        rnglists: entries.part(SectionId::DebugRngLists),
+    };
     let mut unit = Unit::read(&entries.dwarf, header, lists)?;
     (unit.base, unit.addresses) = (skeleton.base, skeleton.addresses);
     unit.is_apart = true;
