@@ -160,7 +160,8 @@ fn macros(sandbox: &Sandbox, program: &str) -> String {
     let outcome = sandbox.run(gdb.args(["-ex", "info macro BUFSIZ", "-ex", "info macros", program]));
     let said = outcome.stdout();
     assert!(said.contains("Breakpoint 1, "), "{program}: {said}{}", outcome.stderr());
-    let lines = said.lines().filter(|line| !line.starts_with("Breakpoint 1 at"));
+    // Of arguments more may be said: gdb 13 does not read all lists.
+    let lines = said.lines().filter(|line| !line.starts_with("Breakpoint 1"));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -195,8 +196,9 @@ fn macros_in_files() {
         let said = optimize(&sandbox);
         assert!(!said.contains("without the entries"), "{with}: {said}");
         let (was, is) = (macros(&sandbox, "./in"), macros(&sandbox, "./out"));
-        assert_eq!(was, is, "{with}");
-        assert_eq!(was.contains("#define BUFSIZ 8192"), with.starts_with("clang"), "{with}: {was}");
+        let other = was.lines().zip(is.lines()).find(|(a, b)| a != b);
+        assert!(other.is_none() && was.lines().count() == is.lines().count(), "{with}: {other:?}");
+        assert_eq!(was.contains("#define BUFSIZ 8192"), with.starts_with("clang"), "{with}");
         let mut old = ["in-main.dwo", "in-work.dwo"].map(|name| sections_of_macros(&sandbox.path(name)));
         let mut new: Vec<_> = files(&sandbox).iter().map(|path| sections_of_macros(path)).collect();
         (old.sort(), new.sort());
@@ -239,7 +241,7 @@ fn macros_in_packages() {
             "{with} {tool}"
         );
         if with.contains("-gdwarf-4") {
-            assert_eq!(macros(&sandbox, "./in"), macros(&sandbox, "./out"), "{with} {tool}");
+            assert!(macros(&sandbox, "./in") == macros(&sandbox, "./out"), "{with} {tool}");
         }
         fs::write(sandbox.path("out.dwp"), with_other_macros(&sandbox.path("out.dwp"))).unwrap();
         assert_eq!(sandbox.afterlink(&["verify", "in", "out"]).exit, 1, "{with} {tool}");
@@ -341,7 +343,9 @@ fn entries_that_were_broken() {
                     survived += 1;
                     let now = meaning::said(&output, &bad, &instructions);
                     let name = section.name().unwrap();
-                    assert_eq!(now.as_ref(), Ok(&said), "{with}: {name} {at:#x}, bit {}", number % 8);
+                    let other = now.map(|now| (now.len(), now.into_iter().zip(&said).find(|(a, b)| a != *b)));
+                    let same = (said.len(), None);
+                    assert_eq!(other, Ok(same), "{with}: {name} {at:#x}, bit {}", number % 8);
                 }
             }
             fs::write(&path, good).unwrap();

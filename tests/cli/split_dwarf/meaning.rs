@@ -6,6 +6,7 @@ use gimli::{
 };
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -88,6 +89,7 @@ fn say_unit(
                 all.extend(held(run.begin, run.end));
             }
             all.sort_unstable();
+            all.dedup();
             said.push(format!("{at:#x} runs {all:x?}"));
         }
         for attribute in entry.attrs() {
@@ -105,17 +107,21 @@ fn say_unit(
             let start = views.and_then(|views| views.offset_value());
             let mut views = start.map(|start| R::new(section.get(start..).unwrap_or(&[]), LittleEndian));
             let Some(mut locations) = unit.attr_locations(attribute.value())? else { continue };
+            // Where several locations hold an instruction a debugger takes the first, or all that differ.
+            let (mut by_place, mut pairs) = (BTreeMap::<u64, Vec<&[u8]>>::new(), Vec::new());
             while let Some(location) = locations.next()? {
-                let code = held(location.range.begin, location.range.end);
-                let pair = match &mut views {
-                    Some(views) => {
-                        Some((gimli::Reader::read_uleb128(views)?, gimli::Reader::read_uleb128(views)?))
-                    }
-                    None => None,
-                };
+                if let Some(views) = &mut views {
+                    pairs.push((gimli::Reader::read_uleb128(views)?, gimli::Reader::read_uleb128(views)?));
+                }
                 let expression = location.data.0.slice();
-                said.push(format!("{at:#x} {} {code:x?} {expression:x?} {pair:?}", attribute.name()));
+                for place in held(location.range.begin, location.range.end) {
+                    let known = by_place.entry(place).or_default();
+                    if !known.contains(&expression) {
+                        known.push(expression);
+                    }
+                }
             }
+            said.push(format!("{at:#x} {} {by_place:x?} {pairs:?}", attribute.name()));
         }
     }
     Ok(())

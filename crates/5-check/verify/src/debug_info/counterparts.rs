@@ -91,28 +91,27 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         }
     }
 
-    /// First and last of the places that stand for the one behind a call which ends at an address. There is one for calls that
-    /// come back; a jump to another function comes back nowhere, and may have become none.
-    pub fn behind(&self, address: u64) -> (u64, u64) {
+    /// Whether a place of the output stands for the one behind a call which ends at an address. There is one for calls that come back; a jump to
+    /// another function comes back nowhere, and may have become none, or longer.
+    pub fn is_behind(&self, address: u64, found: u64) -> bool {
         let call = address.checked_sub(1).and_then(|last| self.check.code.around(last));
         let Some((start, inst)) = call.filter(|(s, i)| s + u64::from(i.len) == address) else {
-            return (self.point(address), self.point(address));
+            return found == self.point(address);
         };
-        let one = |place| (place, place);
+        let (place, size) = (self.point(start), u64::from(inst.len));
         match self.block_at(start) {
-            Some(block) if inst.ends_block() => (self.point(start), block.output_end()),
-            Some(block) if block.reason != Reason::Copied => one(block.output_end()),
-            Some(_) => one(self.point(start) + u64::from(inst.len)),
-            None => one(address),
+            Some(block) if inst.ends_block() => [place, place + size, block.output_end()].contains(&found),
+            Some(block) if block.reason != Reason::Copied => found == block.output_end(),
+            Some(_) => found == place + size,
+            None => found == address,
         }
     }
 
     /// Whether an address of the output stands for one of the input, in any of the ways in which addresses are named: as an instruction's, as that
     /// behind a call, as a place inside of an instruction, where gcc lets locations start and end, or as one in the padding behind code.
     pub fn is_place(&self, input: u64, output: u64) -> bool {
-        let (first, last) = self.behind(input);
         let is_cut = || self.cut_branch(input).is_some_and(|branch| (branch.0..=branch.1).contains(&output));
-        let is_one = self.point(input) == output || (first..=last).contains(&output);
+        let is_one = self.point(input) == output || self.is_behind(input, output);
         self.is_code(input) && (is_one || is_cut() || self.is_in_padding_behind(input, output))
     }
 

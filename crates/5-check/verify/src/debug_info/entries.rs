@@ -165,10 +165,7 @@ impl Pair<'_, '_> {
                 };
                 let place = self.place(address);
                 let is_right = match comes_back(was, old) && self.counterparts.is_code(address) {
-                    true => {
-                        let (first, last) = self.counterparts.behind(address);
-                        (first..=last).contains(&found)
-                    }
+                    true => self.counterparts.is_behind(address, found),
                     false => found == place,
                 };
                 let fault = || Fault {

@@ -341,46 +341,45 @@ impl<'f> Others<'f> {
     }
 }
 
-/// Whether a unit of a type is the same: entries, abbreviations, strings and files.
+/// Whether a unit of a type is the same: entries, what their abbreviations say, strings and files.
 fn same_type(was: &Entries, header: &UnitHeader<R>, is: &Entries, id: u64) -> bool {
     let Some((_, other)) = is.types().into_iter().find(|(own, _)| *own == id) else { return false };
-    let bytes = |header: &UnitHeader<R>| {
-        header.range_from(header.root_offset()..).map(|bytes| bytes.slice().to_vec()).ok()
-    };
-    let entries = bytes(header).is_some() && bytes(header) == bytes(&other);
-    let head = |header: &UnitHeader<R>| (header.encoding(), header.debug_abbrev_offset(), header.type_());
-    let says_code = says_code(was, header).unwrap_or(true);
-    entries
-        && !says_code
-        && head(header) == head(&other)
-        && is.part(SectionId::DebugAbbrev).starts_with(was.part(SectionId::DebugAbbrev))
+    let head = |header: &UnitHeader<R>| (header.encoding(), header.length_including_self(), header.type_());
+    head(header) == head(&other)
+        && same_entries((was, header), (is, &other)).unwrap_or(false)
         && was.part(SectionId::DebugLine) == is.part(SectionId::DebugLine)
         && same_strings(was, is, header.version())
 }
 
-/// Whether a unit of a type has anything that must follow code.
-fn says_code(entries: &Entries, header: &UnitHeader<R>) -> gimli::Result<bool> {
-    let abbreviations = header.abbreviations(&entries.dwarf.debug_abbrev)?;
-    let mut raw = header.entries_raw(&abbreviations, None)?;
-    let mut entry = super::unit::Entry::null();
-    while !raw.is_empty() {
-        raw.read_entry(&mut entry)?;
-        let says = |a: &super::unit::Attribute| {
-            matches!(
-                a.value(),
-                AttributeValue::Addr(_)
-                    | AttributeValue::DebugAddrIndex(_)
-                    | AttributeValue::LocationListsRef(_)
-                    | AttributeValue::DebugLocListsIndex(_)
-                    | AttributeValue::RangeListsRef(_)
-                    | AttributeValue::DebugRngListsIndex(_)
-            )
-        };
-        if entry.attrs().iter().any(says) {
-            return Ok(true);
+/// Whether units of a type have the same entries, none of which has anything that must follow code.
+fn same_entries(
+    (was, header): (&Entries, &UnitHeader<R>),
+    (is, other): (&Entries, &UnitHeader<R>),
+) -> gimli::Result<bool> {
+    let (known, others) =
+        (header.abbreviations(&was.dwarf.debug_abbrev)?, other.abbreviations(&is.dwarf.debug_abbrev)?);
+    let (mut old, mut new) = (header.entries_raw(&known, None)?, other.entries_raw(&others, None)?);
+    let (mut a, mut b) = (super::unit::Entry::null(), super::unit::Entry::null());
+    while !old.is_empty() && !new.is_empty() && old.next_offset() == new.next_offset() {
+        let both = (old.read_entry(&mut a)?, new.read_entry(&mut b)?);
+        let same = (a.tag(), a.has_children(), a.attrs()) == (b.tag(), b.has_children(), b.attrs());
+        if both.0 != both.1 || !same || a.attrs().iter().any(says_code) {
+            return Ok(false);
         }
     }
-    Ok(false)
+    Ok(old.is_empty() && new.is_empty())
+}
+
+fn says_code(attribute: &super::unit::Attribute) -> bool {
+    matches!(
+        attribute.value(),
+        AttributeValue::Addr(_)
+            | AttributeValue::DebugAddrIndex(_)
+            | AttributeValue::LocationListsRef(_)
+            | AttributeValue::DebugLocListsIndex(_)
+            | AttributeValue::RangeListsRef(_)
+            | AttributeValue::DebugRngListsIndex(_)
+    )
 }
 
 /// Walks the entries of a unit in both files.
