@@ -93,7 +93,7 @@ pub fn led(sections: &Sections) -> Updated {
     });
     let moves = Moves::new(pieces.collect(), vec![(code, end)]);
     let package = || Package::new(&NoSplitFiles, 0);
-    afterlink_debuginfo::update(sections, &moves, &NoParts, package).expect("memory").0
+    afterlink_debuginfo::update(sections, &moves, &NoParts, package, &|| ()).expect("memory").0
 }
 
 /// Each section's size in four bytes and the section, in the order of [`Sections`].

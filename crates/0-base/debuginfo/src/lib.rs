@@ -155,6 +155,9 @@ impl Kept {
     }
 }
 
+/// Says that what was looked at so far is not needed soon.
+pub type Forget<'f> = &'f (dyn Fn() + Sync);
+
 /// Leads all sections. The entries of units that stand in other files go into the package that `package` makes.
 ///
 /// # Errors
@@ -164,15 +167,17 @@ pub fn update<E>(
     moves: &Moves,
     parts: &dyn Parts,
     package: impl Fn() -> std::result::Result<Package, E>,
+    forget: Forget,
 ) -> std::result::Result<(Updated, Package), E> {
     let (mut kept, mut whole) = (Kept::default(), package()?);
-    let (updated, is_complete) = lead(sections, moves, &mut kept, parts, &mut whole);
+    let (updated, is_complete) = lead(sections, moves, &mut kept, (parts, &mut whole), forget);
     if is_complete {
         return Ok((updated, whole));
     }
     // What a unit needs that is left is only known now. That is so seldom that nobody waits for it twice.
     whole = package()?;
-    Ok((lead(sections, moves, &mut kept, parts, &mut whole).0, whole))
+    let (updated, _) = lead(sections, moves, &mut kept, (parts, &mut whole), forget);
+    Ok((updated, whole))
 }
 
 /// Leads all sections, and says whether `kept` had all that units need that are left. It has it afterwards.
@@ -180,8 +185,8 @@ fn lead(
     sections: &Sections,
     moves: &Moves,
     kept: &mut Kept,
-    parts: &dyn Parts,
-    package: &mut Package,
+    (parts, package): (&dyn Parts, &mut Package),
+    forget: Forget,
 ) -> (Updated, bool) {
     let mut tally = Tally::default();
     let mut lines = lines::update(sections.line, moves, &mut tally);
@@ -201,15 +206,16 @@ fn lead(
         tables: &tables,
         parts,
     };
-    let at_once = if has_split { rayon::current_num_threads() } else { AT_ONCE };
+    let at_once = if has_split { (rayon::current_num_threads(), usize::MAX) } else { AT_ONCE };
     for (section, is_types) in [(sections.info, false), (sections.types, true)] {
         let (units, rest) = starts(section);
         let mut whole = Vec::with_capacity(section.len());
-        for some in units.chunks(at_once) {
+        for some in batches(&units, at_once) {
             let some: Vec<std::result::Result<Unit, LeftUnit>> =
                 some.par_iter().map(|&(s, e)| units::update(&led, &section[s..e], is_types)).collect();
             some.into_iter()
                 .for_each(|unit| together.add(unit, (section, &units, is_types), &led, &mut whole));
+            forget();
         }
         if rest < section.len() {
             together.tally.leave(Left::Damaged);
@@ -294,8 +300,23 @@ fn add_types(parts: &dyn Parts, package: &mut Package, tally: &mut Tally) {
     }
 }
 
-/// Units that are led at the same time; their new bytes are in memory twice for that long.
-const AT_ONCE: usize = 256;
+/// Units that are led at the same time, and their bytes, which are in memory twice for that long.
+const AT_ONCE: (usize, usize) = (256, 4 << 20);
+
+/// Runs of units, of so many units and bytes but for a unit that is larger.
+fn batches(
+    units: &[(usize, usize)],
+    (most, bytes): (usize, usize),
+) -> impl Iterator<Item = &[(usize, usize)]> {
+    let mut rest = units;
+    std::iter::from_fn(move || {
+        let start = rest.first()?.0;
+        let size = rest.partition_point(|&(_, end)| end - start <= bytes);
+        let (batch, behind) = rest.split_at(size.clamp(1, most.min(rest.len())));
+        rest = behind;
+        Some(batch)
+    })
+}
 
 /// Where each unit starts and ends, and where nothing more can be told apart.
 fn starts(section: &[u8]) -> (Vec<(usize, usize)>, usize) {

@@ -4,7 +4,7 @@ use crate::addresses::Addresses;
 use crate::shape::Shape;
 use afterlink_core::{InputAddr, OutputAddr, SplitFiles};
 use afterlink_debuginfo::{
-    InputPackage, Inside, Lost, Moves, Package, Parts, Piece, Sections, SplitSections, Tally, Wanted,
+    Forget, InputPackage, Inside, Lost, Moves, Package, Parts, Piece, Sections, SplitSections, Tally, Wanted,
 };
 use afterlink_elf::LooseSection;
 use afterlink_image::{Compression, Contents, EntriesFile, Image, SectionId, elf};
@@ -99,10 +99,9 @@ impl Parts for Files<'_> {
 pub(crate) fn lead(
     image: &Image,
     told: &Image,
-    program: &Program,
-    placement: &Placement,
-    (addresses, shapes): (&Addresses, &[Shape]),
+    moves: &Moves,
     files: &dyn SplitFiles,
+    forget: Forget,
 ) -> afterlink_core::Result<Option<Led>> {
     if [".debug_info", ".debug_frame"].iter().all(|name| told.debug_section(name).is_none()) {
         return Ok(Some(Led::default()));
@@ -111,11 +110,11 @@ pub(crate) fn lead(
     let bytes = contents.each_ref().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes));
     let line_str = line_strings.as_ref().map_or(&[][..], |c| &c.bytes);
     let sections = Sections { line_str, ..Sections::from(bytes) };
-    let moves = moves(image, program, placement, addresses, shapes);
     // Invariant: an image has a whole header.
     let machine = u16::from_le_bytes([image.bytes[MACHINE], image.bytes[MACHINE + 1]]);
     let package = || Package::new(files, machine);
-    let (updated, package) = afterlink_debuginfo::update(&sections, &moves, &Files::new(files), package)?;
+    let (updated, package) =
+        afterlink_debuginfo::update(&sections, moves, &Files::new(files), package, forget)?;
     let mut led = Led { tally: updated.tally.clone(), ..Led::default() };
     if led.tally.is_left_whole() {
         return Ok(Some(led));
@@ -178,7 +177,8 @@ fn compress(how: Compression, bytes: &[u8], alignment: u64) -> Vec<u8> {
     out
 }
 
-fn moves(
+/// Where code went.
+pub(crate) fn moves(
     image: &Image,
     program: &Program,
     placement: &Placement,

@@ -29,7 +29,7 @@ use afterlink_core::limits::{MOST_MOVED, REACH};
 use afterlink_core::{
     DebugPart, Error, IdVec, InputAddr, NoSplitFiles, Output, OutputAddr, Result, SplitFiles, address_map,
 };
-use afterlink_debuginfo::{Package, Tally};
+use afterlink_debuginfo::{Forget, Moves, Package, Tally};
 use afterlink_elf::{FrameHeader, LooseSection, NewSection, OutputPlan};
 use afterlink_image::{Image, LinkKind, NOTE_SECTION, elf};
 use afterlink_isa::{Encoding, StartupCode};
@@ -62,6 +62,35 @@ pub struct Planned<'a> {
     pub emitted: Emitted,
     /// To be written behind it.
     pub debug_file: Option<PlannedDebugFile<'a>>,
+}
+
+/// An output file that is planned but for its debug information, which needs nothing of the model.
+pub struct PlannedCode<'a> {
+    plan: OutputPlan<'a>,
+    pub emitted: Emitted,
+    debug: Option<DebugFile<'a>>,
+    /// Where code went, if debug information is to follow.
+    moves: Option<Moves>,
+}
+
+impl<'a> PlannedCode<'a> {
+    /// Leads the debug information. `files` are those beside the program that have most of it; `forget` is called when what was looked at so
+    /// far of the program, or of its debug file, is not needed soon.
+    ///
+    /// # Errors
+    /// If there is no place for what `files` hold.
+    pub fn with_debug_info(self, files: &dyn SplitFiles, forget: Forget) -> Result<Planned<'a>> {
+        let Self { mut plan, mut emitted, debug, moves } = self;
+        let told = debug.map_or(plan.image, |debug| debug.image);
+        let follows = moves.is_some();
+        let led = moves.map(|moves| debug_info::lead(plan.image, told, &moves, files, forget)).transpose()?;
+        let led = led.flatten();
+        emitted.debug_info = led.as_ref().map(|led| led.tally.clone());
+        let mut led = led.unwrap_or_default();
+        let package = led.package.take();
+        let debug_file = debug_file::plan(debug, follows, led, &mut plan);
+        Ok(Planned { plan, package, emitted, debug_file })
+    }
 }
 
 /// What a report wants to know of an output.
@@ -143,21 +172,20 @@ pub fn plan<'i>(
     placement: &Placement,
     options: &EmitOptions,
 ) -> Result<Planned<'i>> {
-    plan_with(image, debug, program, placement, options, &NoSplitFiles)
+    plan_code(image, debug, program, placement, options)?.with_debug_info(&NoSplitFiles, &|| ())
 }
 
-/// The same, with files beside the program that have most of its debug information.
+/// The same without the debug information, for which the program is not needed either.
 ///
 /// # Errors
-/// As of [`plan`], or if there is no place for what they hold.
-pub fn plan_with<'i>(
+/// As of [`plan`].
+pub fn plan_code<'i>(
     image: &'i Image<'i>,
     debug: Option<DebugFile<'i>>,
     program: &Program,
     placement: &Placement,
     options: &EmitOptions,
-    files: &dyn SplitFiles,
-) -> Result<Planned<'i>> {
+) -> Result<PlannedCode<'i>> {
     let shapes = settle_all(program, placement);
     let memory = options.runtime.as_ref().map_or(0, |r| r.memory);
     let start = afterlink_elf::free_address(image, memory)?;
@@ -173,12 +201,7 @@ pub fn plan_with<'i>(
     plan.replacements = probes::replacements(image, &addresses);
     let outdated = tables::plan(image, &addresses, &mut plan);
     let follows = options.update_debug_info && options.runtime.is_none();
-    let told = debug.map_or(image, |debug| debug.image);
-    let lead = || debug_info::lead(image, told, program, placement, (&addresses, &shapes), files);
-    let led = if follows { lead()? } else { None };
-    let debug_info = led.as_ref().map(|led| led.tally.clone());
-    let mut led = led.unwrap_or_default();
-    let package = led.package.take();
+    let moves = follows.then(|| debug_info::moves(image, program, placement, &addresses, &shapes));
     plan.entry = addresses.target(image.entry);
     plan.dynamic = dynamic_values(image, &addresses);
     if let Some(runtime) = &options.runtime {
@@ -201,11 +224,10 @@ pub fn plan_with<'i>(
         rayon::join(|| map::map(program, placement, &addresses, &shapes), tell);
     told?;
     add_note_and_map(options, map, sections, &mut plan);
-    let debug_file = debug_file::plan(debug, follows, led, &mut plan);
     let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
     let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
-    let emitted = Emitted { moved_functions, section_bytes, places, debug_info, outdated };
-    Ok(Planned { plan, package, emitted, debug_file })
+    let emitted = Emitted { moved_functions, section_bytes, places, debug_info: None, outdated };
+    Ok(PlannedCode { plan, emitted, debug, moves })
 }
 
 /// What is loaded, but for unwind tables: writable data, code, other data.

@@ -12,6 +12,7 @@ mod frames;
 mod gdb_index;
 mod lines;
 mod lists;
+mod plain;
 mod split;
 mod unit;
 
@@ -57,6 +58,9 @@ pub(crate) fn is_judged(section: &Section) -> bool {
 fn old_name(name: &str) -> String {
     name.replacen(".debug_", ".zdebug_", 1)
 }
+
+/// Bytes of entries that are in memory, of each file, while they are judged.
+const BYTES_AT_ONCE: usize = 4 << 20;
 
 /// The bytes of a section as they stand in the file.
 fn raw<'a>(image: &Image<'a>, name: &str) -> &'a [u8] {
@@ -120,6 +124,7 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     let counterparts = Counterparts::of(check);
     let of_both = |name| [old_sections.bytes(name), new_sections.bytes(name)];
     let (lines, mut faults) = lines::judge(&counterparts, of_both(".debug_line"));
+    (check.forget)();
     let (old, new) = (old_sections.dwarf(), new_sections.dwarf());
     let lists = [old_sections, new_sections].map(Sections::lists);
     let unmoved = counterparts.unmoved();
@@ -130,6 +135,8 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     let same_lines = lines.keys().map(|&table| (table, table)).collect();
     for (name, is_types) in [(".debug_info", false), (".debug_types", true)] {
         let [old_units, new_units] = of_both(name).map(units);
+        // Heads lie so near to each other that the system has fetched it all.
+        (check.forget)();
         let is_aligned = |(a, b): (&&[u8], &&[u8])| a.len() == b.len();
         if old_units.len() != new_units.len() || !old_units.iter().zip(&new_units).all(is_aligned) {
             faults.push(Fault::new(format!("the units in {name} are not where they were")));
@@ -142,24 +149,38 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
             };
             let was = || Unit::read(&old, old_head, lists[0]);
             let is = || Unit::read(&new, new_head, lists[1]);
-            let pair =
-                |counterparts| Pair { counterparts, lines: &lines, input: was()?, output: is()? }.judge();
             let is_readable =
                 || Pair { counterparts: &unmoved, lines: &same_lines, input: was()?, output: was()? }.judge();
-            // A unit that tells of where the code was is as good as no unit, but no wrong one.
-            pair(&counterparts).or_else(|fault| match pair(&unmoved) {
-                Err(_) if a != b || is_readable().is_ok() => Err(fault),
-                _ => Ok(()),
-            })?;
             // What cannot be read names nothing.
-            let (Ok(was), Ok(is)) = (was(), is()) else { return Ok(()) };
-            let skeletons = (Skeleton::of(&was)?, Skeleton::of(&is)?);
-            tables.add(&was, &is)?;
+            let (input, output) = match (was(), is()) {
+                (Ok(was), Ok(is)) => (was, is),
+                (Err(error), _) | (_, Err(error)) if a != b => return Err(error.into()),
+                _ => return Ok(()),
+            };
+            let pair = Pair { counterparts: &counterparts, lines: &lines, input, output };
+            // A unit that tells of where the code was is as good as no unit, but no wrong one.
+            let pair = match pair.judge() {
+                Ok(()) => pair,
+                Err(fault) => {
+                    let pair = Pair { counterparts: &unmoved, ..pair };
+                    if pair.judge().is_err() && (a != b || is_readable().is_ok()) {
+                        return Err(fault);
+                    }
+                    pair
+                }
+            };
+            let skeletons = (Skeleton::of(&pair.input)?, Skeleton::of(&pair.output)?);
+            tables.add(&pair.input, &pair.output)?;
             others.judge(&counterparts, skeletons)
         };
-        faults.extend(
-            old_units.par_iter().zip(&new_units).map(judge).filter_map(Result::err).collect::<Vec<_>>(),
-        );
+        let (mut old_rest, mut new_rest) = (&old_units[..], &new_units[..]);
+        while !old_rest.is_empty() {
+            let ((some, behind), new) = (at_once(old_rest), new_rest);
+            let judged = some.par_iter().zip(new).map(judge).filter_map(Result::err);
+            faults.extend(judged.collect::<Vec<_>>());
+            (old_rest, new_rest) = (behind, &new[some.len()..]);
+            (check.forget)();
+        }
     }
     faults.extend(judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges")).err());
     faults.extend(others.judge_all_types());
@@ -186,6 +207,17 @@ fn units(mut section: &[u8]) -> Vec<&[u8]> {
         section = rest;
     }
     units
+}
+
+/// Units that are judged before what was looked at is forgotten, and the others. A unit is looked at in one go.
+fn at_once<'u, 'a>(units: &'u [&'a [u8]]) -> (&'u [&'a [u8]], &'u [&'a [u8]]) {
+    let mut bytes = 0;
+    let is_in_time = |unit: &&&[u8]| {
+        bytes += unit.len();
+        bytes <= BYTES_AT_ONCE
+    };
+    let count = units.iter().take_while(is_in_time).count();
+    units.split_at(count.clamp(1, units.len()))
 }
 
 /// The head of a unit, if it can be read.

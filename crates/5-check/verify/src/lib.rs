@@ -168,7 +168,9 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
             let mut findings = unwind::comparison::check(check, &rows);
             findings.extend(behind_faults::check(check, &layout, &named, &jumps));
             findings.extend(read.check(check));
+            (check.forget)();
             findings.extend(check_kept(check, &layout, &named, &jumps, &read));
+            (check.forget)();
             findings.extend(restartable::check(check, &sequences));
             let (found, text_end) = sums::check(check, &said);
             findings.extend(found);
@@ -176,6 +178,7 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
             findings.extend(folded::check(check, &layout));
             findings.extend(uses::check(check));
             findings.extend(sorted_tables::check(check, &layout));
+            (check.forget)();
             findings.extend(debug_info::check(check));
             findings
         },

@@ -203,9 +203,10 @@ impl<'a> LaidOut<'a> {
         progress.step("writing");
         let options = self.emit_options(self.options.note.clone());
         let files = outputs.files();
-        let mut planned =
-            afterlink_emit::plan_with(&self.image, None, &self.program, &self.placement, &options, files)?;
-        let report = self.report(&planned.emitted, None);
+        let code = afterlink_emit::plan_code(&self.image, None, &self.program, &self.placement, &options)?;
+        let report = self.report(&code.emitted, None);
+        let mut planned = code.with_debug_info(files, &|| self.input.give_back())?;
+        let report = report.with_debug_info(&planned.emitted);
         write_beside(&mut planned, outputs)?;
         planned.write(outputs.program)?;
         Ok(Report { output_bytes: outputs.program.size(), ..report })
@@ -222,12 +223,16 @@ impl<'a> LaidOut<'a> {
         let debug = debug.map(parse).transpose()?;
         let debug = debug.as_ref().map(|(image, name)| afterlink_emit::DebugFile { image, name });
         let (image, program, files) = (&self.image, &self.program, outputs.files());
-        let mut planned = afterlink_emit::plan_with(image, debug, program, &self.placement, &options, files)?;
-        write_beside(&mut planned, outputs)?;
-        let report = self.report(&planned.emitted, debug);
+        let code = afterlink_emit::plan_code(image, debug, program, &self.placement, &options)?;
+        let report = self.report(&code.emitted, debug);
         drop((self.weights, self.placement));
         crate::memory::give_up(self.program);
         crate::memory::give_back(self.input);
+        let file = outputs.debug.as_ref().map(|debug| debug.input);
+        let forget = || crate::memory::give_back(file.unwrap_or(self.input));
+        let mut planned = code.with_debug_info(files, &forget)?;
+        let report = report.with_debug_info(&planned.emitted);
+        write_beside(&mut planned, outputs)?;
         let debug_file = planned.debug_file.take();
         planned.write(outputs.program)?;
         if let Some((planned, debug)) = debug_file.zip(outputs.debug.as_mut()) {
@@ -298,8 +303,8 @@ impl<'a> LaidOut<'a> {
             debug_bytes: debug_bytes(debug.map_or(&self.image, |debug| debug.image)),
             debug_file: debug.map(|debug| debug.name.to_owned()),
             debug_file_not_given: self.debug_file_not_given(debug.is_some()),
-            debug_info_follows: emitted.debug_info.as_ref().is_some_and(|tally| !tally.is_left_whole()),
-            debug_info: emitted.debug_info.clone(),
+            debug_info_follows: false,
+            debug_info: None,
             outdated_sections: outdated(&emitted.outdated),
             unproven_functions: Vec::new(),
             unproven_debug_info: None,

@@ -2,10 +2,9 @@
 
 use crate::before_after::BeforeAfter;
 use crate::hot_functions::{Footprint, HotFunction};
-use afterlink_core::DebugPart;
-use afterlink_core::{InputAddr, Refusal};
+use afterlink_core::{DebugPart, InputAddr, Refusal};
 use afterlink_debuginfo::Tally;
-use afterlink_emit::Outdated;
+use afterlink_emit::{Emitted, Outdated};
 use afterlink_image::Image;
 use afterlink_passes::PassRun;
 use afterlink_passes::dyno_stats::DynoStats;
@@ -63,6 +62,15 @@ pub struct Report {
     pub proven_functions: Option<usize>,
     /// Wall time of the job, the check included.
     pub seconds: f64,
+}
+
+impl Report {
+    /// Tells of the debug information, which is led last.
+    pub(crate) fn with_debug_info(self, emitted: &Emitted) -> Self {
+        let debug_info = emitted.debug_info.clone();
+        let debug_info_follows = debug_info.as_ref().is_some_and(|tally| !tally.is_left_whole());
+        Self { debug_info, debug_info_follows, ..self }
+    }
 }
 
 /// A section that tells of where code was.

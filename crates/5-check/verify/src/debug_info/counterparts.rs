@@ -6,6 +6,7 @@
 
 use crate::address_map::places::{Block, Place, Reason, Shape, first_code};
 use crate::check::Check;
+use smallvec::SmallVec;
 
 /// Moved code by its places in both files.
 pub(crate) struct Counterparts<'c, 'a> {
@@ -24,6 +25,9 @@ pub(crate) struct Counterparts<'c, 'a> {
 }
 
 pub(crate) type Run = (u64, u64);
+
+/// Runs, mostly few.
+type Runs = SmallVec<[Run; 4]>;
 
 impl<'c, 'a> Counterparts<'c, 'a> {
     pub fn of(check: &'c Check<'c, 'a>) -> Self {
@@ -151,16 +155,9 @@ impl<'c, 'a> Counterparts<'c, 'a> {
     /// The part of a block that stands for a run's part of it. Of a branch that the run cuts nothing is asked: another one stands
     /// there now, and no place inside of it is ever looked up.
     pub fn part(&self, block: &Block, (start, end): Run) -> Run {
-        let from = match self.cut_branch(start) {
-            _ if start <= block.input => block.output,
-            Some(branch) => branch.1,
-            None => self.inside(block, start),
-        };
-        let to = match self.cut_branch(end) {
-            _ if end >= block.input_end() => block.output_end(),
-            Some(branch) => branch.0,
-            None => self.inside(block, end),
-        };
+        let cut = |at, of: fn(Run) -> u64| self.cut_branch(at).map_or_else(|| self.inside(block, at), of);
+        let from = if start <= block.input { block.output } else { cut(start, |branch| branch.1) };
+        let to = if end >= block.input_end() { block.output_end() } else { cut(end, |branch| branch.0) };
         (from, to)
     }
 
@@ -172,9 +169,14 @@ impl<'c, 'a> Counterparts<'c, 'a> {
             .then(|| (self.point(start), block.output_end()))
     }
 
+    /// Whether nothing of a run moved, so that it stands for itself.
+    pub fn stays(&self, run: Run) -> bool {
+        self.blocks_in(run).is_empty()
+    }
+
     /// Where the output's runs must be, and may be, that stand for runs of the input.
     pub fn image(&self, runs: &[Run]) -> Image {
-        let (mut must, mut may) = (Vec::new(), Vec::new());
+        let (mut must, mut may) = (Runs::new(), Runs::new());
         for &(start, end) in runs.iter().filter(|r| r.0 < r.1) {
             if !self.is_code(start) {
                 must.push((start, end));
@@ -229,6 +231,9 @@ impl<'c, 'a> Counterparts<'c, 'a> {
     /// # Errors
     /// What is wrong, and an address of the output.
     pub fn judge_runs(&self, input: &[Run], output: &[Run]) -> Result<(), (String, u64)> {
+        if input == output && input.iter().all(|&run| self.stays(run)) {
+            return Ok(());
+        }
         let image = self.image(input);
         if let Some(at) = image.lack(output) {
             return Err(("leaves out code that corresponds".to_owned(), at));
@@ -241,8 +246,8 @@ impl<'c, 'a> Counterparts<'c, 'a> {
 
     /// An address of a run of the output that holds code which does not correspond.
     pub fn extra(&self, image: &Image, run: Run) -> Option<u64> {
-        let run = if run.0 < run.1 { vec![run] } else { Vec::new() };
-        without(&without(&run, &image.must), &image.may).into_iter().find_map(|extra| self.held(extra))
+        let run = if run.0 < run.1 { &[run][..] } else { &[] };
+        without(&without(run, &image.must), &image.may).into_iter().find_map(|extra| self.held(extra))
     }
 
     /// An address of a run of the output that belongs to some instruction of the input, or to nothing known.
@@ -268,8 +273,8 @@ impl<'c, 'a> Counterparts<'c, 'a> {
 
 /// Where runs of the output must be, and may be, that stand for some of the input.
 pub(crate) struct Image {
-    must: Vec<Run>,
-    may: Vec<Run>,
+    must: Runs,
+    may: Runs,
 }
 
 impl Image {
@@ -310,7 +315,7 @@ fn last_end(check: &Check, block: &Block) -> Option<u64> {
 }
 
 /// Sorted, neighbours joined.
-fn joined(mut runs: Vec<Run>) -> Vec<Run> {
+fn joined(mut runs: Runs) -> Runs {
     runs.sort_unstable();
     runs.dedup_by(|next, last| {
         let meets = next.0 <= last.1;
@@ -323,8 +328,8 @@ fn joined(mut runs: Vec<Run>) -> Vec<Run> {
 }
 
 /// What of the one set of runs is not in the other; both are [`joined`].
-fn without(runs: &[Run], others: &[Run]) -> Vec<Run> {
-    let mut left = Vec::new();
+fn without(runs: &[Run], others: &[Run]) -> Runs {
+    let mut left = Runs::new();
     for &(start, end) in runs {
         let mut at = start;
         let mut other = others.partition_point(|other| other.1 <= at);

@@ -3,12 +3,13 @@
 
 use super::counterparts::{Counterparts, Run};
 use super::lists::Location;
-use super::unit::{Attribute, Entry, R, Unit};
-use gimli::{AttributeValue, DwAt, DwoId, LittleEndian, Operation, UnitType, constants as dw};
+use super::plain::{Kinds, Says};
+use super::unit::{Attribute, Entries, Entry, R, Unit};
+use gimli::{Abbreviation, AttributeValue, DwAt, DwoId, LittleEndian, Operation, UnitType, constants as dw};
 use rustc_hash::FxHashMap;
 
 /// Names in the range for vendors under which an attribute is skipped that became shorter or was said twice.
-const PADDING: [DwAt; 2] = [DwAt(0x3fff), DwAt(0x3ffe)];
+pub(super) const PADDING: [DwAt; 2] = [DwAt(0x3fff), DwAt(0x3ffe)];
 
 /// What is wrong, and where: an address of the input, and one of the output.
 pub(crate) struct Fault {
@@ -70,11 +71,14 @@ impl Pair<'_, '_> {
         }
         let mut old = a.header.entries_raw(&a.abbreviations, None)?;
         let mut new = b.header.entries_raw(&b.abbreviations, None)?;
-        let (mut was, mut is) = (Entry::null(), Entry::null());
+        let (mut was, mut is, mut kinds) = (Entry::null(), Entry::null(), Kinds::default());
         while !old.is_empty() {
             let at = old.next_offset();
             if new.is_empty() || at != new.next_offset() {
                 return Err(Fault::new(format!("the entry at {:#x} of its unit stands elsewhere", at.0)));
+            }
+            if self.is_same(&mut kinds, &mut old, &mut new)? {
+                continue;
             }
             if old.read_entry(&mut was)? != new.read_entry(&mut is)? {
                 return Err(Fault::new(format!(
@@ -90,6 +94,43 @@ impl Pair<'_, '_> {
             }
         }
         if new.is_empty() { Ok(()) } else { Err(Fault::new("there are more entries")) }
+    }
+
+    /// Reads on if an entry stands there that is the same in both files and names no code, but maybe in expressions that
+    /// are to be so.
+    fn is_same(&self, kinds: &mut Kinds, old: &mut Entries, new: &mut Entries) -> Result<bool, Fault> {
+        let (at, mut a, mut b) = (old.next_offset(), old.clone(), new.clone());
+        let (Some(kind), Some(other)) = (a.read_abbreviation()?, b.read_abbreviation()?) else {
+            return Ok(false);
+        };
+        match kinds.says(kind, other, self.input.encoding.version) {
+            Says::Nothing => a.skip_attributes(kind.attributes())?,
+            Says::Expressions if self.are_same_expressions(kind, &mut a)? => {}
+            Says::Expressions | Says::More => return Ok(false),
+        }
+        let place = at..a.next_offset();
+        if self.input.header.range(place.clone())? != self.output.header.range(place)? {
+            return Ok(false);
+        }
+        b.skip_attributes(other.attributes())?;
+        (*old, *new) = (a, b);
+        Ok(true)
+    }
+
+    /// Whether all expressions of the entry are to be the same in the output.
+    fn are_same_expressions(&self, kind: &Abbreviation, entry: &mut Entries) -> Result<bool, Fault> {
+        for attribute in kind.attributes() {
+            if attribute.form() != dw::DW_FORM_exprloc {
+                entry.skip_attributes(std::slice::from_ref(attribute))?;
+                continue;
+            }
+            let attribute = entry.read_attribute(*attribute)?;
+            let expression = attribute.exprloc_value().map_or(&[][..], |expression| expression.0.slice());
+            if !self.is_expression(expression, expression) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn judge_entry(&self, was: &Entry, is: &Entry) -> Judged {
@@ -256,6 +297,12 @@ impl Pair<'_, '_> {
                 next += 1;
                 continue;
             }
+            if self.counterparts.stays(run)
+                && new.get(next).is_some_and(|o| o.run == Some(run) && same(o) && o.views == location.views)
+            {
+                next += 1;
+                continue;
+            }
             let (image, first) = (self.counterparts.image(&[run]), next);
             // As many as there are room for: those of the next entry may have the same expression.
             let fits = |part: Run| part.0 < part.1 && self.counterparts.extra(&image, part).is_none();
@@ -317,14 +364,14 @@ fn extent(unit: &Unit, entry: &Entry) -> Result<Option<Extent>, Fault> {
 
 /// Whether an attribute was judged with its entry's runs.
 fn is_of_extent(attribute: &Attribute, entry: &Entry, has_extent: bool, was: &Entry) -> bool {
-    let is_run = was.has_attr(dw::DW_AT_low_pc) && was.has_attr(dw::DW_AT_high_pc);
+    let is_run = || was.has_attr(dw::DW_AT_low_pc) && was.has_attr(dw::DW_AT_high_pc);
     match attribute.name() {
         _ if !has_extent => false,
         dw::DW_AT_ranges | dw::DW_AT_high_pc => true,
         // A unit's low address is what its lists are counted from.
-        dw::DW_AT_low_pc => is_run,
-        dw::DW_AT_entry_pc => is_run && !was.has_attr(dw::DW_AT_entry_pc),
-        name => is_run && PADDING.contains(&name) && entry.has_attr(dw::DW_AT_ranges),
+        dw::DW_AT_low_pc => is_run(),
+        dw::DW_AT_entry_pc => is_run() && !was.has_attr(dw::DW_AT_entry_pc),
+        name => PADDING.contains(&name) && is_run() && entry.has_attr(dw::DW_AT_ranges),
     }
 }
 

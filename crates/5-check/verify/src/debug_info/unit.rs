@@ -7,6 +7,7 @@ use gimli::{
 
 pub(crate) type R<'a> = EndianSlice<'a, LittleEndian>;
 pub(crate) type Attribute<'a> = gimli::Attribute<R<'a>>;
+pub(crate) type Entries<'u, 'a> = gimli::EntriesRaw<'u, R<'a>>;
 pub(crate) type Entry<'a> = gimli::DebuggingInformationEntry<R<'a>>;
 
 pub(crate) struct Unit<'a> {

@@ -335,8 +335,23 @@ impl<'a> Code<'a> {
 
     /// The instruction that holds `address`, or the last one before it, and where it starts.
     pub fn around(&self, address: u64) -> Option<(u64, &Inst)> {
-        let mut starts = (address.saturating_sub(LONGEST as u64 - 1)..=address).rev();
-        starts.find_map(|start| Some((start, self.at(start)?)))
+        let first = address.saturating_sub(LONGEST as u64 - 1);
+        if let Some(section) = self.section_at(address).filter(|section| section.start <= first) {
+            let (mut index, mut at) = self.first_in(section, first);
+            if index == section.last || at > address {
+                return None;
+            }
+            while index + 1 < section.last {
+                let next = self.behind(&self.insts[index], at);
+                if next > address {
+                    break;
+                }
+                (index, at) = (index + 1, next);
+            }
+            return Some((at, &self.insts[index]));
+        }
+        // Where another section ends nearby.
+        (first..=address).rev().find_map(|start| Some((start, self.at(start)?)))
     }
 
     /// Indices of the instructions that start in `start..end`, which lie in one section.
