@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Asks symbolizers of the same instructions in a program, in what afterlink made of it, and in what BOLT made of it.
 
-    answers.py AFTERLINK NUMBER PROGRAM OUTPUT BOLTED
+    answers.py AFTERLINK NUMBER PROGRAM OUTPUT [BOLTED]
 
 The instructions are those that both tools moved and whose place both tell (`afterlink where`, BOLT's `--enable-bat`), and where a disassembler
-sees the same instruction in all three files. A sample is taken with a fixed seed.
+sees the same instruction in all three files. A sample is taken with a fixed seed. Without BOLTED they are those that afterlink moved, and only
+llvm-symbolizer is asked: addr2line 2.40 knows nothing of files with entries apart.
 """
 import collections
 import json
@@ -70,21 +71,24 @@ def kind(old, new):
 
 
 def main():
-    afterlink, number, program, output, bolted = sys.argv[1], int(sys.argv[2]), *sys.argv[3:6]
-    old, bolt_code, own_code = instructions(program), instructions(bolted), instructions(output)
-    by_bolt = follow(bat.pairs(program, bolted), old, bolt_code)
+    afterlink, number, program, output = sys.argv[1], int(sys.argv[2]), *sys.argv[3:5]
+    bolted = sys.argv[5] if len(sys.argv) > 5 else None
+    old, own_code = instructions(program), instructions(output)
+    by_bolt = follow(bat.pairs(program, bolted), old, instructions(bolted)) if bolted else dict.fromkeys(old)
     asked = sorted(by_bolt)
     random.Random(3).shuffle(asked)
     places = []
     for piece in where(afterlink, output, asked[:4 * number], "--of-input"):
         at = piece.get("input")
-        if piece["reason"] == "copied" and at in by_bolt and own_code.get(piece["output"]) == old[at]:
+        is_moved = bolted or piece["output"] != at
+        if piece["reason"] == "copied" and is_moved and at in by_bolt and own_code.get(piece["output"]) == old[at]:
             places.append((at, piece["output"], by_bolt[at]))
     places = places[:number]
-    print(f"{len(places)} places of {len(by_bolt)} that BOLT's table leads to")
-    for tool in ("llvm-symbolizer-22", "addr2line"):
+    print(f"{len(places)} places of {len(by_bolt)}" + (" that BOLT's table leads to" if bolted else ""))
+    outputs = [("afterlink", output, 1)] + ([("llvm-bolt", bolted, 2)] if bolted else [])
+    for tool in ("llvm-symbolizer-22", "addr2line") if bolted else ("llvm-symbolizer-22",):
         expected = ask(tool, program, [p[0] for p in places])
-        for name, file, column in (("afterlink", output, 1), ("llvm-bolt", bolted, 2)):
+        for name, file, column in outputs:
             answers = ask(tool, file, [p[column] for p in places])
             kinds = collections.Counter(kind(a, b) for a, b in zip(expected, answers))
             print(json.dumps({"tool": tool, "output": name, **kinds}))

@@ -46,6 +46,13 @@ fn c() {
     same_answers(&builds.collect::<Vec<_>>(), 50);
 }
 
+/// Padding stands behind a call that was written anew.
+#[test]
+fn calls_that_come_back_nowhere() {
+    let build = |v| format!("gcc-12 -O2 -Wl,-q -gdwarf-{v} cli/programs/leaves.c");
+    same_answers(&[4, 5].map(build), 50);
+}
+
 #[test]
 fn exceptions() {
     let compilers = ["g++-12 -gdwarf-4", "g++-12 -gdwarf-5", "clang++-22 -gdwarf-4", "clang++-22 -gdwarf-5"];

@@ -374,7 +374,8 @@ fn split_unit(
         add_lists(&mut unit.bytes, &unit.ranges, true, unit.offset_size, &mut lists)?;
         changed.push((Part::RngLists, lists));
     }
-    change_parts(unit, sections, is_file, &mut changed)?;
+    let old_table = if is_file && !entries.shares_abbreviations { sections.part(Part::Abbrev) } else { &[] };
+    change_parts(unit, old_table, &mut changed)?;
     let mut hashed: Vec<&[u8]> = vec![skeleton, &unit.bytes, &unit.ranges.bytes];
     hashed.extend(changed.iter().map(|(_, bytes)| &bytes[..]));
     let place = start.to_le_bytes();
@@ -408,21 +409,15 @@ fn split_unit(
     }
 }
 
-/// Lists of locations and abbreviations of a unit in another file.
-fn change_parts(
-    unit: &mut Unit,
-    sections: &SplitSections,
-    is_file: bool,
-    changed: &mut Vec<(Part, Vec<u8>)>,
-) -> Result<()> {
+/// Lists of locations and abbreviations of a unit in another file, behind the abbreviations that its types need. What makes packages of files takes the
+/// table to be at the start.
+fn change_parts(unit: &mut Unit, old_table: &[u8], changed: &mut Vec<(Part, Vec<u8>)>) -> Result<()> {
     let mut lists = Vec::new();
     add_lists(&mut unit.bytes, &unit.locations, unit.version >= 5, unit.offset_size, &mut lists)?;
     changed.push((Part::Locations, lists));
     if let Some(table) = unit.abbreviations.take() {
-        // Types share the table that was in their file.
-        let old = if is_file { sections.part(Part::Abbrev) } else { &[] };
-        write_number(&mut unit.bytes, unit.abbreviations_at, unit.offset_size, old.len() as u64)?;
-        changed.push((Part::Abbrev, [old, &table].concat()));
+        write_number(&mut unit.bytes, unit.abbreviations_at, unit.offset_size, old_table.len() as u64)?;
+        changed.push((Part::Abbrev, [old_table, &table].concat()));
     }
     Ok(())
 }

@@ -8,8 +8,8 @@ pub struct Piece {
     pub output: u64,
     /// A jump that was added behind the run belongs to it.
     pub output_size: u64,
-    /// Bytes of that jump.
-    pub added: u64,
+    /// The size of that jump.
+    pub jump_size: u64,
     pub inside: Inside,
 }
 
@@ -34,9 +34,9 @@ impl Piece {
         self.output + self.output_size
     }
 
-    /// Where its code ends, in front of a jump that was added.
-    fn code_end(&self) -> u64 {
-        self.output_end() - self.added
+    /// Where what stands for the run ends, in front of the jump.
+    fn own_end(&self) -> u64 {
+        self.output_end() - self.jump_size
     }
 
     pub(crate) fn point(&self, address: u64) -> u64 {
@@ -44,7 +44,7 @@ impl Piece {
             (0, _) => self.output,
             (distance, Inside::Each) => self.output + distance,
             (_, Inside::FromEnd) => {
-                self.code_end().saturating_sub(self.input_end() - address).max(self.output)
+                self.own_end().saturating_sub(self.input_end() - address).max(self.output)
             }
             (_, Inside::Behind) => self.output_end(),
         }
@@ -99,8 +99,8 @@ impl Moves {
         let Some(piece) = address.checked_sub(1).and_then(|last| self.piece_at(last)) else { return address };
         match piece.inside {
             Inside::Each => piece.output + (address - piece.input),
-            Inside::FromEnd => piece.point(address),
-            Inside::Behind => piece.end(address),
+            Inside::FromEnd if address == piece.input_end() => piece.own_end(),
+            _ => piece.end(address),
         }
     }
 

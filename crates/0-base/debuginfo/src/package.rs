@@ -123,8 +123,17 @@ impl Package {
         let new = |part| changed.iter().find(|(changed, _)| *changed == part).map(|(_, bytes)| *bytes);
         let parts = PARTS.iter().map(|part| (part.name(version), new(*part).unwrap_or(sections.part(*part))));
         for (name, bytes) in parts.chain([(STRINGS, &*sections.strings)]).filter(|row| !row.1.is_empty()) {
-            rows.push((name, file.len() as u64, bytes.len() as u64));
+            let start = file.len() as u64;
             file.extend_from_slice(bytes);
+            // Debuggers do not see several sections of one name as one.
+            let one = [bytes.len()];
+            let is_macros = name == Part::Macro.name(version);
+            let sizes = if is_macros { &sections.macros[..] } else { &one };
+            rows.extend(sizes.iter().scan(start, |at, &size| {
+                let row = (name, *at, size as u64);
+                *at += size as u64;
+                Some(row)
+            }));
         }
         finish(&rows, self.machine, &mut file).map_err(|_| Lost::Room)?;
         let start = self.files.size();

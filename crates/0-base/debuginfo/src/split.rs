@@ -69,14 +69,21 @@ pub const STRINGS: &str = ".debug_str.dwo";
 pub struct SplitSections<'a> {
     pub parts: [Cow<'a, [u8]>; PARTS.len()],
     pub strings: Cow<'a, [u8]>,
+    /// Sizes of a file's sections of macros: gcc has one for each header that is included, all of the same name.
+    pub macros: Vec<usize>,
     /// Where the parts stood in the package that they are from.
     pub origin: Option<[u32; PARTS.len()]>,
 }
 
 impl<'a> SplitSections<'a> {
     /// All that a `.dwo` holds.
-    pub fn of_file(version: u16, section: impl Fn(&str) -> Cow<'a, [u8]>) -> Self {
-        Self { parts: PARTS.map(|part| section(part.name(version))), strings: section(STRINGS), origin: None }
+    pub fn of_file(
+        version: u16,
+        section: impl Fn(&str) -> Cow<'a, [u8]>,
+        sizes: impl Fn(&str) -> Vec<usize>,
+    ) -> Self {
+        let parts = PARTS.map(|part| section(part.name(version)));
+        Self { parts, strings: section(STRINGS), macros: sizes(Part::Macro.name(version)), origin: None }
     }
 
     pub fn part(&self, part: Part) -> &[u8] {

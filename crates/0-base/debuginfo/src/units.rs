@@ -597,53 +597,56 @@ impl Walk<'_, '_> {
     ) -> Result<()> {
         let form = self.form(true);
         let section = if self.version >= 5 { self.sections.loclists } else { self.sections.loc };
-        let mut entries = form.read(section, offset)?;
+        let entries = form.read(section, offset)?;
         let size = attribute.end - attribute.at;
         let at = match views {
             None => self.add_location(offset, entries, unit),
-            Some(views) => self.add_viewed(&mut entries, views, section, unit)?,
+            Some(views) => {
+                let entries = self.add_views(entries, views, section, unit)?;
+                self.write_locations(entries, unit)
+            }
         };
         unit.locations.fields.push((attribute.at, size, at));
         Ok(())
     }
 
-    /// A list that has gcc's numbers beside it; gives where it is.
-    fn add_viewed(
+    /// Writes gcc's numbers that stand beside a list, and gives the list as it is now.
+    fn add_views(
         &self,
-        entries: &mut Vec<Entry>,
+        mut entries: Vec<Entry>,
         views: &Attribute,
         section: &[u8],
         unit: &mut Unit,
-    ) -> Result<u64> {
+    ) -> Result<Vec<Entry>> {
         let at = Reader::new(self.bytes, views.at).number(views.end - views.at)?;
         let mut r = Reader::new(section, usize::try_from(at).map_err(|_| Damaged)?);
-        for entry in entries.iter_mut() {
+        for entry in &mut entries {
             entry.views = (r.uleb()?, r.uleb()?);
         }
-        let entries = moved_locations(std::mem::take(entries), self.moves);
+        let entries = moved_locations(entries, self.moves);
         unit.locations.fields.push((views.at, views.end - views.at, unit.locations.bytes.len() as u64));
         for entry in &entries {
             write_uleb(&mut unit.locations.bytes, entry.views.0);
             write_uleb(&mut unit.locations.bytes, entry.views.1);
         }
-        let at = unit.locations.bytes.len() as u64;
-        self.write_locations(entries, unit);
-        Ok(at)
+        Ok(entries)
     }
 
     fn add_location(&self, offset: u64, entries: Vec<Entry>, unit: &mut Unit) -> u64 {
         if let Some(known) = unit.locations.known.get(&offset) {
             return *known;
         }
-        let at = unit.locations.bytes.len() as u64;
-        self.write_locations(moved_locations(entries, self.moves), unit);
+        let at = self.write_locations(moved_locations(entries, self.moves), unit);
         unit.locations.known.insert(offset, at);
         at
     }
 
-    fn write_locations(&self, mut entries: Vec<Entry>, unit: &mut Unit) {
+    /// Gives where they are.
+    fn write_locations(&self, mut entries: Vec<Entry>, unit: &mut Unit) -> u64 {
+        let at = unit.locations.bytes.len() as u64;
         entries.iter_mut().for_each(|entry| self.expression(&mut entry.expression, 0));
         self.form(true).write(&entries, self.new_base, &mut unit.locations.bytes);
+        at
     }
 
     /// Leads addresses of code in an expression, and in those that stand in it as values at the function's entry.

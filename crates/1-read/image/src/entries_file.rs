@@ -37,6 +37,11 @@ impl<'a> EntriesFile<'a> {
         Ok(Self { sections })
     }
 
+    /// The sizes of all sections of a name.
+    pub fn sizes(&self, name: &str) -> Vec<usize> {
+        self.sections.iter().filter(|s| s.0 == name).map(|s| s.1.len()).collect()
+    }
+
     /// All sections of a name in one; each type may have a section of its own.
     pub fn section(&self, name: &str) -> Cow<'a, [u8]> {
         let mut own = self.sections.iter().filter(|s| s.0 == name).map(|s| &s.1);

@@ -60,7 +60,8 @@ impl Parts for Files<'_> {
         }
         let bytes = self.files.unit(wanted.name, wanted.folder).ok_or(Lost::File)?;
         let file = EntriesFile::parse(&bytes).map_err(|_| Lost::Damaged)?;
-        Ok(SplitSections::of_file(wanted.version, |name| file.section(name).into_owned().into()))
+        let section = |name: &str| file.section(name).into_owned().into();
+        Ok(SplitSections::of_file(wanted.version, section, |name| file.sizes(name)))
     }
 
     fn new_name(&self, id: u64) -> Vec<u8> {
@@ -192,14 +193,7 @@ fn add_padding(image: &Image, pieces: &mut Vec<Piece>) {
         let room = pieces.get(i + 1).map_or(u64::MAX, |next| next.input.saturating_sub(start));
         let input_size = padding_size(image, InputAddr(start), room);
         let output = piece.output + piece.output_size;
-        padding.push(Piece {
-            input: start,
-            input_size,
-            output,
-            output_size: 0,
-            added: 0,
-            inside: Inside::Behind,
-        });
+        padding.push(Piece { input_size, output_size: 0, ..ending(start, output) });
     }
     pieces.append(&mut padding);
 }
@@ -229,14 +223,8 @@ fn add_block(
             Chunk::Counter { .. } | Chunk::Targets { .. } => None,
         };
         if let Some((input, size, inside)) = run {
-            pieces.push(Piece {
-                input: input.get(),
-                input_size: size.into(),
-                output,
-                output_size,
-                added: 0,
-                inside,
-            });
+            let (input, input_size) = (input.get(), size.into());
+            pieces.push(Piece { input, input_size, output, output_size, jump_size: 0, inside });
         }
         output += output_size;
     }
@@ -247,21 +235,21 @@ fn add_block(
     let input_size = u64::from(block.size - block.body);
     let is_padding = padding_size(image, input, input_size) == input_size;
     let mut output_size = end - output;
-    if let (true, Some(last)) = (is_padding, pieces[first..].last_mut()) {
-        last.added = end - (last.output + last.output_size);
+    // Padding behind code that was replaced has a place of its own in the map: that jump's.
+    let joins = |last: &&mut Piece| is_padding && (last.inside == Inside::Each || input_size == 0);
+    if let Some(last) = pieces[first..].last_mut().filter(joins) {
+        last.jump_size = output_size;
         last.output_size = end - last.output;
         output_size = 0;
     }
     if input_size > 0 {
-        pieces.push(Piece {
-            input: input.get(),
-            input_size,
-            output,
-            output_size,
-            added: 0,
-            inside: Inside::Behind,
-        });
+        pieces.push(Piece { input_size, output_size, ..ending(input.get(), output) });
     }
+}
+
+/// How a block ends.
+fn ending(input: u64, output: u64) -> Piece {
+    Piece { input, input_size: 0, output, output_size: 0, jump_size: 0, inside: Inside::Behind }
 }
 
 /// Bytes of padding from `start` on, of `size` at most.

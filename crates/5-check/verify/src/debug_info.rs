@@ -4,6 +4,7 @@
 //! Entries keep their places, so references between them, and what counts from a unit's start, stay true. Where lists, line
 //! tables and abbreviations stand in their sections, and how they say what they say, is not asked.
 
+mod addresses;
 mod counterparts;
 mod entries;
 mod expressions;
@@ -17,14 +18,15 @@ mod unit;
 
 use crate::check::Check;
 use crate::verdict::finding::{Finding, FindingKind};
+use addresses::Tables;
 use afterlink_image::{Contents, Image, Section};
 use counterparts::Counterparts;
 use entries::{Fault, Pair};
 use gimli::{DebugAranges, DebugInfo, DebugTypes, Dwarf, EndianSlice, LittleEndian, SectionId, UnitHeader};
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use split::{Others, Program, Skeleton};
-use std::sync::atomic::{AtomicBool, Ordering};
-use unit::{R, Unit};
+use unit::{R, RawLists, Unit};
 
 /// Sections whose bytes are judged here, and by nothing else.
 const JUDGED: [&str; 14] = [
@@ -94,6 +96,11 @@ impl<'a> Sections<'a> {
         let section = |id: SectionId| Ok::<_, ()>(EndianSlice::new(self.bytes(id.name()), LittleEndian));
         Dwarf::load(section).unwrap_or_default()
     }
+
+    fn lists(&self) -> RawLists<'_> {
+        let of = |name| self.bytes(name);
+        RawLists { loc: of(".debug_loc"), loclists: of(".debug_loclists"), rnglists: of(".debug_rnglists") }
+    }
 }
 
 /// What is wrong with the debug information. That of the input, unchanged, is none of a moved program, but no wrong one: it
@@ -120,13 +127,20 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     let (lines, mut faults) = lines::judge(&counterparts, of_both(".debug_line"));
     (check.forget)();
     let (old, new) = (old_sections.dwarf(), new_sections.dwarf());
-    let ([loc, new_loc], [lists, new_lists]) = (of_both(".debug_loc"), of_both(".debug_loclists"));
+    let lists = [old_sections, new_sections].map(Sections::lists);
     let unmoved = counterparts.unmoved();
     let ([addr, new_addr], [ranges, new_ranges]) = (of_both(".debug_addr"), of_both(".debug_ranges"));
     let programs = [(addr, ranges), (new_addr, new_ranges)];
     let programs = programs.map(|(addresses, ranges)| Program { addresses, ranges });
-    let (others, names_apart) = (Others::read(check.files, programs), AtomicBool::new(false));
+    let (others, tables) = (Others::read(check.files, programs), Tables::default());
     let same_lines = lines.keys().map(|&table| (table, table)).collect();
+    let judge = Judge {
+        ways: [(&counterparts, &lines), (&unmoved, &same_lines)],
+        dwarf: [&old, &new],
+        lists,
+        others: &others,
+        tables: &tables,
+    };
     for (name, is_types) in [(".debug_info", false), (".debug_types", true)] {
         let [old_units, new_units] = of_both(name).map(units);
         // Heads lie so near to each other that the system has fetched it all.
@@ -136,43 +150,11 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
             faults.push(Fault::new(format!("the units in {name} are not where they were")));
             continue;
         }
-        let judge = |(&a, &b): (&&[u8], &&[u8])| {
-            // Of what nobody can read nothing may change.
-            let (Some(old_head), Some(new_head)) = (header(a, is_types), header(b, is_types)) else {
-                return if a == b { Ok(()) } else { Err(Fault::new("a unit that cannot be read changed")) };
-            };
-            let was = || Unit::read(&old, old_head, (loc, lists));
-            let is = || Unit::read(&new, new_head, (new_loc, new_lists));
-            let is_readable =
-                || Pair { counterparts: &unmoved, lines: &same_lines, input: was()?, output: was()? }.judge();
-            // What cannot be read names nothing.
-            let (input, output) = match (was(), is()) {
-                (Ok(was), Ok(is)) => (was, is),
-                (Err(error), _) | (_, Err(error)) if a != b => return Err(error.into()),
-                _ => return Ok(()),
-            };
-            let pair = Pair { counterparts: &counterparts, lines: &lines, input, output };
-            // A unit that tells of where the code was is as good as no unit, but no wrong one.
-            let pair = match pair.judge() {
-                Ok(()) => pair,
-                Err(fault) => {
-                    let pair = Pair { counterparts: &unmoved, ..pair };
-                    if pair.judge().is_err() && (a != b || is_readable().is_ok()) {
-                        return Err(fault);
-                    }
-                    pair
-                }
-            };
-            let skeletons = (Skeleton::of(&pair.input)?, Skeleton::of(&pair.output)?);
-            let is_apart = pair.input.names_bare_addresses || skeletons.0.is_some();
-            names_apart.fetch_or(is_apart, Ordering::Relaxed);
-            others.judge(&counterparts, skeletons)
-        };
         let (mut old_rest, mut new_rest) = (&old_units[..], &new_units[..]);
         while !old_rest.is_empty() {
             let ((some, behind), new) = (at_once(old_rest), new_rest);
-            let judged = some.par_iter().zip(new).map(judge).filter_map(Result::err);
-            faults.extend(judged.collect::<Vec<_>>());
+            let judged = some.par_iter().zip(new).map(|(a, b)| judge.unit(a, b, is_types));
+            faults.extend(judged.filter_map(Result::err).collect::<Vec<_>>());
             (old_rest, new_rest) = (behind, &new[some.len()..]);
             (check.forget)();
         }
@@ -180,13 +162,50 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
     faults.extend(judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges")).err());
     faults.extend(others.judge_all_types());
     faults.extend(others.judge_strings(of_both(STRINGS[0]), of_both(STRINGS[1])).err());
-    // Addresses that only lists in other files name may lie inside of instructions: they are judged with the runs.
-    if !names_apart.load(Ordering::Relaxed) {
-        faults.extend(judge_addresses(&counterparts, of_both(".debug_addr")).err());
-    }
+    faults.extend(tables.judge(&counterparts, of_both(".debug_addr")).err());
     faults.extend(frames::judge(&counterparts, of_both(".debug_frame")).err());
     faults.extend(gdb_index::judge([&counterparts, &unmoved], of_both(gdb_index::NAME)).err());
     faults
+}
+
+/// What units are judged by.
+struct Judge<'j, 'a> {
+    /// As what corresponds, and as if nothing had moved; and where line tables went.
+    ways: [(&'j Counterparts<'j, 'j>, &'j FxHashMap<usize, usize>); 2],
+    dwarf: [&'a Dwarf<R<'a>>; 2],
+    lists: [RawLists<'a>; 2],
+    others: &'j Others<'j>,
+    tables: &'j Tables,
+}
+
+impl<'a> Judge<'_, 'a> {
+    fn unit(&self, a: &'a [u8], b: &'a [u8], is_types: bool) -> Result<(), Fault> {
+        // Of what nobody can read nothing may change.
+        let (Some(old), Some(new)) = (header(a, is_types), header(b, is_types)) else {
+            return if a == b { Ok(()) } else { Err(Fault::new("a unit that cannot be read changed")) };
+        };
+        let was = || Unit::read(self.dwarf[0], old, self.lists[0]);
+        // What cannot be read names nothing.
+        let (input, output) = match (was(), Unit::read(self.dwarf[1], new, self.lists[1])) {
+            (Ok(was), Ok(is)) => (was, is),
+            (Err(error), _) | (_, Err(error)) if a != b => return Err(error.into()),
+            _ => return Ok(()),
+        };
+        let [(counterparts, lines), (unmoved, same_lines)] = self.ways;
+        let mut pair = Pair { counterparts, lines, input, output };
+        if let Err(fault) = pair.judge() {
+            // A unit that tells of where the code was is as good as no unit, but no wrong one.
+            pair.counterparts = unmoved;
+            let is_readable =
+                || Pair { counterparts: unmoved, lines: same_lines, input: was()?, output: was()? }.judge();
+            if pair.judge().is_err() && (a != b || is_readable().is_ok()) {
+                return Err(fault);
+            }
+        }
+        let skeletons = (Skeleton::of(&pair.input)?, Skeleton::of(&pair.output)?);
+        self.tables.add(&pair.input, &pair.output)?;
+        self.others.judge(counterparts, skeletons)
+    }
 }
 
 fn finding(fault: Fault) -> Finding {
@@ -257,41 +276,4 @@ fn judge_aranges(ways: [&Counterparts; 2], sections: [&[u8]; 2]) -> Result<(), F
             output: Some(at),
         })?;
     }
-}
-
-/// `.debug_addr`: what units name by its number is judged with them. No number may mean something else, but a unit may have
-/// more of them: the place behind a call may have been that of an instruction, too, and be another one now.
-fn judge_addresses(counterparts: &Counterparts, [mut old, mut new]: [&[u8]; 2]) -> Result<(), Fault> {
-    while !old.is_empty() {
-        let (Some((head, own, rest)), Some((new_head, others, new_rest))) = (table(old), table(new)) else {
-            return Err(Fault::new("a table of addresses ends elsewhere"));
-        };
-        if head != new_head || own.len() > others.len() {
-            return Err(Fault::new("a table of addresses is another one"));
-        }
-        for (a, b) in own.chunks(8).zip(others.chunks(8)).filter(|(a, b)| a != b) {
-            let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b));
-            let (was, is) = (number(a), number(b));
-            let (first, last) = counterparts.behind(was);
-            let is_place = counterparts.point(was) == is || (first..=last).contains(&is);
-            if !counterparts.is_code(was) || !is_place {
-                let what = "an address in the table names another place".to_owned();
-                return Err(Fault { what, input: Some(was), output: Some(is) });
-            }
-        }
-        (old, new) = (rest, new_rest);
-    }
-    if new.is_empty() { Ok(()) } else { Err(Fault::new("there are more tables of addresses")) }
-}
-
-/// The first table in `.debug_addr`: what its head says but for its size, its addresses, and what is behind it.
-fn table(section: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
-    let word = u32::from_le_bytes(*section.first_chunk()?);
-    let (start, size) = match word {
-        u32::MAX => (12, usize::try_from(u64::from_le_bytes(*section.get(4..)?.first_chunk()?)).ok()?),
-        size => (4, size as usize),
-    };
-    let (own, rest) = section.get(start..)?.split_at_checked(size)?;
-    let (head, addresses) = own.split_at_checked(4)?;
-    Some((head, addresses, rest))
 }

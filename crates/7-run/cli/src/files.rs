@@ -7,7 +7,7 @@ mod destination;
 mod output;
 mod profiles;
 
-pub use debug::{BesideProgram, package_of, publish_beside};
+pub use debug::{BesideProgram, package_of, publish_beside, remove_old_package};
 pub use destination::{Destination, Kind};
 pub use output::OutputFile;
 pub use profiles::{Ran, Recording, of_new_build, profile_of, read_profile, read_profiles};

@@ -47,8 +47,8 @@ pub struct OptimizeOptions {
 pub struct Optimized {
     pub bytes: Vec<u8>,
     /// The file beside it (`.dwp`) with debug information that stood in other files, or the files that the report names; empty if there are
-    /// none.
-    pub package: Vec<u8>,
+    /// none. It stands where what needs much memory does.
+    pub package: Box<dyn Output + Send>,
     pub report: Report,
 }
 
@@ -72,8 +72,9 @@ pub fn optimize(
     options: &OptimizeOptions,
     progress: &dyn Progress,
 ) -> Result<Optimized> {
-    let (mut bytes, mut package, mut parts) = (Vec::new(), Vec::new(), Vec::new());
-    let beside = Beside { files: options.debug_files.files(), out: &mut package, parts: &mut parts };
+    let files = options.debug_files.files();
+    let (mut bytes, mut package, mut parts) = (Vec::new(), files.scratch()?, Vec::new());
+    let beside = Beside { files, out: &mut *package, parts: &mut parts };
     let mut report = optimize_to(input.into(), &mut bytes, (None, beside), profiles, options, progress)?;
     report.debug_files = parts;
     Ok(Optimized { bytes, package, report })
@@ -135,10 +136,10 @@ impl<'a> LaidOut<'a> {
     ) -> Result<(Self, Optimized)> {
         let started = Instant::now();
         let profile = sum(profiles)?;
-        let (mut last, mut bytes, mut package) = (None, Vec::new(), Vec::new());
-        let input = Viewed::from(input);
-        let (files, mut parts) = (options.debug_files.files(), Vec::<DebugPart>::new());
-        let beside = Some(Beside { files, out: &mut package, parts: &mut parts });
+        let (input, files) = (Viewed::from(input), options.debug_files.files());
+        let (mut last, mut bytes, mut package) = (None, Vec::new(), files.scratch()?);
+        let mut parts = Vec::<DebugPart>::new();
+        let beside = Some(Beside { files, out: &mut *package, parts: &mut parts });
         let outputs = Outputs { program: &mut bytes, debug: None, beside };
         let written = write_proven(input, outputs, options.check, progress, |left, outputs| {
             let laid_out = LaidOut::new(input, profile.as_ref(), left, options, progress)?;

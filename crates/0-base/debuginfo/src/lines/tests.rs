@@ -53,7 +53,7 @@ fn rows_are_cut_with_their_blocks() {
         input_size: 0x10,
         output,
         output_size: 0x10,
-        added: 0,
+        jump_size: 0,
         inside: Inside::Each,
     };
     let moves = Moves::new(vec![piece(0x1000, 0x9100), piece(0x1010, 0x9000)], vec![(0x1000, 0x2000)]);
@@ -90,7 +90,7 @@ fn one_odd_table_leaves_the_others() {
         input_size: 0x20,
         output: 0x9000,
         output_size: 0x20,
-        added: 0,
+        jump_size: 0,
         inside: Inside::Each,
     };
     let moves = Moves::new(vec![piece], vec![(0x1000, 0x2000)]);

@@ -7,7 +7,7 @@ fn moves() -> Moves {
         input_size,
         output,
         output_size,
-        added: 0,
+        jump_size: 0,
         inside: Inside::Each,
     };
     let first = exact(0x1000, 0x10, 0x9040, 0x10);
@@ -16,7 +16,7 @@ fn moves() -> Moves {
         input_size: 4,
         output: 0x9050,
         output_size: 5,
-        added: 0,
+        jump_size: 0,
         inside: Inside::Behind,
     };
     // A jump was added behind it.
@@ -43,16 +43,20 @@ fn a_call_comes_back_in_its_own_block() {
     assert_eq!(moves().behind(0x1020), 0x900c);
 }
 
-/// A call of five bytes became one of six, and a jump of two was added behind it.
+/// What stands for a call may be longer than it, and a jump may have been added behind that.
 #[test]
-fn a_call_that_was_replaced_comes_back_in_front_of_an_added_jump() {
-    let (input, output) = (0x1000, 0x9000);
-    let call = Piece { input, input_size: 5, output, output_size: 8, added: 2, inside: Inside::FromEnd };
+fn a_call_that_was_replaced_comes_back_in_front_of_the_jump() {
+    let call = Piece {
+        input: 0x1000,
+        input_size: 5,
+        output: 0x9000,
+        output_size: 11,
+        jump_size: 5,
+        inside: Inside::FromEnd,
+    };
     let moves = Moves::new(vec![call], vec![(0x1000, 0x2000)]);
-    assert_eq!(moves.behind(0x1005), 0x9006);
-    // Locations end a byte before that.
-    assert_eq!(moves.point(0x1004), 0x9005);
-    assert_eq!(moves.ranges(0x1000, 0x1005), [(0x9000, 0x9008)]);
+    assert_eq!((moves.behind(0x1005), moves.point(0x1004)), (0x9006, 0x9005));
+    assert_eq!(moves.ranges(0x1000, 0x1005), [(0x9000, 0x900b)]);
 }
 
 #[test]

@@ -43,6 +43,8 @@ pub struct Entries<'a> {
     pub sections: SplitSections<'a>,
     /// Units of types in the same file: the id, the section, and where they start and end.
     pub types: Vec<(u64, Part, usize, usize)>,
+    /// Whether all of these have the unit's abbreviations.
+    pub shares_abbreviations: bool,
 }
 
 impl Entries<'_> {
@@ -166,7 +168,8 @@ fn lead<'a>(
     };
     walk.range_lists = walk.table(walk.ranges_base, own.rnglists)?.len() as u64;
     lead_entries(&mut walk, &mut abbreviations, start, &mut unit)?;
-    Ok(Entries { unit, id_at: found.id_at, types: found.types, sections })
+    let Found { id_at, types, shares_abbreviations, .. } = found;
+    Ok(Entries { unit, id_at, types, sections, shares_abbreviations })
 }
 
 /// Bytes of the head of a section of lists.
@@ -179,12 +182,13 @@ struct Found {
     head: Head,
     id_at: usize,
     types: Vec<(u64, Part, usize, usize)>,
+    shares_abbreviations: bool,
 }
 
 impl Found {
     /// Finds the unit of an id, and those of types.
     fn of(skeleton: &Walk, wanted: &Wanted, sections: &SplitSections) -> Result<Self, Lost> {
-        let (mut own, mut types) = (None, Vec::new());
+        let (mut own, mut types, mut tables) = (None, Vec::new(), Vec::new());
         for part in [Part::Info, Part::Types] {
             let section = sections.part(part);
             let (units, rest) = crate::starts(section);
@@ -197,6 +201,7 @@ impl Found {
                 let behind = head.entries;
                 if part == Part::Types || head.kind == DW_UT_split_type {
                     let id_at = behind - 8 - head.offset_size;
+                    tables.push(head.table);
                     types.push((Reader::new(bytes, id_at).number(8)?, part, start, end));
                     continue;
                 }
@@ -215,7 +220,12 @@ impl Found {
             }
         }
         let (start, end, head, id_at) = own.ok_or(Lost::Id)?;
-        if head.offset_size != 4 { Err(Lost::Form) } else { Ok(Self { start, end, head, id_at, types }) }
+        // A table at the start can be replaced.
+        let shares_abbreviations = tables.iter().all(|table| (*table, head.table) == (0, 0));
+        match head.offset_size {
+            4 => Ok(Self { start, end, head, id_at, types, shares_abbreviations }),
+            _ => Err(Lost::Form),
+        }
     }
 }
 
@@ -280,7 +290,7 @@ impl Walk<'_, '_> {
             .extend(pool.used.iter().map(|number| self.address_base + *number as usize * 8));
     }
 
-    /// A list of locations that has a number. Where gcc's numbers of rows stand beside it, it is written with them.
+    /// A list of locations that has a number. Where gcc's numbers of rows stand beside it, they are written in front of it.
     pub(super) fn numbered_location(
         &self,
         attribute: &Attribute,
@@ -294,12 +304,13 @@ impl Walk<'_, '_> {
         let section = self.sections.loclists;
         let mut r = bytes::Reader::new(section, at.ok_or(Damaged)?);
         let offset = base.wrapping_add(r.number(self.offset_size)?);
-        if unit.locations.known.contains_key(&offset) {
-            return Err(Damaged);
+        let entries = self.form(true).read(section, offset)?;
+        let entries = self.add_views(entries, views, section, unit)?;
+        // gcc lets two variables name the same list, each with its numbers of rows.
+        if !unit.locations.known.contains_key(&offset) {
+            let at = self.write_locations(entries, unit);
+            unit.locations.known.insert(offset, at);
         }
-        let mut entries = self.form(true).read(section, offset)?;
-        let at = self.add_viewed(&mut entries, views, section, unit)?;
-        unit.locations.known.insert(offset, at);
         Ok(())
     }
 }

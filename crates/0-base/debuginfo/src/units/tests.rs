@@ -19,7 +19,7 @@ fn led(low: u64, size: u64) -> (u64, u64) {
             input_size: 16,
             output: 0x2000,
             output_size: 16,
-            added: 0,
+            jump_size: 0,
             inside: Inside::Each,
         },
         Piece {
@@ -27,7 +27,7 @@ fn led(low: u64, size: u64) -> (u64, u64) {
             input_size: 16,
             output: 0x2010,
             output_size: 4,
-            added: 0,
+            jump_size: 0,
             inside: Inside::FromEnd,
         },
     ];
@@ -68,7 +68,7 @@ fn a_run_that_is_cut_beside_a_short_size() {
         input_size: 16,
         output,
         output_size: 16,
-        added: 0,
+        jump_size: 0,
         inside: Inside::Each,
     };
     // The third block stands in front of the first, the second one apart.
@@ -117,7 +117,7 @@ fn one_odd_unit_leaves_the_others() {
         input_size: 16,
         output: 0x2000,
         output_size: 16,
-        added: 0,
+        jump_size: 0,
         inside: Inside::Each,
     };
     let moves = Moves::new(vec![piece], vec![(0x1000, 0x1020)]);

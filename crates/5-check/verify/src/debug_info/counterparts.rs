@@ -7,6 +7,7 @@
 use crate::address_map::places::{Block, Place, Reason, Shape, first_code};
 use crate::check::Check;
 use smallvec::SmallVec;
+use std::ops::RangeInclusive;
 
 /// Moved code by its places in both files.
 pub(crate) struct Counterparts<'c, 'a> {
@@ -67,6 +68,17 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         self.is_code(address) || self.check.places.fragment_at(address).is_some()
     }
 
+    /// Where an address may lead that lies inside of an instruction, as entries of dropped copies of functions name them: nothing
+    /// stands for it alone.
+    pub fn inside_of(&self, address: u64) -> Option<RangeInclusive<u64>> {
+        let (start, inst) = self.check.code.around(address)?;
+        let block =
+            self.block_at(start).filter(|_| start < address && address < start + u64::from(inst.len))?;
+        let end =
+            if inst.ends_block() { block.output_end() } else { self.point(start) + u64::from(inst.len) };
+        Some(self.point(start)..=end)
+    }
+
     fn is_folded(&self, address: u64) -> bool {
         let after = self.folded.partition_point(|f| f.0 <= address);
         after > 0 && address < self.folded[after - 1].1
@@ -96,20 +108,43 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         }
     }
 
-    /// First and last of the places that stand for the one behind a call which ends at an address. There is one for calls that
-    /// come back; a jump to another function comes back nowhere, and may have become none.
-    pub fn behind(&self, address: u64) -> (u64, u64) {
+    /// Whether a place of the output stands for the one behind a call which ends at an address. There is one for calls that come back; a jump to
+    /// another function comes back nowhere, and may have become none, or longer.
+    pub fn is_behind(&self, address: u64, found: u64) -> bool {
         let call = address.checked_sub(1).and_then(|last| self.check.code.around(last));
         let Some((start, inst)) = call.filter(|(s, i)| s + u64::from(i.len) == address) else {
-            return (self.point(address), self.point(address));
+            return found == self.point(address);
         };
-        let one = |place| (place, place);
+        let (place, size) = (self.point(start), u64::from(inst.len));
         match self.block_at(start) {
-            Some(block) if inst.ends_block() => (self.point(start), block.output_end()),
-            Some(block) if block.reason != Reason::Copied => one(block.output_end()),
-            Some(_) => one(self.point(start) + u64::from(inst.len)),
-            None => one(address),
+            Some(block) if inst.ends_block() => [place, place + size, block.output_end()].contains(&found),
+            Some(block) if block.reason != Reason::Copied => found == block.output_end(),
+            Some(_) => found == place + size,
+            None => found == address,
         }
+    }
+
+    /// Whether an address of the output stands for one of the input, in any of the ways in which addresses are named: as an instruction's, as that
+    /// behind a call, as a place inside of an instruction, where gcc lets locations start and end, or as one in the padding behind code.
+    pub fn is_place(&self, input: u64, output: u64) -> bool {
+        let is_cut = || self.cut_branch(input).is_some_and(|branch| (branch.0..=branch.1).contains(&output));
+        let is_one = self.point(input) == output || self.is_behind(input, output);
+        self.is_code(input) && (is_one || is_cut() || self.is_in_padding_behind(input, output))
+    }
+
+    /// Whether padding of the input corresponds to what was added behind the code in front of it.
+    fn is_in_padding_behind(&self, input: u64, output: u64) -> bool {
+        let before = self.blocks.partition_point(|block| block.input_end() <= input).checked_sub(1);
+        let Some(block) = before.map(|before| self.blocks[before]) else { return false };
+        let next = self.outputs.partition_point(|other| other.0 < block.output_end());
+        let end = match self.outputs.get(next) {
+            Some(other) => other.0,
+            None => {
+                self.check.places.fragment_at(block.output).map_or(block.output_end(), |fragment| fragment.1)
+            }
+        };
+        let is_padding = first_code(&self.check.code, block.input_end(), input).is_none();
+        is_padding && (block.output_end()..=end).contains(&output)
     }
 
     /// Where a place inside of a block is, its padding and places inside of instructions, too.
@@ -199,6 +234,11 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         stays.or_else(moved).or(blocks.is_empty().then_some(run.0))
     }
 
+    /// Whether a run starts with code, and not with padding.
+    pub fn has_code_at(&self, run: Run) -> bool {
+        first_code(&self.check.code, run.0, run.1) == Some(run.0)
+    }
+
     /// Holds the output's runs against those of the input.
     ///
     /// # Errors
@@ -258,33 +298,32 @@ impl Image {
     }
 }
 
-/// The block without a jump that was added behind its last instruction.
+/// The block without a jump that was added behind its last instruction, or behind what stands for a call.
 fn without_jump(check: &Check, block: Block) -> Block {
-    let own = match block.reason {
-        // Callees have no jumps, and each instruction keeps its size.
-        Reason::Inlined(row) => Some(check.places.inlined[row as usize].1),
+    let own_end = match block.reason {
+        Reason::Copied => last_end(check, &block),
         Reason::Replaced => {
-            let bytes = check.places.output_bytes(block.output);
-            check.code.judgement.slot_of_call(bytes, block.output).map(|(_, size)| size as u32)
+            let start = block.output.checked_sub(check.places.new_start).map(|start| start as usize);
+            let bytes = start.and_then(|start| check.places.new_bytes.get(start..));
+            let call = bytes.and_then(|bytes| check.code.judgement.slot_of_call(bytes, block.output));
+            call.map(|(_, size)| block.output + size as u64)
         }
-        Reason::Copied | Reason::Inserted => None,
+        // Code that only computes has the same size anywhere.
+        Reason::Inlined(row) => Some(block.output + u64::from(check.places.inlined[row as usize].1)),
+        Reason::Inserted => None,
     };
-    if let Some(size) = own {
-        return Block { output_size: size.min(block.output_size), ..block };
-    }
+    let end = own_end.unwrap_or(block.output_end()).min(block.output_end());
+    Block { output_size: end.saturating_sub(block.output) as u32, ..block }
+}
+
+/// Where the last instruction of a copied block ends, if it goes on behind it.
+fn last_end(check: &Check, block: &Block) -> Option<u64> {
     let range = check.code.range(block.input, block.input_end());
     let shape = Shape::of(&check.code.insts[range.clone()]);
-    if block.reason == Reason::Copied && shape.body == 0 && !shape.ends {
-        // Padding that control ran through, behind code that was replaced.
-        return Block { output_size: 0, ..block };
-    }
-    let last = (range.start + shape.body).checked_sub(1).filter(|_| shape.body > 0 && !shape.ends);
-    match last.filter(|_| block.reason == Reason::Copied).map(|index| (index, check.places.of_inst(index))) {
-        Some((index, Place::Moved(place))) => {
-            let end = place + u64::from(check.code.insts[index].len);
-            Block { output_size: end.min(block.output_end()).saturating_sub(block.output) as u32, ..block }
-        }
-        _ => block,
+    let last = (range.start + shape.body).checked_sub(1).filter(|_| shape.body > 0 && !shape.ends)?;
+    match check.places.of_inst(last) {
+        Place::Moved(place) => Some(place + u64::from(check.code.insts[last].len)),
+        _ => None,
     }
 }
 

@@ -3,13 +3,10 @@
 
 use super::counterparts::{Counterparts, Run};
 use super::lists::Location;
-use super::plain::{Kinds, Says};
+use super::plain::{Kinds, PADDING, Says};
 use super::unit::{Attribute, Entries, Entry, R, Unit};
 use gimli::{Abbreviation, AttributeValue, DwAt, DwoId, LittleEndian, Operation, UnitType, constants as dw};
 use rustc_hash::FxHashMap;
-
-/// Names in the range for vendors under which an attribute is skipped that became shorter or was said twice.
-pub(super) const PADDING: [DwAt; 2] = [DwAt(0x3fff), DwAt(0x3ffe)];
 
 /// What is wrong, and where: an address of the input, and one of the output.
 pub(crate) struct Fault {
@@ -176,7 +173,9 @@ impl Pair<'_, '_> {
         let (Some(place), false) = (entry, is_unit) else { return Ok(()) };
         // An entry that names no place starts with the run that holds it.
         let first = new.runs.first().is_none_or(|run| (run.0..run.1.max(run.0 + 1)).contains(&place));
-        if new.entry.map_or(!first, |found| found != place) {
+        let inside = old.entry.and_then(|entry| self.counterparts.inside_of(entry));
+        let is_place = |found| found == place || inside.as_ref().is_some_and(|run| run.contains(&found));
+        if new.entry.map_or(!first, |found| !is_place(found)) {
             let output = new.entry.or_else(|| new.runs.first().map(|r| r.0));
             return Err(Fault { what: format!("is not entered at {place:#x}"), input, output });
         }
@@ -206,11 +205,11 @@ impl Pair<'_, '_> {
                 };
                 let place = self.place(address);
                 let is_right = match comes_back(was, old) && self.counterparts.is_code(address) {
-                    true => {
-                        let (first, last) = self.counterparts.behind(address);
-                        (first..=last).contains(&found)
+                    true => self.counterparts.is_behind(address, found),
+                    false => {
+                        found == place
+                            || self.counterparts.inside_of(address).is_some_and(|run| run.contains(&found))
                     }
-                    false => found == place,
                 };
                 let fault = || Fault {
                     what: format!("names {found:#x}, not {place:#x}"),
@@ -291,13 +290,24 @@ impl Pair<'_, '_> {
                 next += 1;
                 continue;
             };
-            if self.counterparts.stays(run) && new.get(next).is_some_and(|o| o.run == Some(run) && same(o)) {
+            if run.0 >= run.1 {
+                // Nothing is said of any code, but gcc's numbers count the entries.
+                let other = new.get(next).filter(|other| same(other) && other.views == location.views);
+                if !other.and_then(|other| other.run).is_some_and(|other| self.is_nowhere(run, other)) {
+                    return Err(Fault::new("has another location of no code"));
+                }
+                next += 1;
+                continue;
+            }
+            if self.counterparts.stays(run)
+                && new.get(next).is_some_and(|o| o.run == Some(run) && same(o) && o.views == location.views)
+            {
                 next += 1;
                 continue;
             }
             let (image, first) = (self.counterparts.image(&[run]), next);
             // As many as there are room for: those of the next entry may have the same expression.
-            let fits = |part: Run| self.counterparts.extra(&image, part).is_none();
+            let fits = |part: Run| part.0 < part.1 && self.counterparts.extra(&image, part).is_none();
             while new.get(next).is_some_and(|other| same(other) && other.run.is_some_and(fits)) {
                 next += 1;
             }
@@ -306,8 +316,29 @@ impl Pair<'_, '_> {
                 let what = format!("the location of {:#x} to {:#x} leaves out code", run.0, run.1);
                 return Err(Fault { what, input: Some(run.0), output: Some(at) });
             }
+            self.judge_views(location.views, run, &new[first..next])?;
         }
         if next == new.len() { Ok(()) } else { Err(Fault::new("has a location more")) }
+    }
+}
+
+impl Pair<'_, '_> {
+    /// Whether a run of the output holds as little as one of the input, at the corresponding place.
+    fn is_nowhere(&self, (start, end): Run, other: Run) -> bool {
+        other == (start, end)
+            || start == end && other.0 == other.1 && self.counterparts.is_place(start, other.0)
+    }
+
+    /// gcc's numbers of rows belong to the two ends of a location: the first and the last of its parts have them, and where it was cut there is none.
+    fn judge_views(&self, (start, end): (u64, u64), run: Run, parts: &[Location]) -> Judged {
+        let Some((first, others)) = parts.split_first() else { return Ok(()) };
+        let starts_here = || first.run.is_some_and(|part| part.0 == self.place(run.0));
+        let lacks_start = first.views.0 != start && self.counterparts.has_code_at(run) && starts_here();
+        let ends = parts.iter().filter(|part| part.views.1 != 0).count();
+        match lacks_start || others.iter().any(|part| part.views.0 != 0) || ends != usize::from(end != 0) {
+            true => Err(Fault::new("has another number of a row at the same address")),
+            false => Ok(()),
+        }
     }
 }
 

@@ -80,7 +80,7 @@ impl<'a> Unit<'a> {
             locations.push(Location { run, expression: data.0.slice(), views: (0, 0) });
         }
         if let Some(at) = views {
-            let section = if self.encoding.version >= 5 { self.loclists } else { self.loc };
+            let section = if self.encoding.version >= 5 { self.lists.loclists } else { self.lists.loc };
             let mut numbers = R::new(section.get(at..).unwrap_or(&[]), gimli::LittleEndian);
             for location in &mut locations {
                 location.views = (uleb(&mut numbers)?, uleb(&mut numbers)?);

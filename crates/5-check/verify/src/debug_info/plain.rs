@@ -1,7 +1,9 @@
 //! Entries that say nothing of code, most of all: types, members, declarations. In the same bytes they say the same.
 
-use super::entries::PADDING;
 use gimli::{Abbreviation, AttributeSpecification, DwAt, DwForm, constants as dw};
+
+/// Names in the range for vendors under which an attribute is skipped that became shorter or was said twice.
+pub(super) const PADDING: [DwAt; 2] = [DwAt(0x3fff), DwAt(0x3ffe)];
 
 /// Attributes that are judged by what they mean, whatever their form.
 const JUDGED: [DwAt; 9] = [

@@ -4,7 +4,7 @@
 
 use super::counterparts::Counterparts;
 use super::entries::{Fault, Pair};
-use super::unit::{R, Unit};
+use super::unit::{R, RawLists, Unit};
 use afterlink_core::SplitFiles;
 use afterlink_image::EntriesFile;
 use gimli::{
@@ -35,17 +35,22 @@ const SECTIONS: [SectionId; 13] = [
 const SAME: [SectionId; 3] = [SectionId::DebugLine, SectionId::DebugMacinfo, SectionId::DebugMacro];
 
 /// A file with entries.
-struct File<'a>([Cow<'a, [u8]>; SECTIONS.len()]);
+struct File<'a> {
+    sections: [Cow<'a, [u8]>; SECTIONS.len()],
+    /// How many bytes each section of macros has: gcc makes one for each header, and debuggers do not see them as one.
+    macros: Vec<usize>,
+}
 
 impl<'a> File<'a> {
     fn read(bytes: &'a [u8]) -> Option<Self> {
         let file = EntriesFile::parse(bytes).ok()?;
         let name = |id: SectionId| id.dwo_name().unwrap_or(id.name());
-        Some(Self(SECTIONS.map(|id| file.section(name(id)))))
+        let sections = SECTIONS.map(|id| file.section(name(id)));
+        Some(Self { sections, macros: file.sizes(name(SectionId::DebugMacro)) })
     }
 
     fn section(&self, id: SectionId) -> &[u8] {
-        SECTIONS.iter().position(|known| *known == id).map_or(&[], |at| &self.0[at])
+        SECTIONS.iter().position(|known| *known == id).map_or(&[], |at| &self.sections[at])
     }
 
     fn reader(&self, id: SectionId) -> R<'_> {
@@ -274,6 +279,9 @@ impl<'f> Others<'f> {
         let input = File::read(&bytes).ok_or_else(lack)?;
         let was = input.whole(&self.programs[0]);
         judge_entries(counterparts, [(old, &was), (new, &is)])?;
+        if input.macros != output.macros {
+            return Err(Fault::new("the file with its entries has other sections of macros"));
+        }
         let (types, others) = (was.types(), is.types());
         let same = |(id, header): &(u64, UnitHeader<R>)| same_type(&was, header, &is, *id);
         match types.len() == others.len() && types.iter().all(same) {
@@ -333,46 +341,45 @@ impl<'f> Others<'f> {
     }
 }
 
-/// Whether a unit of a type is the same: entries, abbreviations, strings and files.
+/// Whether a unit of a type is the same: entries, what their abbreviations say, strings and files.
 fn same_type(was: &Entries, header: &UnitHeader<R>, is: &Entries, id: u64) -> bool {
     let Some((_, other)) = is.types().into_iter().find(|(own, _)| *own == id) else { return false };
-    let bytes = |header: &UnitHeader<R>| {
-        header.range_from(header.root_offset()..).map(|bytes| bytes.slice().to_vec()).ok()
-    };
-    let entries = bytes(header).is_some() && bytes(header) == bytes(&other);
-    let head = |header: &UnitHeader<R>| (header.encoding(), header.debug_abbrev_offset(), header.type_());
-    let says_code = says_code(was, header).unwrap_or(true);
-    entries
-        && !says_code
-        && head(header) == head(&other)
-        && is.part(SectionId::DebugAbbrev).starts_with(was.part(SectionId::DebugAbbrev))
+    let head = |header: &UnitHeader<R>| (header.encoding(), header.length_including_self(), header.type_());
+    head(header) == head(&other)
+        && same_entries((was, header), (is, &other)).unwrap_or(false)
         && was.part(SectionId::DebugLine) == is.part(SectionId::DebugLine)
         && same_strings(was, is, header.version())
 }
 
-/// Whether a unit of a type has anything that must follow code.
-fn says_code(entries: &Entries, header: &UnitHeader<R>) -> gimli::Result<bool> {
-    let abbreviations = header.abbreviations(&entries.dwarf.debug_abbrev)?;
-    let mut raw = header.entries_raw(&abbreviations, None)?;
-    let mut entry = super::unit::Entry::null();
-    while !raw.is_empty() {
-        raw.read_entry(&mut entry)?;
-        let says = |a: &super::unit::Attribute| {
-            matches!(
-                a.value(),
-                AttributeValue::Addr(_)
-                    | AttributeValue::DebugAddrIndex(_)
-                    | AttributeValue::LocationListsRef(_)
-                    | AttributeValue::DebugLocListsIndex(_)
-                    | AttributeValue::RangeListsRef(_)
-                    | AttributeValue::DebugRngListsIndex(_)
-            )
-        };
-        if entry.attrs().iter().any(says) {
-            return Ok(true);
+/// Whether units of a type have the same entries, none of which has anything that must follow code.
+fn same_entries(
+    (was, header): (&Entries, &UnitHeader<R>),
+    (is, other): (&Entries, &UnitHeader<R>),
+) -> gimli::Result<bool> {
+    let (known, others) =
+        (header.abbreviations(&was.dwarf.debug_abbrev)?, other.abbreviations(&is.dwarf.debug_abbrev)?);
+    let (mut old, mut new) = (header.entries_raw(&known, None)?, other.entries_raw(&others, None)?);
+    let (mut a, mut b) = (super::unit::Entry::null(), super::unit::Entry::null());
+    while !old.is_empty() && !new.is_empty() && old.next_offset() == new.next_offset() {
+        let both = (old.read_entry(&mut a)?, new.read_entry(&mut b)?);
+        let same = (a.tag(), a.has_children(), a.attrs()) == (b.tag(), b.has_children(), b.attrs());
+        if both.0 != both.1 || !same || a.attrs().iter().any(says_code) {
+            return Ok(false);
         }
     }
-    Ok(false)
+    Ok(old.is_empty() && new.is_empty())
+}
+
+fn says_code(attribute: &super::unit::Attribute) -> bool {
+    matches!(
+        attribute.value(),
+        AttributeValue::Addr(_)
+            | AttributeValue::DebugAddrIndex(_)
+            | AttributeValue::LocationListsRef(_)
+            | AttributeValue::DebugLocListsIndex(_)
+            | AttributeValue::RangeListsRef(_)
+            | AttributeValue::DebugRngListsIndex(_)
+    )
 }
 
 /// Walks the entries of a unit in both files.
@@ -407,7 +414,11 @@ fn apart<'a>(
     entries: &'a Entries<'a>,
     header: UnitHeader<R<'a>>,
 ) -> gimli::Result<Unit<'a>> {
-    let lists = (entries.part(SectionId::DebugLoc), entries.part(SectionId::DebugLocLists));
+    let lists = RawLists {
+        loc: entries.part(SectionId::DebugLoc),
+        loclists: entries.part(SectionId::DebugLocLists),
+        rnglists: entries.part(SectionId::DebugRngLists),
+    };
     let mut unit = Unit::read(&entries.dwarf, header, lists)?;
     (unit.base, unit.addresses) = (skeleton.base, skeleton.addresses);
     unit.is_apart = true;

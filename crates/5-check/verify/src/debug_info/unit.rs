@@ -2,7 +2,7 @@
 
 use gimli::{
     Abbreviations, AttributeValue, DebugAddrBase, DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase,
-    Dwarf, Encoding, EndianSlice, LittleEndian, Result, UnitHeader, constants as dw,
+    Dwarf, Encoding, EndianSlice, Error, LittleEndian, Reader, Result, UnitHeader, constants as dw,
 };
 
 pub(crate) type R<'a> = EndianSlice<'a, LittleEndian>;
@@ -24,19 +24,30 @@ pub(crate) struct Unit<'a> {
     pub is_apart: bool,
     /// What offsets of ranges are counted from there.
     pub ranges_from: usize,
-    /// Whether its addresses stand in a table without a head, as before DWARF 5.
-    pub names_bare_addresses: bool,
+    /// The table of addresses that it names.
+    pub names_addresses: Option<NamedTable>,
     strings: DebugStrOffsetsBase<usize>,
+    pub lists: RawLists<'a>,
+}
+
+/// Sections of lists, as they stand in the file.
+#[derive(Clone, Copy)]
+pub(crate) struct RawLists<'a> {
     pub loc: &'a [u8],
     pub loclists: &'a [u8],
+    pub rnglists: &'a [u8],
+}
+
+/// A table of addresses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NamedTable {
+    pub base: usize,
+    /// Whether it has no head, as before DWARF 5.
+    pub is_bare: bool,
 }
 
 impl<'a> Unit<'a> {
-    pub fn read(
-        dwarf: &'a Dwarf<R<'a>>,
-        header: UnitHeader<R<'a>>,
-        (loc, loclists): (&'a [u8], &'a [u8]),
-    ) -> Result<Self> {
+    pub fn read(dwarf: &'a Dwarf<R<'a>>, header: UnitHeader<R<'a>>, lists: RawLists<'a>) -> Result<Self> {
         let mut unit = Self {
             dwarf,
             header,
@@ -48,10 +59,9 @@ impl<'a> Unit<'a> {
             locations: None,
             is_apart: false,
             ranges_from: 0,
-            names_bare_addresses: false,
+            names_addresses: None,
             strings: DebugStrOffsetsBase(0),
-            loc,
-            loclists,
+            lists,
         };
         let mut first = Entry::null();
         if !header.entries_raw(&unit.abbreviations, None)?.read_entry(&mut first)? {
@@ -61,7 +71,8 @@ impl<'a> Unit<'a> {
             match attribute.value() {
                 AttributeValue::DebugAddrBase(base) => {
                     unit.addresses = base;
-                    unit.names_bare_addresses = attribute.name() == dw::DW_AT_GNU_addr_base;
+                    let is_bare = attribute.name() == dw::DW_AT_GNU_addr_base;
+                    unit.names_addresses = Some(NamedTable { base: base.0, is_bare });
                 }
                 AttributeValue::DebugStrOffsetsBase(base) => unit.strings = base,
                 AttributeValue::DebugRngListsBase(base) => unit.ranges = Some(base),
@@ -117,6 +128,7 @@ impl<'a> Unit<'a> {
             AttributeValue::RangeListsRef(at) => Some(at.0.wrapping_add(self.ranges_from)),
             AttributeValue::DebugRngListsIndex(index) => {
                 let base = self.ranges.unwrap_or(DebugRngListsBase(12));
+                self.check_table(self.lists.rnglists, base.0, index.0)?;
                 Some(self.dwarf.ranges.get_offset(self.encoding, base, index)?.0)
             }
             _ => None,
@@ -129,9 +141,32 @@ impl<'a> Unit<'a> {
             AttributeValue::LocationListsRef(at) => Some(at.0),
             AttributeValue::DebugLocListsIndex(index) => {
                 let base = self.locations.unwrap_or(DebugLocListsBase(12));
+                self.check_table(self.lists.loclists, base.0, index.0)?;
                 Some(self.dwarf.locations.get_offset(self.encoding, base, index)?.0)
             }
             _ => None,
         })
+    }
+
+    /// Whether the head in front of a table of offsets is one that debuggers read, and the table has a row of that number.
+    fn check_table(&self, section: &[u8], base: usize, row: usize) -> Result<()> {
+        let size = usize::from(self.encoding.format.initial_length_size());
+        // Behind the size: the version, the sizes of addresses and of segments, and the number of offsets.
+        let head = base.checked_sub(size + 8).ok_or(Error::OffsetOutOfBounds(base as u64))?;
+        let mut r = R::new(section.get(head..).unwrap_or(&[]), LittleEndian);
+        let (length, format) = r.read_initial_length()?;
+        let rest = r.len();
+        let (version, address, segment) = (r.read_u16()?, r.read_u8()?, r.read_u8()?);
+        let count = r.read_u32()? as usize;
+        match (version, address, segment) {
+            // In a file apart there is one table.
+            _ if format != self.encoding.format || length > rest || self.is_apart && length < rest => {
+                Err(Error::BadUnsignedLeb128)
+            }
+            _ if row >= count => Err(Error::OffsetOutOfBounds(row as u64)),
+            (5, 8, 0) => Ok(()),
+            (5, ..) => Err(Error::UnsupportedAddressSize(address)),
+            _ => Err(Error::UnknownVersion(version.into())),
+        }
     }
 }

@@ -17,6 +17,10 @@ const HUGE_ENOUGH: &str = "262144";
 ///
 /// The output appears under its name only when it is complete and proven. A function with which it could not be proven
 /// stays as it was, and is named on stderr: that is a fault of afterlink.
+///
+/// Debug information in files of its own (-gsplit-dwarf) gets new ones: OUTPUT.dwp if the program had a package, else files in OUTPUT.dwo, which the
+/// output names by their whole paths. To move an output with its debug information elsewhere, make a package of them first (llvm-dwp -e OUTPUT -o
+/// OUTPUT.dwp), and move both.
 #[derive(clap::Args)]
 pub struct Optimize {
     /// The program, as the linker made it (linked with -Wl,--emit-relocs, not stripped).
@@ -105,7 +109,11 @@ impl Optimize {
             let bytes = package.bytes()?;
             files::publish_beside(&self.output, &self.binary, bytes.bytes(), &parts)?;
         }
+        let has_package = package.size() > 0 && parts.is_empty();
         output.publish()?;
+        if !has_package {
+            files::remove_old_package(&self.output, &self.binary)?;
+        }
         progress.done();
         target.note_lost_rights();
         commands::complain_of_faults(&done.unproven_functions);

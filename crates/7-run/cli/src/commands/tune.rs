@@ -140,7 +140,7 @@ impl Tune {
             }
         };
         if let Some(kept) = kept {
-            kept.publish(Kind::Other, &kept_profiles, &[])?;
+            kept.publish(Kind::Other, &kept_profiles, &mut [])?;
         }
         let (mut bytes, mut reports, mut packages) = (Vec::new(), Vec::new(), Vec::new());
         for one in optimized {
@@ -149,9 +149,9 @@ impl Tune {
             let parts = report.as_mut().map(|report| std::mem::take(&mut report.debug_files));
             bytes.push(program);
             reports.push(report);
-            packages.push((package.unwrap_or_default(), parts.unwrap_or_default()));
+            packages.push((package, parts.unwrap_or_default()));
         }
-        outputs.publish(Kind::Program, &bytes, &packages)?;
+        outputs.publish(Kind::Program, &bytes, &mut packages)?;
         progress.done();
         if all.len() > 1 {
             link_sonames(&all, &outputs, &bytes)?;

@@ -2,7 +2,9 @@
 
 use super::{Mapped, OutputFile, Target, directory_of, map, reason};
 use afterlink_core::{DebugPart, Error, FileBytes, Output, Result, SplitFiles};
+use afterlink_image::EntriesFile;
 use std::ffi::OsStr;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,6 +52,29 @@ pub fn publish_beside(program: &Path, input: &Path, bytes: &[u8], parts: &[Debug
         let bytes = &bytes[part.start as usize..part.end as usize];
         Target::check(Path::new(OsStr::from_bytes(&part.name)), input)?.write(bytes)?;
     }
+    Ok(())
+}
+
+/// Takes a package away that an earlier output of that name had, where the one that has come has none: debuggers that find a package look
+/// nowhere else for entries. Files of one unit each stay: their names are of what they hold, and a copy of the earlier output may name them.
+///
+/// # Errors
+/// If it cannot be removed.
+pub fn remove_old_package(program: &Path, input: &Path) -> Result<()> {
+    let path = package_of(program);
+    let Ok(old) = map(&path) else { return Ok(()) };
+    let is_package = EntriesFile::parse(&old).is_ok_and(|file| !file.section(".debug_cu_index").is_empty());
+    // With debug information that is left as it was, a copy of the input's package is the output's.
+    let is_input = || map(&package_of(input)).is_ok_and(|package| package[..] == old[..]);
+    if !is_package || is_input() {
+        return Ok(());
+    }
+    std::fs::remove_file(&path).map_err(|e| {
+        let what = format!("this package of an earlier output cannot be removed: {}", reason(&e));
+        Error::new(what).in_file(path.display()).next("remove it: debuggers take it for the new program's")
+    })?;
+    let note = "was an earlier output's, which was replaced, and is removed";
+    let _ = writeln!(std::io::stderr(), "afterlink: note: {} {note}", path.display());
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Where the outputs of a command go that takes one input or several: a file, or a folder with a file for each.
 
-use super::{Target, directory_of, publish_beside, reason};
+use super::{Target, directory_of, publish_beside, reason, remove_old_package};
 use afterlink_core::{DebugPart, Error, Output, Result};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub struct Destination {
 }
 
 /// What comes beside an output: the bytes, and the files in them.
-pub type Package = (Vec<u8>, Vec<DebugPart>);
+pub type Package = (Option<Box<dyn Output + Send>>, Vec<DebugPart>);
 
 /// Where one output goes.
 struct Place {
@@ -63,7 +63,7 @@ impl Destination {
     ///
     /// # Errors
     /// If one can't be written; then none has appeared.
-    pub fn publish(&self, kind: Kind, outputs: &[Option<Vec<u8>>], packages: &[Package]) -> Result<()> {
+    pub fn publish(&self, kind: Kind, outputs: &[Option<Vec<u8>>], packages: &mut [Package]) -> Result<()> {
         let folder = self.make_folder()?;
         let mut written = Vec::new();
         for (target, bytes) in self.targets()?.into_iter().zip(outputs) {
@@ -76,13 +76,23 @@ impl Destination {
             written.push((target, file));
         }
         // Programs come last: where one is new, everything is.
-        for (place, (bytes, parts)) in self.places.iter().zip(packages) {
-            publish_beside(&place.output, &place.input, bytes, parts)?;
+        for (place, (package, parts)) in self.places.iter().zip(&mut *packages) {
+            let Some(package) = package.as_mut().filter(|package| package.size() > 0) else { continue };
+            publish_beside(&place.output, &place.input, package.bytes()?.bytes(), parts)?;
         }
         for (target, file) in written {
             file.publish()?;
             if kind == Kind::Program {
                 target.note_lost_rights();
+            }
+        }
+        let has_package = |number: usize| {
+            let own = packages.get(number).filter(|(_, parts)| parts.is_empty());
+            own.is_some_and(|(package, _)| package.as_ref().is_some_and(|package| package.size() > 0))
+        };
+        for (number, place) in self.places.iter().enumerate() {
+            if kind == Kind::Program && outputs[number].is_some() && !has_package(number) {
+                remove_old_package(&place.output, &place.input)?;
             }
         }
         if let Some(folder) = folder {
