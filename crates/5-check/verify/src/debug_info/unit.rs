@@ -157,13 +157,22 @@ impl<'a> Unit<'a> {
         let (length, format) = r.read_initial_length()?;
         let rest = r.len();
         let (version, address, segment) = (r.read_u16()?, r.read_u8()?, r.read_u8()?);
-        let count = r.read_u32()? as usize;
+        let (count, word) = (r.read_u32()? as usize, usize::from(self.encoding.format.word_size()));
+        let size = count.saturating_mul(word);
+        let lists = size..length.saturating_sub(8);
+        let is_list = |row: usize| {
+            let mut offsets = r;
+            offsets
+                .skip(row * word)
+                .and_then(|()| offsets.read_offset(format))
+                .is_ok_and(|at| lists.contains(&at))
+        };
+        // In a file apart there is one table. Readers take as many offsets as there are to be.
+        let is_whole = format == self.encoding.format && length <= rest && (!self.is_apart || length == rest);
         match (version, address, segment) {
-            // In a file apart there is one table.
-            _ if format != self.encoding.format || length > rest || self.is_apart && length < rest => {
-                Err(Error::BadUnsignedLeb128)
+            _ if !is_whole || row >= count || !is_list(row) || !is_list(count - 1) => {
+                Err(Error::OffsetOutOfBounds(row as u64))
             }
-            _ if row >= count => Err(Error::OffsetOutOfBounds(row as u64)),
             (5, 8, 0) => Ok(()),
             (5, ..) => Err(Error::UnsupportedAddressSize(address)),
             _ => Err(Error::UnknownVersion(version.into())),
