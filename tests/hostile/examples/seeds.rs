@@ -42,6 +42,7 @@ fn main() {
         let counters = std::path::absolute(folder.join("counter_file").join(name)).expect("a path");
         let options = InstrumentOptions {
             counter_file: counters.to_str().expect("a plain path").into(),
+            count_targets: true,
             ..InstrumentOptions::default()
         };
         let counted = instrument(&program, &options, &Silent).expect("it can be instrumented");

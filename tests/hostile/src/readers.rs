@@ -89,6 +89,7 @@ pub fn led(sections: &Sections) -> Updated {
         input_size: 16,
         output: 0x10_0000 + (end - input),
         output_size: 16,
+        jump_size: 0,
         inside: [Inside::Behind, Inside::FromEnd, Inside::Each, Inside::Each][(input / 16 % 4) as usize],
     });
     let moves = Moves::new(pieces.collect(), vec![(code, end)]);

@@ -121,7 +121,7 @@ fn add_counters(
     drop((added.placement, emit));
     crate::memory::give_up(program);
     crate::memory::give_back(input);
-    planned.write(out)?;
+    planned.write(&mut crate::memory::Copied { out, input })?;
     Ok(InstrumentReport {
         counter_file: String::from_utf8_lossy(&options.counter_file).into_owned(),
         summary: added.summary,

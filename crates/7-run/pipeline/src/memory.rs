@@ -1,6 +1,6 @@
 //! Memory between two steps of a job.
 
-use afterlink_core::Viewed;
+use afterlink_core::{Output, Result, Viewed};
 use afterlink_program::Program;
 use rayon::prelude::*;
 
@@ -8,6 +8,43 @@ use rayon::prelude::*;
 pub(crate) fn give_back(input: Viewed) {
     input.give_back();
     return_freed();
+}
+
+/// Bytes that are written before the pages that they came from are given back.
+const WRITTEN_AT_ONCE: usize = 16 << 20;
+
+/// An output that mostly takes bytes of a mapped input: these are in memory a few at a time.
+pub(crate) struct Copied<'o, 'i> {
+    pub out: &'o mut dyn Output,
+    pub input: Viewed<'i>,
+}
+
+impl Output for Copied<'_, '_> {
+    fn clear(&mut self) -> Result<()> {
+        self.out.clear()
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        for some in bytes.chunks(WRITTEN_AT_ONCE) {
+            self.out.append(some)?;
+            if some.len() == WRITTEN_AT_ONCE {
+                self.input.give_back();
+            }
+        }
+        Ok(())
+    }
+
+    fn replace(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
+        self.out.replace(at, bytes)
+    }
+
+    fn size(&self) -> u64 {
+        self.out.size()
+    }
+
+    fn bytes(&mut self) -> Result<Viewed<'_>> {
+        self.out.bytes()
+    }
 }
 
 /// Drops a program, which takes a while where it is large, on all processors.

@@ -5,6 +5,7 @@ use crate::check::{Check, LeftAlone, Written, write_proven};
 use crate::debug_file::{self, Beside, DebugFile, Outputs};
 use crate::debug_files::DebugSource;
 use crate::hot_functions::{self, Hottest};
+use crate::memory::Copied;
 use crate::report::{HotPages, Report, debug_bytes, outdated, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::limits::HUGE_PAGE;
@@ -234,7 +235,7 @@ impl<'a> LaidOut<'a> {
         let report = report.with_debug_info(&planned.emitted);
         write_beside(&mut planned, outputs)?;
         let debug_file = planned.debug_file.take();
-        planned.write(outputs.program)?;
+        planned.write(&mut Copied { out: outputs.program, input: self.input })?;
         if let Some((planned, debug)) = debug_file.zip(outputs.debug.as_mut()) {
             planned.write(outputs.program, debug.out)?;
         }
