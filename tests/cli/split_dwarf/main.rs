@@ -201,7 +201,8 @@ fn macros_in_files() {
         assert_eq!(was.contains("#define BUFSIZ 8192"), with.starts_with("clang"), "{with}");
         let mut old = ["in-main.dwo", "in-work.dwo"].map(|name| sections_of_macros(&sandbox.path(name)));
         let mut new: Vec<_> = files(&sandbox).iter().map(|path| sections_of_macros(path)).collect();
-        (old.sort(), new.sort());
+        old.sort();
+        new.sort();
         assert_eq!(old.as_slice(), new, "{with}");
         for path in files(&sandbox) {
             let good = fs::read(&path).unwrap();
@@ -234,7 +235,8 @@ fn macros_in_packages() {
         let (mut was, mut is) =
             (sections_of_macros(&sandbox.path("in.dwp")).0, sections_of_macros(&sandbox.path("out.dwp")).0);
         // Units come in another order, and LLVM's tool has bytes in there that belong to none.
-        (was.sort_unstable(), is.sort_unstable());
+        was.sort_unstable();
+        is.sort_unstable();
         assert!(!is.is_empty() && (tool != "dwp" || was == is), "{with} {tool}");
         assert!(
             sandbox.say("readelf -SW out.dwp").contains(&format!(".debug_{section}.dwo")),
