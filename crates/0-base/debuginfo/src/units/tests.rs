@@ -124,7 +124,7 @@ fn one_odd_unit_leaves_the_others() {
     let led = |info: &[u8]| {
         let sections = Sections { abbrev: &ABBREVIATIONS, info, ..Sections::default() };
         let package = || crate::Package::new(&afterlink_core::NoSplitFiles, 0);
-        crate::update(&sections, &moves, &crate::NoParts, package).expect("memory").0
+        crate::update(&sections, &moves, &crate::NoParts, package, &|| {}).expect("memory").0
     };
     let alone = led(&good);
     assert!(alone.info != good && alone.tally.left.is_empty());
