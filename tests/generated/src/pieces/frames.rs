@@ -64,8 +64,8 @@ pub fn backtrace(sheet: &mut Sheet) {
 /// Parts that gcc splits off.
 pub fn cold(sheet: &mut Sheet) {
     sheet.c("__attribute__((cold)) KEEP static unsigned rare_NN(unsigned x) { return EXPR; }\nstatic volatile unsigned log_NN;\n\
-        KEEP static unsigned work_NN(unsigned x, unsigned *p) {\nif (__builtin_expect(x % 5 == 0, 0)) { log_NN += x; x = rare_NN(x); if (x & 1) { log_NN ^= SMALL; goto again; } *p = rare_NN(x ^ 1); }\n\
-        for (unsigned i = 0; i < 5; i++) {\nagain:\nif (__builtin_expect((x >> i & 31) == 7, 0)) { *p += rare_NN(i); x = ~x; log_NN++; }\nx = x * SMALL + 7;\nif (*p > CONST) *p -= x & 0xff;\nelse *p += 1 + (x & 1);\nif (*p % 61 == 60) return x;\ni = i < 5 ? i : 5; }\nreturn PURE;\n}\n\
+        KEEP static unsigned work_NN(unsigned x, unsigned *p) {\nunsigned i = 0;\nif (__builtin_expect(x % 5 == 0, 0)) { log_NN += x; x = rare_NN(x); if (x & 1) { log_NN ^= SMALL; goto again; } *p = rare_NN(x ^ 1); }\n\
+        for (; i < 5; i++) {\nagain:\nif (__builtin_expect((x >> i & 31) == 7, 0)) { *p += rare_NN(i); x = ~x; log_NN++; }\nx = x * SMALL + 7;\nif (*p > CONST) *p -= x & 0xff;\nelse *p += 1 + (x & 1);\nif (*p % 61 == 60) return x;\ni = i < 5 ? i : 5; }\nreturn PURE;\n}\n\
         __attribute__((hot)) KEEP unsigned piece_NN(unsigned x) { unsigned n = x; x = work_NN(x, &n); return x + n + log_NN; }");
 }
 
