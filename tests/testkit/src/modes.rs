@@ -211,6 +211,8 @@ impl<'a> Bench<'a> {
 
     /// Writes the instrumented program, which will count into `counters`.
     pub fn instrument(&self, output: &Path, counters: &Path, options: &[&str]) -> Result<PathBuf, Faults> {
+        // An earlier run may have left one of another build.
+        let _ = fs::remove_file(counters);
         let program = &self.build.program;
         let mut arguments: Vec<OsString> =
             vec!["instrument".into(), program.into(), "--counters".into(), counters.into()];
@@ -238,7 +240,6 @@ impl<'a> Bench<'a> {
     /// Instrumented, run, its counts turned into a profile, and optimized by that.
     fn check_profile(&self) -> Result<(), Faults> {
         let (counters, profile) = (self.output("counters"), self.output("profile.fdata"));
-        let _ = fs::remove_file(&counters);
         let instrumented = self.instrument(&self.output("instrumented"), &counters, &[]);
         if let Some(words) = self.case.plan.not_instrumented.get(&self.variant) {
             return match instrumented {
