@@ -23,6 +23,7 @@ use landing_kinds::{LANDING_KINDS, LANDING_PAIR_KINDS};
 use programs::Pair;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 use reason_kinds::{Broken, REASON_KINDS};
 use sites::Sites;
 use target_kinds::TARGET_KINDS;
@@ -54,13 +55,18 @@ fn break_program(pair: &Pair, number: u64, tallies: &mut [Tally], survivors: &mu
         let mutants: Vec<_> = (0..TRIES).filter_map(|_| mutate(&sites, &mut rng)).take(MUTANTS).collect();
         let tally = &mut tallies[kind];
         tally.programs += usize::from(!mutants.is_empty());
-        for Broken { input: other, output, what } in mutants {
-            tally.mutants += 1;
+        let judge = |Broken { input: other, output, what }: Broken| {
             let is_caught = match &other {
                 // An input that is none says nothing of the checker.
                 Some(other) => is_caught(&Image::parse(other).expect("still a program"), &output),
                 None => is_caught(&input, &output),
             };
+            (is_caught, other, output, what)
+        };
+        // Most of checking a small program is done by one thread.
+        let judged: Vec<_> = mutants.into_par_iter().map(judge).collect();
+        for (is_caught, other, output, what) in judged {
+            tally.mutants += 1;
             if is_caught {
                 tally.caught += 1;
             } else {
