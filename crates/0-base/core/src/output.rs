@@ -15,6 +15,9 @@ pub trait Pages: Sync {
     fn give_back(&self);
 }
 
+/// Called, by any thread, when most of what was looked at so far is not needed soon: for files that need not stay in memory.
+pub type Forget<'f> = &'f (dyn Fn() + Sync);
+
 impl<'a> Viewed<'a> {
     /// The bytes of a file that is mapped to `pages`.
     pub fn mapped(bytes: &'a [u8], pages: &'a dyn Pages) -> Self {

@@ -15,7 +15,8 @@ mod split;
 mod tally;
 mod units;
 
-pub use bytes::Damaged;
+pub use afterlink_core::Forget;
+use bytes::Damaged;
 pub use moves::{Inside, Moves, Piece};
 pub use package::{InputPackage, NoParts, Package, Parts};
 pub use split::{SplitSections, Wanted};
@@ -117,9 +118,6 @@ impl Kept {
         had_all
     }
 }
-
-/// Says that what was looked at so far is not needed soon.
-pub type Forget<'f> = &'f (dyn Fn() + Sync);
 
 /// Leads all sections. The entries of units that stand in other files go into the package that `package` makes.
 ///

@@ -2,10 +2,9 @@
 
 use crate::addresses::Addresses;
 use crate::shape::Shape;
-use afterlink_core::{InputAddr, OutputAddr, SplitFiles};
+use afterlink_core::{Forget, InputAddr, OutputAddr, SplitFiles};
 use afterlink_debuginfo::{
-    Forget, InputPackage, Inside, LED, Lost, Moves, Package, Parts, Piece, Sections, SplitSections, Tally,
-    Wanted,
+    InputPackage, Inside, LED, Lost, Moves, Package, Parts, Piece, Sections, SplitSections, Tally, Wanted,
 };
 use afterlink_elf::LooseSection;
 use afterlink_image::{Compression, Contents, EntriesFile, Image, SectionId, elf};

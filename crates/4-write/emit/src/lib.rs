@@ -29,9 +29,10 @@ use addresses::Addresses;
 use afterlink_core::counter_file::{HEADER_SIZE, MAGIC};
 use afterlink_core::limits::{MOST_MOVED, REACH};
 use afterlink_core::{
-    DebugPart, Error, IdVec, InputAddr, NoSplitFiles, Output, OutputAddr, Result, SplitFiles, address_map,
+    DebugPart, Error, Forget, IdVec, InputAddr, NoSplitFiles, Output, OutputAddr, Result, SplitFiles,
+    address_map,
 };
-use afterlink_debuginfo::{Forget, Moves, Package, Tally};
+use afterlink_debuginfo::{Moves, Package, Tally};
 use afterlink_elf::{FrameHeader, LooseSection, NewSection, OutputPlan};
 use afterlink_image::{Image, LinkKind, NOTE_SECTION, elf};
 use afterlink_isa::{Encoding, StartupCode};

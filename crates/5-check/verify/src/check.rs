@@ -1,6 +1,5 @@
 //! What every check sees: both files, the input's facts, and where code went.
 
-use crate::Forget;
 use crate::address_map::places::{Place, Places};
 use crate::input::code::{Code, Inst};
 use crate::input::functions::Functions;
@@ -8,7 +7,7 @@ use crate::input::references::References;
 use crate::input::slots::Slots;
 use crate::unwind::landing_pads::LandingPads;
 use crate::verdict::finding::{Finding, FindingKind};
-use afterlink_core::SplitFiles;
+use afterlink_core::{Forget, SplitFiles};
 use afterlink_image::{Image, SectionId};
 use afterlink_isa::judgement::LONGEST;
 

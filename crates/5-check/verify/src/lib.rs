@@ -31,7 +31,7 @@ use addresses::{
     runtime_tables, sorted_tables, sums, taken, text_relocations, uses,
 };
 use afterlink_core::limits::ENTRY_ALIGNMENT;
-use afterlink_core::{InputAddr, NoSplitFiles, SplitFiles};
+use afterlink_core::{Forget, InputAddr, NoSplitFiles, SplitFiles};
 use afterlink_image::{Image, elf};
 use check::Check;
 use file::{debug_file, dynamic, dynamic_tables, note, probes, sections, segments, symbols, tables};
@@ -64,9 +64,6 @@ impl Default for Options {
 pub fn verify(input: &Image, output: &Image, options: &Options) -> Verdict {
     Reading::of(input, output, None, &|| ()).judge(options)
 }
-
-/// Says that most of what was looked at is not needed soon.
-pub type Forget<'c> = &'c (dyn Fn() + Sync);
 
 /// Both files, read. Relocations, symbols, debugging information and unwind tables, most of a file, are looked at here and
 /// not again.

@@ -12,16 +12,14 @@ fn unit(low: u64, size: u64) -> Vec<u8> {
 
 const ABBREVIATIONS: [u8; 10] = [1, 0x11, 0, 0x11, 0x01, 0x12, 0x07, 0, 0, 0];
 
+/// Sixteen bytes of code that moved as they are.
+fn piece(input: u64, output: u64) -> Piece {
+    Piece { input, input_size: 16, output, output_size: 16, jump_size: 0, inside: Inside::Each }
+}
+
 fn led(low: u64, size: u64) -> (u64, u64) {
     let pieces = vec![
-        Piece {
-            input: 0x1000,
-            input_size: 16,
-            output: 0x2000,
-            output_size: 16,
-            jump_size: 0,
-            inside: Inside::Each,
-        },
+        piece(0x1000, 0x2000),
         Piece {
             input: 0x1010,
             input_size: 16,
@@ -63,14 +61,6 @@ fn a_run_that_is_cut_beside_a_short_size() {
     let mut bytes = vec![18, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 1];
     bytes.extend_from_slice(&0x1010u64.to_le_bytes());
     bytes.extend_from_slice(&[0xb0, 0x00]);
-    let piece = |input, output| Piece {
-        input,
-        input_size: 16,
-        output,
-        output_size: 16,
-        jump_size: 0,
-        inside: Inside::Each,
-    };
     // The third block stands in front of the first, the second one apart.
     let pieces = vec![piece(0x1010, 0x2010), piece(0x1020, 0x3000), piece(0x1030, 0x2000)];
     let moves = Moves::new(pieces, vec![(0x1000, 0x1040)]);
@@ -112,15 +102,7 @@ fn an_offset_of_sixteen_bytes() {
 #[test]
 fn one_odd_unit_leaves_the_others() {
     let good = unit(0x1000, 0x10);
-    let piece = Piece {
-        input: 0x1000,
-        input_size: 16,
-        output: 0x2000,
-        output_size: 16,
-        jump_size: 0,
-        inside: Inside::Each,
-    };
-    let moves = Moves::new(vec![piece], vec![(0x1000, 0x1020)]);
+    let moves = Moves::new(vec![piece(0x1000, 0x2000)], vec![(0x1000, 0x1020)]);
     let led = |info: &[u8]| {
         let sections = Sections { abbrev: &ABBREVIATIONS, info, ..Sections::default() };
         let package = || crate::Package::new(&afterlink_core::NoSplitFiles, 0);

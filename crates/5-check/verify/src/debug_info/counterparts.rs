@@ -7,7 +7,6 @@
 use crate::address_map::places::{Block, Place, Reason, Shape, first_code};
 use crate::check::Check;
 use smallvec::SmallVec;
-use std::ops::RangeInclusive;
 
 /// Moved code by its places in both files.
 pub(crate) struct Counterparts<'c, 'a> {
@@ -68,17 +67,6 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         self.is_code(address) || self.check.places.fragment_at(address).is_some()
     }
 
-    /// Where an address may lead that lies inside of an instruction, as entries of dropped copies of functions name them: nothing
-    /// stands for it alone.
-    pub fn inside_of(&self, address: u64) -> Option<RangeInclusive<u64>> {
-        let (start, inst) = self.check.code.around(address)?;
-        let block =
-            self.block_at(start).filter(|_| start < address && address < start + u64::from(inst.len))?;
-        let end =
-            if inst.ends_block() { block.output_end() } else { self.point(start) + u64::from(inst.len) };
-        Some(self.point(start)..=end)
-    }
-
     fn is_folded(&self, address: u64) -> bool {
         let after = self.folded.partition_point(|f| f.0 <= address);
         after > 0 && address < self.folded[after - 1].1
@@ -127,7 +115,7 @@ impl<'c, 'a> Counterparts<'c, 'a> {
     /// Whether an address of the output stands for one of the input, in any of the ways in which addresses are named: as an instruction's, as that
     /// behind a call, as a place inside of an instruction, where gcc lets locations start and end, or as one in the padding behind code.
     pub fn is_place(&self, input: u64, output: u64) -> bool {
-        let is_cut = || self.cut_branch(input).is_some_and(|branch| (branch.0..=branch.1).contains(&output));
+        let is_cut = || self.is_in_branch(input, output);
         let is_one = self.point(input) == output || self.is_behind(input, output);
         self.is_code(input) && (is_one || is_cut() || self.is_in_padding_behind(input, output))
     }
@@ -172,6 +160,12 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         let from = if start <= block.input { block.output } else { cut(start, |branch| branch.1) };
         let to = if end >= block.input_end() { block.output_end() } else { cut(end, |branch| branch.0) };
         (from, to)
+    }
+
+    /// Whether an address of the input lies inside of a branch, as entries of dropped copies of functions have it, and one of the output inside of
+    /// what stands for that, or at its ends.
+    pub fn is_in_branch(&self, input: u64, output: u64) -> bool {
+        self.cut_branch(input).is_some_and(|branch| (branch.0..=branch.1).contains(&output))
     }
 
     /// Where the branch is that an address lies inside of, if it moved.
@@ -303,9 +297,8 @@ fn without_jump(check: &Check, block: Block) -> Block {
     let own_end = match block.reason {
         Reason::Copied => last_end(check, &block),
         Reason::Replaced => {
-            let start = block.output.checked_sub(check.places.new_start).map(|start| start as usize);
-            let bytes = start.and_then(|start| check.places.new_bytes.get(start..));
-            let call = bytes.and_then(|bytes| check.code.judgement.slot_of_call(bytes, block.output));
+            let call =
+                check.code.judgement.slot_of_call(check.places.output_bytes(block.output), block.output);
             call.map(|(_, size)| block.output + size as u64)
         }
         // Code that only computes has the same size anywhere.

@@ -173,8 +173,7 @@ impl Pair<'_, '_> {
         let (Some(place), false) = (entry, is_unit) else { return Ok(()) };
         // An entry that names no place starts with the run that holds it.
         let first = new.runs.first().is_none_or(|run| (run.0..run.1.max(run.0 + 1)).contains(&place));
-        let inside = old.entry.and_then(|entry| self.counterparts.inside_of(entry));
-        let is_place = |found| found == place || inside.as_ref().is_some_and(|run| run.contains(&found));
+        let is_place = |found| old.entry.map_or(found == place, |entry| self.is_at(entry, found));
         if new.entry.map_or(!first, |found| !is_place(found)) {
             let output = new.entry.or_else(|| new.runs.first().map(|r| r.0));
             return Err(Fault { what: format!("is not entered at {place:#x}"), input, output });
@@ -184,6 +183,11 @@ impl Pair<'_, '_> {
 
     fn place(&self, address: u64) -> u64 {
         if self.counterparts.is_code(address) { self.counterparts.point(address) } else { address }
+    }
+
+    /// Whether an address of the output may stand for one of the input.
+    fn is_at(&self, address: u64, found: u64) -> bool {
+        found == self.place(address) || self.counterparts.is_in_branch(address, found)
     }
 
     fn judge_attribute(&self, was: &Entry, old: &Attribute, is: &Entry, new: &Attribute) -> Judged {
@@ -206,10 +210,7 @@ impl Pair<'_, '_> {
                 let place = self.place(address);
                 let is_right = match comes_back(was, old) && self.counterparts.is_code(address) {
                     true => self.counterparts.is_behind(address, found),
-                    false => {
-                        found == place
-                            || self.counterparts.inside_of(address).is_some_and(|run| run.contains(&found))
-                    }
+                    false => self.is_at(address, found),
                 };
                 let fault = || Fault {
                     what: format!("names {found:#x}, not {place:#x}"),

@@ -83,11 +83,8 @@ impl Kinds {
 
 fn says(was: &Abbreviation, is: &Abbreviation) -> Says {
     let is_plain = |attribute: &AttributeSpecification| {
-        let is_location = attribute.name() == dw::DW_AT_location;
-        match attribute.form() {
-            dw::DW_FORM_exprloc => is_location || !JUDGED.contains(&attribute.name()),
-            form => !is_location && !JUDGED.contains(&attribute.name()) && FORMS.contains(&form),
-        }
+        let form = attribute.form();
+        !JUDGED.contains(&attribute.name()) && (form == dw::DW_FORM_exprloc || FORMS.contains(&form))
     };
     match was == is && was.attributes().iter().all(is_plain) {
         false => Says::More,
