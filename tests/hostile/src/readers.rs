@@ -4,7 +4,7 @@
 use afterlink_core::counter_description::Description;
 use afterlink_core::counter_file::{CounterFile, HEADER_SIZE, Header, fingerprint};
 use afterlink_core::{AddressMap, InputAddr, NoSplitFiles, OutputAddr};
-use afterlink_debuginfo::{Inside, Moves, NoParts, Package, Piece, Sections, Updated};
+use afterlink_debuginfo::{Inside, Moves, NoParts, Piece, Places, Sections, Updated};
 use afterlink_image::Image;
 use afterlink_ingest::{Program, Reading};
 use afterlink_isa::Arch;
@@ -77,7 +77,8 @@ pub fn debug_info(bytes: &[u8]) {
     let Some(sections) = debug_sections(bytes) else { return };
     let updated = led(&sections);
     // References between entries are not looked at, so no entry may move.
-    assert_eq!((updated.info.len(), updated.types.len()), (sections.info.len(), sections.types.len()));
+    let sizes = (sections.info.len() as u64, sections.types.len() as u64);
+    assert_eq!((updated.info.size(), updated.types.size()), sizes);
     assert!(updated.addr.len() >= sections.addr.len());
 }
 
@@ -93,8 +94,8 @@ pub fn led(sections: &Sections) -> Updated {
         inside: [Inside::Behind, Inside::FromEnd, Inside::Each, Inside::Each][(input / 16 % 4) as usize],
     });
     let moves = Moves::new(pieces.collect(), vec![(code, end)]);
-    let package = || Package::new(&NoSplitFiles, 0);
-    afterlink_debuginfo::update(sections, &moves, &NoParts, package, &|| ()).expect("memory").0
+    let places = Places { files: &NoSplitFiles, machine: 0 };
+    afterlink_debuginfo::update(sections, &moves, &NoParts, places, &|| ()).expect("memory").0
 }
 
 /// Each section's size in four bytes and the section, in the order of [`Sections`].

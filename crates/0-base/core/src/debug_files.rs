@@ -1,7 +1,7 @@
 //! Files beside a program in which a compiler left most of its debug information (split DWARF): who reads a program, and who checks an
 //! output, are handed them.
 
-use crate::{Output, Result};
+use crate::{Result, Scratch};
 use std::ops::Deref;
 
 /// The bytes of a file while somebody looks at them.
@@ -24,7 +24,7 @@ pub trait SplitFiles: Send + Sync {
     ///
     /// # Errors
     /// If there can be none.
-    fn scratch(&self) -> Result<Box<dyn Output + Send>>;
+    fn scratch(&self) -> Result<Scratch>;
 }
 
 /// A file that is written beside an output: its name, and where it starts and ends in what holds them all.
@@ -48,7 +48,7 @@ impl SplitFiles for NoSplitFiles {
         None
     }
 
-    fn scratch(&self) -> Result<Box<dyn Output + Send>> {
+    fn scratch(&self) -> Result<Scratch> {
         Ok(Box::new(Vec::new()))
     }
 }
@@ -71,7 +71,7 @@ impl SplitFiles for Packaged<'_> {
         (!self.bytes.is_empty() && self.parts.is_empty()).then_some(self.bytes)
     }
 
-    fn scratch(&self) -> Result<Box<dyn Output + Send>> {
+    fn scratch(&self) -> Result<Scratch> {
         NoSplitFiles.scratch()
     }
 }

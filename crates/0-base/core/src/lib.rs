@@ -21,6 +21,6 @@ pub use address_map::{AddressMap, BlockMap, FragmentMap, FunctionMap, Reason};
 pub use debug_files::{DebugPart, FileBytes, NoSplitFiles, Packaged, SplitFiles};
 pub use error::{Error, Result};
 pub use index::IdVec;
-pub use output::{Forget, Output, Pages, Viewed};
+pub use output::{Forget, Output, Pages, Scratch, Viewed, append_all};
 pub use refusal::Refusal;
 pub use start_table::StartTable;

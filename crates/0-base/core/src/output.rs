@@ -85,6 +85,25 @@ pub trait Output {
     }
 }
 
+/// Bytes that are finished and wait to be written: in memory, or in a file without a name.
+pub type Scratch = Box<dyn Output + Send>;
+
+/// Bytes that are copied before their memory is given back.
+const COPIED_AT_ONCE: usize = 4 << 20;
+
+/// Writes all of `from` behind what there is in `out`.
+///
+/// # Errors
+/// If it cannot be read or written.
+pub fn append_all(from: &mut dyn Output, out: &mut dyn Output) -> Result<()> {
+    let viewed = from.bytes()?;
+    for some in viewed.bytes().chunks(COPIED_AT_ONCE) {
+        out.append(some)?;
+        viewed.give_back();
+    }
+    Ok(())
+}
+
 impl Output for Vec<u8> {
     fn clear(&mut self) -> Result<()> {
         Vec::clear(self);

@@ -1,6 +1,7 @@
 //! Tables of addresses beside the units: `.debug_addr`, `.debug_aranges` and `.gdb_index`. A part that belongs to a unit that is left
 //! stays as it was, and so does whatever is damaged.
 
+use crate::Updated;
 use crate::bytes::{Damaged, Reader, Result, put};
 use crate::moves::{Moves, join};
 use crate::tally::{Left, Tally};
@@ -125,9 +126,13 @@ impl MoreAddresses {
     }
 
     /// Adds all addresses to `.debug_addr`, and writes the new places into `.debug_info` and `.debug_types`.
-    pub fn write(self, tables: &Tables, addr: &mut Vec<u8>, [info, types]: [&mut Vec<u8>; 2]) {
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn write(self, tables: &Tables, updated: &mut Updated) -> afterlink_core::Result<()> {
+        let Updated { addr, info, types, .. } = updated;
         if self.added.is_empty() {
-            return;
+            return Ok(());
         }
         let (old, mut shifts) = (std::mem::take(addr), Vec::new());
         for table in &tables.tables {
@@ -145,8 +150,10 @@ impl MoreAddresses {
         addr.extend_from_slice(&old[tables.rest.unwrap_or(old.len())..]);
         for BaseField { in_types, at, size, base } in self.bases {
             let Ok(row) = shifts.binary_search_by_key(&base, |shift| shift.0) else { continue };
-            put(if in_types { &mut *types } else { &mut *info }, at, size, shifts[row].1 as u64);
+            let units = if in_types { &mut *types } else { &mut *info };
+            units.replace(at as u64, &(shifts[row].1 as u64).to_le_bytes()[..size])?;
         }
+        Ok(())
     }
 }
 

@@ -16,6 +16,7 @@ mod tally;
 mod units;
 
 pub use afterlink_core::Forget;
+use afterlink_core::{Scratch, SplitFiles};
 use bytes::Damaged;
 pub use moves::{Inside, Moves, Piece};
 pub use package::{InputPackage, NoParts, Package, Parts};
@@ -30,46 +31,58 @@ use split::Part;
 use std::collections::BTreeSet;
 use units::{LeftUnit, Lists, NameField, Split, Unit};
 
-/// Writes all that goes section by section, so that they are listed once.
+/// Writes all that goes section by section, so that they are listed once. Of a large program units need more memory than all else.
 macro_rules! sections {
-    ($($field:ident $name:literal,)*) => {
+    (in files { $($large:ident $large_name:literal,)* } in memory { $($small:ident $small_name:literal,)* }) => {
         /// The sections that are led.
-        pub const LED: [&str; COUNT] = [$($name),*];
-        const COUNT: usize = [$($name),*].len();
+        pub const LED: [&str; COUNT] = [$($large_name,)* $($small_name),*];
+        const COUNT: usize = [$($large_name,)* $($small_name),*].len();
 
         /// The sections, not compressed; those that are not there are empty.
         #[derive(Clone, Copy, Default)]
         pub struct Sections<'a> {
-            $(pub $field: &'a [u8],)*
+            $(pub $large: &'a [u8],)*
+            $(pub $small: &'a [u8],)*
             /// This is only read.
             pub line_str: &'a [u8],
         }
 
         /// The sections as they are now.
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Updated {
-            $(pub $field: Vec<u8>,)*
+            $(pub $large: Scratch,)*
+            $(pub $small: Vec<u8>,)*
             /// What could not be led.
             pub tally: Tally,
         }
 
-        impl<'a> From<[&'a [u8]; COUNT]> for Sections<'a> {
-            fn from([$($field),*]: [&'a [u8]; COUNT]) -> Self {
-                Self { $($field,)* line_str: &[] }
+        impl Updated {
+            fn new(files: &dyn SplitFiles) -> afterlink_core::Result<Self> {
+                $(let $large = files.scratch()?;)*
+                $(let $small = Vec::new();)*
+                Ok(Self { $($large,)* $($small,)* tally: Tally::default() })
             }
         }
 
-        impl From<Updated> for [Vec<u8>; COUNT] {
-            fn from(Updated { $($field,)* .. }: Updated) -> Self {
-                [$($field),*]
+        impl<'a> From<[&'a [u8]; COUNT]> for Sections<'a> {
+            fn from([$($large,)* $($small),*]: [&'a [u8]; COUNT]) -> Self {
+                Self { $($large,)* $($small,)* line_str: &[] }
+            }
+        }
+
+        impl From<Updated> for [Scratch; COUNT] {
+            fn from(Updated { $($large,)* $($small,)* .. }: Updated) -> Self {
+                [$($large,)* $(Box::new($small)),*]
             }
         }
     };
 }
 
 sections! {
-    info ".debug_info",
-    types ".debug_types",
+    in files {
+        info ".debug_info",
+        types ".debug_types",
+    }
+    in memory {
     abbrev ".debug_abbrev",
     line ".debug_line",
     addr ".debug_addr",
@@ -82,6 +95,7 @@ sections! {
     frame ".debug_frame",
     str ".debug_str",
     str_offsets ".debug_str_offsets",
+    }
 }
 
 /// What units that are left need as it was.
@@ -95,9 +109,9 @@ struct Kept {
 
 impl Kept {
     /// Sections to which what is led is added.
-    fn start(&self, sections: &Sections) -> Updated {
+    fn start(&self, sections: &Sections, files: &dyn SplitFiles) -> afterlink_core::Result<Updated> {
         let old = |section: &[u8]| if self.lists { section.to_vec() } else { Vec::new() };
-        Updated {
+        Ok(Updated {
             abbrev: sections.abbrev.to_vec(),
             ranges: old(sections.ranges),
             rnglists: old(sections.rnglists),
@@ -105,8 +119,8 @@ impl Kept {
             loclists: old(sections.loclists),
             str: sections.str.to_vec(),
             str_offsets: sections.str_offsets.to_vec(),
-            ..Updated::default()
-        }
+            ..Updated::new(files)?
+        })
     }
 
     /// Adds what the units need that were left, and says whether it had it all.
@@ -119,26 +133,34 @@ impl Kept {
     }
 }
 
-/// Leads all sections. The entries of units that stand in other files go into the package that `package` makes.
+/// Where what was led goes.
+#[derive(Clone, Copy)]
+pub struct Places<'a> {
+    /// Makes the files for what would need much memory.
+    pub files: &'a dyn SplitFiles,
+    /// The processor's number in ELF, for the entries of units that stand in other files.
+    pub machine: u16,
+}
+
+/// Leads all sections. The entries of units that stand in other files go into the package.
 ///
 /// # Errors
-/// If `package` can make none.
-pub fn update<E>(
+/// If there is no place for what was led.
+pub fn update(
     sections: &Sections,
     moves: &Moves,
     parts: &dyn Parts,
-    package: impl Fn() -> std::result::Result<Package, E>,
+    places: Places,
     forget: Forget,
-) -> std::result::Result<(Updated, Package), E> {
-    let (mut kept, mut whole) = (Kept::default(), package()?);
-    let (updated, is_complete) = lead(sections, moves, &mut kept, (parts, &mut whole), forget);
+) -> afterlink_core::Result<(Updated, Package)> {
+    let mut kept = Kept::default();
+    let (led, is_complete) = lead(sections, moves, &mut kept, (parts, places), forget)?;
     if is_complete {
-        return Ok((updated, whole));
+        return Ok(led);
     }
     // What a unit needs that is left is only known now. That is so seldom that nobody waits for it twice.
-    whole = package()?;
-    let (updated, _) = lead(sections, moves, &mut kept, (parts, &mut whole), forget);
-    Ok((updated, whole))
+    drop(led);
+    Ok(lead(sections, moves, &mut kept, (parts, places), forget)?.0)
 }
 
 /// Leads all sections, and says whether `kept` had all that units need that are left. It has it afterwards.
@@ -146,17 +168,18 @@ fn lead(
     sections: &Sections,
     moves: &Moves,
     kept: &mut Kept,
-    (parts, package): (&dyn Parts, &mut Package),
+    (parts, places): (&dyn Parts, Places),
     forget: Forget,
-) -> (Updated, bool) {
+) -> afterlink_core::Result<((Updated, Package), bool)> {
     let mut tally = Tally::default();
     let mut lines = lines::update(sections.line, moves, &mut tally);
     let (tables, has_split) = units::tables(sections);
     let updated = Updated {
         line: std::mem::take(&mut lines.bytes),
         addr: indices::addresses(sections.addr, &tables, moves, &kept.addresses, &mut tally),
-        ..kept.start(sections)
+        ..kept.start(sections, places.files)?
     };
+    let package = Package::new(places.files, places.machine)?;
     let (left, needed, more) = (BTreeSet::new(), BTreeSet::new(), MoreAddresses::default());
     let mut together = Together { updated, tally, more, left, needed, package };
     let led = units::Led {
@@ -170,36 +193,32 @@ fn lead(
     let at_once = if has_split { (rayon::current_num_threads(), usize::MAX) } else { AT_ONCE };
     for (section, is_types) in [(sections.info, false), (sections.types, true)] {
         let (units, rest) = starts(section);
-        let mut whole = Vec::with_capacity(section.len());
         for some in batches(&units, at_once) {
             let some: Vec<std::result::Result<Unit, LeftUnit>> =
                 some.par_iter().map(|&(s, e)| units::update(&led, &section[s..e], is_types)).collect();
-            some.into_iter()
-                .for_each(|unit| together.add(unit, (section, &units, is_types), &led, &mut whole));
+            some.into_iter().try_for_each(|unit| together.add(unit, (section, &units, is_types), &led))?;
             forget();
         }
         if rest < section.len() {
             together.tally.leave(Left::Damaged);
             together.left.insert(rest as u64);
-            whole.extend_from_slice(&section[rest..]);
+            together.whole(is_types).append(&section[rest..])?;
         }
         together.tally.units += units.len() as u64;
-        let updated = &mut together.updated;
-        *(if is_types { &mut updated.types } else { &mut updated.info }) = whole;
     }
-    let Together { mut updated, mut tally, more, left, needed, package } = together;
-    more.write(&tables, &mut updated.addr, [&mut updated.info, &mut updated.types]);
-    add_types(parts, package, &mut tally);
+    let Together { mut updated, mut tally, more, left, needed, mut package } = together;
+    more.write(&tables, &mut updated)?;
+    add_types(parts, &mut package, &mut tally);
     updated.aranges = indices::aranges(sections.aranges, moves, &left, &mut tally);
     updated.frame = frames::update(sections.frame, moves, &mut tally);
     updated.gdb_index = indices::gdb_index(sections.gdb_index, moves, &left, &mut tally);
     let is_complete = kept.complete(&tally, needed);
     updated.tally = tally;
-    (updated, is_complete)
+    Ok(((updated, package), is_complete))
 }
 
 /// What units are put together in.
-struct Together<'t> {
+struct Together {
     updated: Updated,
     tally: Tally,
     more: MoreAddresses,
@@ -207,35 +226,41 @@ struct Together<'t> {
     left: BTreeSet<u64>,
     /// Where their parts of `.debug_addr` start.
     needed: BTreeSet<u64>,
-    package: &'t mut Package,
+    package: Package,
 }
 
-impl Together<'_> {
+impl Together {
+    /// Where units go.
+    fn whole(&mut self, is_types: bool) -> &mut Scratch {
+        if is_types { &mut self.updated.types } else { &mut self.updated.info }
+    }
+
     /// Adds a unit that was led, or one that was left.
     fn add(
         &mut self,
         unit: std::result::Result<Unit, LeftUnit>,
         (section, units, is_types): (&[u8], &[(usize, usize)], bool),
         led: &units::Led,
-        whole: &mut Vec<u8>,
-    ) {
-        let start = whole.len();
+    ) -> afterlink_core::Result<()> {
+        let start = self.whole(is_types).size() as usize;
         let follow = |at, size, base| BaseField { in_types: is_types, at: start + at, size, base };
         let unit = unit.and_then(|mut unit| {
             let base = unit.address_base_at.map(|at| follow(at, unit.offset_size, unit.address_base));
             let added = self.more.add(unit.address_base, std::mem::take(&mut unit.more_addresses));
             let (updated, tally) = (&mut self.updated, &mut self.tally);
             let added = added.map_err(|Damaged| Left::SharedAddress).and_then(|()| {
-                put_together(unit, updated, whole, tally, (self.package, led.parts))
+                put_together(unit, updated, start, tally, (&mut self.package, led.parts))
                     .map_err(|Damaged| Left::NoRoom)
             });
             base.into_iter().for_each(|field| self.more.follow(field));
             let end = units[units.partition_point(|u| u.0 <= start) - 1].1;
             added.map_err(|why| units::leave(led, &section[start..end], is_types, why))
         });
-        let Err(unit) = unit else { return };
+        let unit = match unit {
+            Ok(bytes) => return self.whole(is_types).append(&bytes),
+            Err(unit) => unit,
+        };
         self.tally.leave(unit.why);
-        whole.extend_from_slice(&unit.bytes);
         if let Some((base, at)) = unit.address_base {
             self.needed.insert(base);
             self.more.follow(follow(at, unit.offset_size, base as usize));
@@ -243,6 +268,7 @@ impl Together<'_> {
         if !is_types {
             self.left.insert(start as u64);
         }
+        self.whole(is_types).append(&unit.bytes)
     }
 }
 
@@ -291,14 +317,14 @@ fn starts(section: &[u8]) -> (Vec<(usize, usize)>, usize) {
     (units, r.at)
 }
 
-/// Adds a unit, its lists and its abbreviations; nothing of it if something has no room.
+/// Adds the lists and the abbreviations of a unit that stands at `start`, and gives its bytes; nothing of it if something has no room.
 fn put_together(
     mut unit: Unit,
     updated: &mut Updated,
-    whole: &mut Vec<u8>,
+    start: usize,
     tally: &mut Tally,
     (package, parts): (&mut Package, &dyn Parts),
-) -> Result<()> {
+) -> Result<Vec<u8>> {
     let is_new = unit.version >= 5;
     let places = (updated.abbrev.len(), updated.ranges.len(), updated.rnglists.len());
     let mut add = || {
@@ -310,7 +336,7 @@ fn put_together(
         add_lists(&mut unit.bytes, &unit.ranges, is_new, unit.offset_size, section)?;
         if let Some(split) = &mut unit.split {
             let ranges = &mut updated.ranges;
-            let named = split_unit(split, whole.len(), &mut unit.bytes, ranges, (package, parts), tally)?;
+            let named = split_unit(split, start, &mut unit.bytes, ranges, (package, parts), tally)?;
             put(&mut unit.bytes, split.id_at, 8, named.0);
             if let Some(mut name) = named.1 {
                 let place = updated.str.len() as u64;
@@ -340,8 +366,7 @@ fn put_together(
         put(&mut updated.addr, *at, 8, *value);
     }
     tally.add(&unit.tally);
-    whole.extend_from_slice(&unit.bytes);
-    Ok(())
+    Ok(unit.bytes)
 }
 
 /// Puts the entries of a unit that stand in another file into the package, and gives their new id. `start` is where the unit stands

@@ -9,7 +9,7 @@ pub use input::{InputPackage, NoParts, Parts};
 use crate::bytes::{Damaged, Reader};
 use crate::split::{PARTS, Part, STRINGS, SplitSections};
 use crate::tally::Lost;
-use afterlink_core::{DebugPart, Output, SplitFiles};
+use afterlink_core::{DebugPart, Output, Scratch, SplitFiles};
 use index::Row;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::{Hash, Hasher};
@@ -18,7 +18,7 @@ use std::hash::{Hash, Hasher};
 pub struct Package {
     /// 2 or 5, as the first unit has it.
     version: u16,
-    sections: Vec<Box<dyn Output + Send>>,
+    sections: Vec<Scratch>,
     strings: Vec<u8>,
     /// Where strings of a hash stand.
     known: FxHashMap<u64, u32>,
@@ -30,7 +30,7 @@ pub struct Package {
     /// The processor's number in ELF.
     machine: u16,
     /// Files of one unit each, one behind the other.
-    files: Box<dyn Output + Send>,
+    files: Scratch,
     parts: Vec<DebugPart>,
 }
 

@@ -3,10 +3,9 @@
 //! numbers, so that `eu-unstrip` can make one file of both again.
 
 use crate::LE;
-use afterlink_core::{Error, FileOffset, Output, Result};
+use afterlink_core::{Error, FileOffset, Output, Result, Scratch, append_all};
 use afterlink_image::{DEBUG_LINK_SECTION, Image, Section, SectionId, Segment, elf};
 use object::{LittleEndian, U32, U64};
-use std::borrow::Cow;
 
 type FileHeader = elf::FileHeader64<LittleEndian>;
 type ProgramHeader = elf::ProgramHeader64<LittleEndian>;
@@ -18,7 +17,6 @@ const ALIGNMENT: u64 = 8;
 const PAGE: u64 = crate::PAGE;
 
 /// A section of the debug file that is not the program's.
-#[derive(Clone, Debug)]
 pub struct DebugSection<'a> {
     pub name: &'a str,
     /// `SHT_*`.
@@ -27,7 +25,22 @@ pub struct DebugSection<'a> {
     pub flags: u64,
     pub entry_size: u64,
     pub alignment: u64,
-    pub bytes: Cow<'a, [u8]>,
+    pub bytes: SectionBytes<'a>,
+}
+
+/// The bytes of a section: those of a file that is read, or new ones.
+pub enum SectionBytes<'a> {
+    Input(&'a [u8]),
+    New(Scratch),
+}
+
+impl SectionBytes<'_> {
+    fn size(&self) -> u64 {
+        match self {
+            Self::Input(bytes) => bytes.len() as u64,
+            Self::New(bytes) => bytes.size(),
+        }
+    }
 }
 
 /// The bytes of the section by which a program names its debug file.
@@ -42,7 +55,7 @@ pub fn debug_link(name: &str, checksum: u32) -> Vec<u8> {
 ///
 /// # Errors
 /// If it cannot be written, or has too many sections.
-pub fn write_debug_file(program: &Image, sections: &[DebugSection], out: &mut dyn Output) -> Result<()> {
+pub fn write_debug_file(program: &Image, sections: &mut [DebugSection], out: &mut dyn Output) -> Result<()> {
     let (header, _) = object::pod::from_bytes::<FileHeader>(program.bytes).expect("an image has its header");
     let table_end = size_of::<FileHeader>() + program.segments.len() * size_of::<ProgramHeader>();
     let table_end = table_end as u64;
@@ -169,7 +182,7 @@ struct DebugFile {
 }
 
 impl DebugFile {
-    fn append(&mut self, section: &DebugSection, out: &mut dyn Output) -> Result<usize> {
+    fn append(&mut self, section: &mut DebugSection, out: &mut dyn Output) -> Result<usize> {
         let alignment = section.alignment.max(1);
         if alignment.is_power_of_two() && alignment <= PAGE {
             out.fill_up_to(out.size().next_multiple_of(alignment))?;
@@ -178,10 +191,13 @@ impl DebugFile {
         row.sh_type.set(LE, elf::SectionType(section.kind));
         row.sh_flags.set(LE, elf::SectionFlags(section.flags));
         row.sh_offset.set(LE, out.size());
-        row.sh_size.set(LE, section.bytes.len() as u64);
+        row.sh_size.set(LE, section.bytes.size());
         row.sh_addralign.set(LE, section.alignment);
         row.sh_entsize.set(LE, section.entry_size);
-        out.append(&section.bytes)?;
+        match &mut section.bytes {
+            SectionBytes::Input(bytes) => out.append(bytes)?,
+            SectionBytes::New(bytes) => append_all(&mut **bytes, out)?,
+        }
         self.rows.push((section.name.to_owned(), row));
         Ok(self.rows.len() - 1)
     }
@@ -198,13 +214,13 @@ impl DebugFile {
                 flags: section.flags,
                 entry_size: section.entry_size,
                 alignment: section.alignment,
-                bytes: Cow::Borrowed(program.section_bytes(of)),
+                bytes: SectionBytes::Input(program.section_bytes(of)),
             }
         };
-        let row = self.append(&table(".symtab", id), out)?;
+        let row = self.append(&mut table(".symtab", id), out)?;
         self.rows[row].1.sh_link.set(LE, row as u32 + 1);
         self.rows[row].1.sh_info.set(LE, program.sections[id].info);
-        self.append(&table(".strtab", names), out)?;
+        self.append(&mut table(".strtab", names), out)?;
         Ok(())
     }
 

@@ -31,7 +31,7 @@ mod sections;
 mod segments;
 mod symbols;
 
-pub use debug_file::{DebugSection, debug_link, debug_link_checksum_at, write_debug_file};
+pub use debug_file::{DebugSection, SectionBytes, debug_link, debug_link_checksum_at, write_debug_file};
 pub use displaced::{Displaced, displaced};
 pub use dynamic_tables::dynamic_symbols_can_grow;
 pub use layout::{counter_address, free_address};
@@ -86,7 +86,7 @@ pub fn write_to(mut plan: OutputPlan<'_>, out: &mut dyn Output) -> Result<()> {
     out.append(&kept)?;
     drop(kept);
     layout.append_segments(out, &mut plan, displaced.as_deref(), &grown)?;
-    sections.append_loose(out, &plan)?;
+    sections.append_loose(out, &mut plan)?;
     if let Some(symbols) = &symbols {
         sections.append_symbols(out, symbols)?;
     }

@@ -3,7 +3,7 @@
 use crate::displaced::Needs;
 use crate::layout::{counters_stand_apart, free_address, loaded_file_end};
 use crate::{COUNTERS_SECTION, HUGE_PAGE, PAGE, Patches};
-use afterlink_core::{Error, OutputAddr, Result};
+use afterlink_core::{Error, OutputAddr, Result, Scratch};
 use afterlink_image::{Image, SectionId, elf};
 
 /// A new loaded section. Those that are not writable share a segment that can be read and executed.
@@ -27,12 +27,11 @@ impl NewSection {
 }
 
 /// A section that is not loaded.
-#[derive(Clone, Debug)]
 pub struct LooseSection {
     pub name: String,
     /// `SHT_*`.
     pub kind: u32,
-    pub bytes: Vec<u8>,
+    pub bytes: Scratch,
 }
 
 /// A section of the output, named by where it comes from.
@@ -106,7 +105,7 @@ pub struct OutputPlan<'a> {
     /// New names for input sections.
     pub renames: Vec<(SectionId, String)>,
     /// Other bytes for input sections that are not loaded.
-    pub replacements: Vec<(SectionId, Vec<u8>)>,
+    pub replacements: Vec<(SectionId, Scratch)>,
     /// Input sections that are not loaded and are left out.
     pub dropped: Vec<SectionId>,
     /// Changes to `.symtab` by row, in any order. A stripped program has no `.symtab` and gets none.

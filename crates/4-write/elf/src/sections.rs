@@ -10,7 +10,7 @@ use crate::index_map::IndexMap;
 use crate::layout::{FileLayout, counters_stand_apart};
 use crate::symbols::SymbolBytes;
 use crate::{COUNTERS_SECTION, LE, OutputPlan, PAGE};
-use afterlink_core::{Error, Output, OutputAddr, Result};
+use afterlink_core::{Error, Output, OutputAddr, Result, append_all};
 use afterlink_image::{DEBUG_LINK_SECTION, Image, Section, SectionId, elf};
 use object::{LittleEndian, U32, U64};
 
@@ -45,7 +45,7 @@ impl SectionTable {
         for loose in &plan.loose {
             let words = loose.kind == elf::SHT_NOTE.0 || loose.name == DEBUG_LINK_SECTION;
             let alignment = if words { 4 } else { 1 };
-            let size = loose.bytes.len() as u64;
+            let size = loose.bytes.size();
             table.push(&loose.name, header(loose.kind, 0, 0, size, alignment));
         }
         table.add_tables(plan);
@@ -145,7 +145,7 @@ impl SectionTable {
                 self.kept.push(id);
                 let row = self.add_input(plan, id);
                 if let Some((_, bytes)) = plan.replacements.iter().rfind(|(of, _)| *of == id) {
-                    self.rows[row].1.sh_size.set(LE, bytes.len() as u64);
+                    self.rows[row].1.sh_size.set(LE, bytes.size());
                 }
             }
         }
@@ -198,14 +198,14 @@ impl SectionTable {
     }
 
     /// Appends the sections that are not loaded: those kept from the input, then the new ones.
-    pub fn append_loose(&mut self, out: &mut dyn Output, plan: &OutputPlan<'_>) -> Result<()> {
+    pub fn append_loose(&mut self, out: &mut dyn Output, plan: &mut OutputPlan<'_>) -> Result<()> {
         let image = plan.image;
         for (i, &id) in self.kept.iter().enumerate() {
             let header = &mut self.rows[self.first_kept + i].1;
             align(out, header.sh_addralign.get(LE))?;
             header.sh_offset.set(LE, out.size());
-            match plan.replacements.iter().rfind(|(of, _)| *of == id) {
-                Some((_, bytes)) => out.append(bytes)?,
+            match plan.replacements.iter_mut().rfind(|(of, _)| *of == id) {
+                Some((_, bytes)) => append_all(&mut **bytes, out)?,
                 None => {
                     let start = image.sections[id].offset.get() as usize;
                     out.append(&build_id::patched(image.section_bytes(id), plan, start))?;
@@ -213,11 +213,11 @@ impl SectionTable {
             }
         }
         let first = self.first_kept + self.kept.len();
-        for (i, loose) in plan.loose.iter().enumerate() {
+        for (i, loose) in plan.loose.iter_mut().enumerate() {
             let header = &mut self.rows[first + i].1;
             align(out, header.sh_addralign.get(LE))?;
             header.sh_offset.set(LE, out.size());
-            out.append(&loose.bytes)?;
+            append_all(&mut *loose.bytes, out)?;
         }
         Ok(())
     }

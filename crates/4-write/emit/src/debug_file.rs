@@ -2,9 +2,8 @@
 
 use crate::debug_info::Led;
 use afterlink_core::{Error, Output, Result};
-use afterlink_elf::{DebugSection, LooseSection, OutputPlan, debug_link};
+use afterlink_elf::{DebugSection, LooseSection, OutputPlan, SectionBytes, debug_link};
 use afterlink_image::{DEBUG_LINK_SECTION, Image, Section, SectionId, elf};
-use std::borrow::Cow;
 
 /// A program's debug file, and what the output's is called.
 #[derive(Clone, Copy)]
@@ -37,14 +36,15 @@ pub(crate) fn plan<'i>(
     let (mut replacements, added) = (led.replacements, led.added);
     let mut sections: Vec<DebugSection> = kept(image, plan.image)
         .map(|(id, section)| {
-            let new = replacements.iter_mut().find(|(of, _)| *of == id).map(|(_, new)| std::mem::take(new));
+            let new =
+                replacements.iter().position(|(of, _)| *of == id).map(|row| replacements.swap_remove(row).1);
             DebugSection {
                 name: section.name,
                 kind: section.kind,
                 flags: section.flags,
                 entry_size: section.entry_size,
                 alignment: section.alignment,
-                bytes: new.map_or(Cow::Borrowed(image.section_bytes(id)), Cow::Owned),
+                bytes: new.map_or(SectionBytes::Input(image.section_bytes(id)), SectionBytes::New),
             }
         })
         .collect();
@@ -55,7 +55,7 @@ pub(crate) fn plan<'i>(
         flags: 0,
         entry_size: 0,
         alignment: 1,
-        bytes: Cow::Owned(section.bytes),
+        bytes: SectionBytes::New(section.bytes),
     }));
     Some(PlannedDebugFile { sections })
 }
@@ -76,7 +76,7 @@ fn kept<'i>(image: &'i Image<'i>, program: &Image) -> impl Iterator<Item = (Sect
 /// Names the debug file; its checksum is not known yet. As the last section, it is none that the debug file would have to have.
 fn name(name: &str, plan: &mut OutputPlan<'_>) {
     plan.dropped.extend(plan.image.section_named(DEBUG_LINK_SECTION));
-    let (kind, bytes) = (elf::SHT_PROGBITS.0, debug_link(name, 0));
+    let (kind, bytes) = (elf::SHT_PROGBITS.0, Box::new(debug_link(name, 0)));
     plan.loose.push(LooseSection { name: DEBUG_LINK_SECTION.into(), kind, bytes });
 }
 
@@ -91,10 +91,10 @@ impl PlannedDebugFile<'_> {
     ///
     /// # Errors
     /// If one cannot be written.
-    pub fn write(self, program: &mut dyn Output, out: &mut dyn Output) -> Result<()> {
+    pub fn write(mut self, program: &mut dyn Output, out: &mut dyn Output) -> Result<()> {
         let written = program.bytes()?;
         let image = Image::parse(written.bytes())?;
-        afterlink_elf::write_debug_file(&image, &self.sections, out)?;
+        afterlink_elf::write_debug_file(&image, &mut self.sections, out)?;
         let at = afterlink_elf::debug_link_checksum_at(&image);
         let at = at.ok_or_else(|| Error::new("the output does not name its debug file"))?;
         drop(image);

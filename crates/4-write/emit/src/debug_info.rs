@@ -2,9 +2,10 @@
 
 use crate::addresses::Addresses;
 use crate::shape::Shape;
-use afterlink_core::{Forget, InputAddr, OutputAddr, SplitFiles};
+use afterlink_core::{Forget, InputAddr, OutputAddr, Scratch, SplitFiles};
 use afterlink_debuginfo::{
-    InputPackage, Inside, LED, Lost, Moves, Package, Parts, Piece, Sections, SplitSections, Tally, Wanted,
+    InputPackage, Inside, LED, Lost, Moves, Package, Parts, Piece, Places, Sections, SplitSections, Tally,
+    Wanted,
 };
 use afterlink_elf::LooseSection;
 use afterlink_image::{Compression, Contents, EntriesFile, Image, SectionId, elf};
@@ -29,7 +30,7 @@ const MACHINE: usize = 18;
 #[derive(Default)]
 pub(crate) struct Led {
     /// The new bytes of each section that changes.
-    pub replacements: Vec<(SectionId, Vec<u8>)>,
+    pub replacements: Vec<(SectionId, Scratch)>,
     /// Lists of a program that had none.
     pub added: Vec<LooseSection>,
     /// What could not be led.
@@ -94,22 +95,24 @@ pub(crate) fn lead(
     let sections = Sections { line_str, ..Sections::from(bytes) };
     // Invariant: an image has a whole header.
     let machine = u16::from_le_bytes([image.bytes[MACHINE], image.bytes[MACHINE + 1]]);
-    let package = || Package::new(files, machine);
+    let places = Places { files, machine };
     let (updated, package) =
-        afterlink_debuginfo::update(&sections, moves, &Files::new(files), package, forget)?;
+        afterlink_debuginfo::update(&sections, moves, &Files::new(files), places, forget)?;
     let mut led = Led { tally: updated.tally.clone(), ..Led::default() };
     if led.tally.is_left_whole() {
         return Ok(Some(led));
     }
     led.package = Some(package).filter(|package| !package.is_empty());
-    let packed: Vec<Vec<u8>> = <[Vec<u8>; LED.len()]>::from(updated)
+    let packed: Vec<Scratch> = <[Scratch; LED.len()]>::from(updated)
         .into_par_iter()
         .zip(&contents)
-        .map(|(bytes, old)| match old {
-            Some(Contents { compression: Some(how), alignment, .. }) => compress(*how, &bytes, *alignment),
-            _ => bytes,
+        .map(|(mut bytes, old)| match old {
+            Some(Contents { compression: Some(how), alignment, .. }) => {
+                Ok(Box::new(compress(*how, bytes.bytes()?.bytes(), *alignment)) as Scratch)
+            }
+            _ => Ok(bytes),
         })
-        .collect();
+        .collect::<afterlink_core::Result<_>>()?;
     let names_files = matches!(&led.package, Some(package) if package.names_files());
     for (name, bytes) in LED.into_iter().zip(packed) {
         if STRINGS.contains(&name) && !names_files {
@@ -117,7 +120,7 @@ pub(crate) fn lead(
         }
         match told.debug_section(name) {
             Some(id) => led.replacements.push((id, bytes)),
-            None if bytes.is_empty() => {}
+            None if bytes.size() == 0 => {}
             None => {
                 led.added.push(LooseSection { name: name.into(), kind: elf::SHT_PROGBITS.0, bytes });
             }

@@ -268,8 +268,8 @@ fn add_note_and_map(
     plan.build_id = note::build_id(build_id, &note, &sections);
     plan.sections = sections;
     plan.loose = vec![
-        LooseSection { name: NOTE_SECTION.into(), kind: elf::SHT_NOTE.0, bytes: note },
-        LooseSection { name: address_map::SECTION.into(), kind: elf::SHT_PROGBITS.0, bytes: map },
+        LooseSection { name: NOTE_SECTION.into(), kind: elf::SHT_NOTE.0, bytes: Box::new(note) },
+        LooseSection { name: address_map::SECTION.into(), kind: elf::SHT_PROGBITS.0, bytes: Box::new(map) },
     ];
 }
 

@@ -2,11 +2,12 @@
 //! their instructions here. A probe's arguments stay where they were: the same registers, the same distances in the same frame.
 
 use crate::addresses::Addresses;
+use afterlink_core::Scratch;
 use afterlink_image::{Image, SectionId};
 use std::collections::BTreeMap;
 
 /// The new bytes of each section with such notes.
-pub(crate) fn replacements(image: &Image, addresses: &Addresses) -> Vec<(SectionId, Vec<u8>)> {
+pub(crate) fn replacements(image: &Image, addresses: &Addresses) -> Vec<(SectionId, Scratch)> {
     let mut sections: BTreeMap<SectionId, Vec<u8>> = BTreeMap::new();
     for probe in image.probes().filter(|probe| !image.sections[probe.section].is_loaded()) {
         let bytes =
@@ -15,5 +16,5 @@ pub(crate) fn replacements(image: &Image, addresses: &Addresses) -> Vec<(Section
         let place = addresses.target(probe.place).get().to_le_bytes();
         bytes[probe.field..probe.field + place.len()].copy_from_slice(&place);
     }
-    sections.into_iter().collect()
+    sections.into_iter().map(|(id, bytes)| (id, Box::new(bytes) as Scratch)).collect()
 }

@@ -51,9 +51,9 @@ pub(crate) fn plan<'e, 'i>(
         if section.name == STACK_SIZES
             && let Some(bytes) = stack_sizes(image.section_bytes(id), addresses)
         {
-            plan.replacements.push((id, bytes));
+            plan.replacements.push((id, Box::new(bytes)));
         } else if let Some((bytes, lost)) = blocks(image, id, places) {
-            plan.replacements.push((id, bytes));
+            plan.replacements.push((id, Box::new(bytes)));
             if let Some(why) = lost.reason() {
                 tell(section, false, why.into());
             }

@@ -9,7 +9,7 @@ use crate::memory::Copied;
 use crate::report::{HotPages, Report, debug_bytes, outdated, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::limits::HUGE_PAGE;
-use afterlink_core::{DebugPart, Error, Output, Refusal, Result, Viewed};
+use afterlink_core::{DebugPart, Error, Output, Refusal, Result, Scratch, Viewed};
 use afterlink_emit::{EmitOptions, Emitted, Planned};
 use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
@@ -49,7 +49,7 @@ pub struct Optimized {
     pub bytes: Vec<u8>,
     /// The file beside it (`.dwp`) with debug information that stood in other files, or the files that the report names; empty if there are
     /// none. It stands where what needs much memory does.
-    pub package: Box<dyn Output + Send>,
+    pub package: Scratch,
     pub report: Report,
 }
 

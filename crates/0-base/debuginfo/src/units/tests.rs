@@ -105,18 +105,19 @@ fn one_odd_unit_leaves_the_others() {
     let moves = Moves::new(vec![piece(0x1000, 0x2000)], vec![(0x1000, 0x1020)]);
     let led = |info: &[u8]| {
         let sections = Sections { abbrev: &ABBREVIATIONS, info, ..Sections::default() };
-        let package = || crate::Package::new(&afterlink_core::NoSplitFiles, 0);
-        crate::update(&sections, &moves, &crate::NoParts, package, &|| {}).expect("memory").0
+        let places = crate::Places { files: &afterlink_core::NoSplitFiles, machine: 0 };
+        let (mut led, _) = crate::update(&sections, &moves, &crate::NoParts, places, &|| {}).expect("memory");
+        (led.info.bytes().expect("memory").bytes().to_vec(), led.tally)
     };
-    let alone = led(&good);
-    assert!(alone.info != good && alone.tally.left.is_empty());
+    let (alone, tally) = led(&good);
+    assert!(alone != good && tally.left.is_empty());
     for (field, value, why) in
         [(4, 9, Left::Version), (10, 4, Left::AddressSize), (11, 2, Left::Damaged), (6, 0xff, Left::Damaged)]
     {
         let mut odd = good.clone();
         odd[field] = value;
-        let both = led(&[&odd[..], &good].concat());
-        assert_eq!(both.info, [&odd[..], &alone.info].concat(), "{why:?}");
-        assert_eq!((both.tally.left, both.tally.units), ([(why, 1)].into(), 2));
+        let (both, tally) = led(&[&odd[..], &good].concat());
+        assert_eq!(both, [&odd[..], &alone].concat(), "{why:?}");
+        assert_eq!((tally.left, tally.units), ([(why, 1)].into(), 2));
     }
 }

@@ -30,7 +30,7 @@ fn full_plan<'a>(image: &'a Image<'a>) -> Option<OutputPlan<'a>> {
     let name = ".text.hot".into();
     plan.sections.push(NewSection { name, kind, flags, alignment: 16, address, bytes: vec![0xc3; 9] });
     plan.frame_header = Some(afterlink_elf::FrameHeader { address, size: 8 });
-    plan.loose.push(LooseSection { name: ".afterlink.map".into(), kind, bytes: vec![1; 9] });
+    plan.loose.push(LooseSection { name: ".afterlink.map".into(), kind, bytes: Box::new(vec![1; 9]) });
     let place = SymbolMove { address, size: 1, section: SectionRef::New(0) };
     let rows = image.symbols.len() as u32;
     plan.symbols.extend((1..rows).step_by(7).map(|row| (row, SymbolChange::Move(place))));

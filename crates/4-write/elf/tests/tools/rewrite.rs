@@ -55,7 +55,7 @@ pub fn plan_new_code<'a>(image: &'a Image<'a>, counting: Counting) -> OutputPlan
         plan.loose.push(LooseSection {
             name: name.into(),
             kind,
-            bytes: if is_note { note } else { vec![1, 2, 3] },
+            bytes: Box::new(if is_note { note } else { vec![1, 2, 3] }),
         });
     }
     plan

@@ -1,7 +1,7 @@
 //! Files beside a program with most of its debug information (split DWARF): found where debuggers look for them.
 
 use super::{Mapped, OutputFile, Target, directory_of, map, reason};
-use afterlink_core::{DebugPart, Error, FileBytes, Output, Result, SplitFiles};
+use afterlink_core::{DebugPart, Error, FileBytes, Result, Scratch, SplitFiles};
 use afterlink_image::EntriesFile;
 use std::ffi::OsStr;
 use std::io::Write;
@@ -109,7 +109,7 @@ impl SplitFiles for BesideProgram {
         std::path::absolute(&path).unwrap_or(path).into_os_string().into_encoded_bytes()
     }
 
-    fn scratch(&self) -> Result<Box<dyn Output + Send>> {
+    fn scratch(&self) -> Result<Scratch> {
         let number = self.scratch.fetch_add(1, Ordering::Relaxed);
         // The folder of several outputs is made when all of them are proven.
         let package = match directory_of(&self.output).is_dir() {

@@ -1,7 +1,7 @@
 //! Where the outputs of a command go that takes one input or several: a file, or a folder with a file for each.
 
 use super::{Target, directory_of, publish_beside, reason, remove_old_package};
-use afterlink_core::{DebugPart, Error, Output, Result};
+use afterlink_core::{DebugPart, Error, Output, Result, Scratch};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ pub struct Destination {
 }
 
 /// What comes beside an output: the bytes, and the files in them.
-pub type Package = (Option<Box<dyn Output + Send>>, Vec<DebugPart>);
+pub type Package = (Option<Scratch>, Vec<DebugPart>);
 
 /// Where one output goes.
 struct Place {
