@@ -31,7 +31,7 @@ use split::Part;
 use std::collections::BTreeSet;
 use units::{LeftUnit, Lists, NameField, Split, Unit};
 
-/// Writes all that goes section by section, so that they are listed once. Of a large program units need more memory than all else.
+/// Writes all that goes section by section, so that they are listed once. Of a large program units and their lists need more memory than all else.
 macro_rules! sections {
     (in files { $($large:ident $large_name:literal,)* } in memory { $($small:ident $small_name:literal,)* }) => {
         /// The sections that are led.
@@ -81,16 +81,16 @@ sections! {
     in files {
         info ".debug_info",
         types ".debug_types",
+        ranges ".debug_ranges",
+        rnglists ".debug_rnglists",
+        loc ".debug_loc",
+        loclists ".debug_loclists",
     }
     in memory {
     abbrev ".debug_abbrev",
     line ".debug_line",
     addr ".debug_addr",
     aranges ".debug_aranges",
-    ranges ".debug_ranges",
-    rnglists ".debug_rnglists",
-    loc ".debug_loc",
-    loclists ".debug_loclists",
     gdb_index ".gdb_index",
     frame ".debug_frame",
     str ".debug_str",
@@ -110,17 +110,19 @@ struct Kept {
 impl Kept {
     /// Sections to which what is led is added.
     fn start(&self, sections: &Sections, files: &dyn SplitFiles) -> afterlink_core::Result<Updated> {
-        let old = |section: &[u8]| if self.lists { section.to_vec() } else { Vec::new() };
-        Ok(Updated {
+        let mut updated = Updated {
             abbrev: sections.abbrev.to_vec(),
-            ranges: old(sections.ranges),
-            rnglists: old(sections.rnglists),
-            loc: old(sections.loc),
-            loclists: old(sections.loclists),
             str: sections.str.to_vec(),
             str_offsets: sections.str_offsets.to_vec(),
             ..Updated::new(files)?
-        })
+        };
+        if self.lists {
+            updated.ranges.append(sections.ranges)?;
+            updated.rnglists.append(sections.rnglists)?;
+            updated.loc.append(sections.loc)?;
+            updated.loclists.append(sections.loclists)?;
+        }
+        Ok(updated)
     }
 
     /// Adds what the units need that were left, and says whether it had it all.
@@ -244,21 +246,24 @@ impl Together {
     ) -> afterlink_core::Result<()> {
         let start = self.whole(is_types).size() as usize;
         let follow = |at, size, base| BaseField { in_types: is_types, at: start + at, size, base };
-        let unit = unit.and_then(|mut unit| {
-            let base = unit.address_base_at.map(|at| follow(at, unit.offset_size, unit.address_base));
-            let added = self.more.add(unit.address_base, std::mem::take(&mut unit.more_addresses));
-            let (updated, tally) = (&mut self.updated, &mut self.tally);
-            let added = added.map_err(|Damaged| Left::SharedAddress).and_then(|()| {
-                put_together(unit, updated, start, tally, (&mut self.package, led.parts))
-                    .map_err(|Damaged| Left::NoRoom)
-            });
-            base.into_iter().for_each(|field| self.more.follow(field));
-            let end = units[units.partition_point(|u| u.0 <= start) - 1].1;
-            added.map_err(|why| units::leave(led, &section[start..end], is_types, why))
-        });
         let unit = match unit {
-            Ok(bytes) => return self.whole(is_types).append(&bytes),
             Err(unit) => unit,
+            Ok(mut unit) => {
+                let base = unit.address_base_at.map(|at| follow(at, unit.offset_size, unit.address_base));
+                base.into_iter().for_each(|field| self.more.follow(field));
+                let added = self.more.add(unit.address_base, std::mem::take(&mut unit.more_addresses));
+                let (updated, tally) = (&mut self.updated, &mut self.tally);
+                let added = match added {
+                    Err(Damaged) => Err(Left::SharedAddress),
+                    Ok(()) => put_together(unit, updated, start, tally, (&mut self.package, led.parts))?
+                        .map_err(|Damaged| Left::NoRoom),
+                };
+                let end = units[units.partition_point(|u| u.0 <= start) - 1].1;
+                match added {
+                    Ok(bytes) => return self.whole(is_types).append(&bytes),
+                    Err(why) => units::leave(led, &section[start..end], is_types, why),
+                }
+            }
         };
         self.tally.leave(unit.why);
         if let Some((base, at)) = unit.address_base {
@@ -317,6 +322,23 @@ fn starts(section: &[u8]) -> (Vec<(usize, usize)>, usize) {
     (units, r.at)
 }
 
+/// What is added to a section if a unit has room for its place.
+struct Tail {
+    /// Where it starts.
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Tail {
+    fn of(section: &Scratch) -> Self {
+        Self { start: section.size(), bytes: Vec::new() }
+    }
+
+    fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+}
+
 /// Adds the lists and the abbreviations of a unit that stands at `start`, and gives its bytes; nothing of it if something has no room.
 fn put_together(
     mut unit: Unit,
@@ -324,49 +346,50 @@ fn put_together(
     start: usize,
     tally: &mut Tally,
     (package, parts): (&mut Package, &dyn Parts),
-) -> Result<Vec<u8>> {
+) -> afterlink_core::Result<Result<Vec<u8>>> {
     let is_new = unit.version >= 5;
-    let places = (updated.abbrev.len(), updated.ranges.len(), updated.rnglists.len());
+    let (mut ranges, mut rnglists) = (Tail::of(&updated.ranges), Tail::of(&updated.rnglists));
+    let mut locations = Tail::of(if is_new { &updated.loclists } else { &updated.loc });
+    let table = unit.abbreviations.take();
     let mut add = || {
-        if let Some(table) = unit.abbreviations.take() {
-            write_number(&mut unit.bytes, unit.abbreviations_at, unit.offset_size, places.0 as u64)?;
-            updated.abbrev.extend_from_slice(&table);
+        if table.is_some() {
+            let place = updated.abbrev.len() as u64;
+            write_number(&mut unit.bytes, unit.abbreviations_at, unit.offset_size, place)?;
         }
-        let section = if is_new { &mut updated.rnglists } else { &mut updated.ranges };
-        add_lists(&mut unit.bytes, &unit.ranges, is_new, unit.offset_size, section)?;
-        if let Some(split) = &mut unit.split {
-            let ranges = &mut updated.ranges;
-            let named = split_unit(split, start, &mut unit.bytes, ranges, (package, parts), tally)?;
-            put(&mut unit.bytes, split.id_at, 8, named.0);
-            if let Some(mut name) = named.1 {
-                let place = updated.str.len() as u64;
-                match split.name {
-                    NameField::Offset(at) => write_number(&mut unit.bytes, at, 4, place)?,
-                    NameField::Number(at) if at + 4 <= updated.str_offsets.len() => {
-                        write_number(&mut updated.str_offsets, at, 4, place)?;
-                    }
-                    _ => return Err(Damaged),
-                }
-                name.push(0);
-                updated.str.append(&mut name);
+        let own = if is_new { &mut rnglists } else { &mut ranges };
+        add_lists(&mut unit.bytes, &unit.ranges, is_new, unit.offset_size, own)?;
+        add_lists(&mut unit.bytes, &unit.locations, is_new, unit.offset_size, &mut locations)?;
+        if unit.addresses.iter().any(|(at, _)| at + 8 > updated.addr.len()) {
+            return Err(Damaged);
+        }
+        let Some(split) = &mut unit.split else { return Ok(()) };
+        let named = split_unit(split, start, &mut unit.bytes, &mut ranges, (package, parts), tally)?;
+        put(&mut unit.bytes, split.id_at, 8, named.0);
+        let Some(mut name) = named.1 else { return Ok(()) };
+        let place = updated.str.len() as u64;
+        match split.name {
+            NameField::Offset(at) => write_number(&mut unit.bytes, at, 4, place)?,
+            NameField::Number(at) if at + 4 <= updated.str_offsets.len() => {
+                write_number(&mut updated.str_offsets, at, 4, place)?;
             }
+            _ => return Err(Damaged),
         }
-        let section = if is_new { &mut updated.loclists } else { &mut updated.loc };
-        add_lists(&mut unit.bytes, &unit.locations, is_new, unit.offset_size, section)?;
-        if unit.addresses.iter().any(|(at, _)| at + 8 > updated.addr.len()) { Err(Damaged) } else { Ok(()) }
+        name.push(0);
+        updated.str.append(&mut name);
+        Ok(())
     };
     if let Err(Damaged) = add() {
-        // What was added of locations stays: nobody names it.
-        updated.abbrev.truncate(places.0);
-        updated.ranges.truncate(places.1);
-        updated.rnglists.truncate(places.2);
-        return Err(Damaged);
+        return Ok(Err(Damaged));
     }
+    updated.abbrev.extend_from_slice(table.as_deref().unwrap_or_default());
+    updated.ranges.append(&ranges.bytes)?;
+    updated.rnglists.append(&rnglists.bytes)?;
+    (if is_new { &mut updated.loclists } else { &mut updated.loc }).append(&locations.bytes)?;
     for (at, value) in &unit.addresses {
         put(&mut updated.addr, *at, 8, *value);
     }
     tally.add(&unit.tally);
-    Ok(unit.bytes)
+    Ok(Ok(unit.bytes))
 }
 
 /// Puts the entries of a unit that stand in another file into the package, and gives their new id. `start` is where the unit stands
@@ -375,7 +398,7 @@ fn split_unit(
     split: &mut Split,
     start: usize,
     skeleton: &mut [u8],
-    ranges: &mut Vec<u8>,
+    ranges: &mut Tail,
     (package, parts): (&mut Package, &dyn Parts),
     tally: &mut Tally,
 ) -> Result<(u64, Option<Vec<u8>>)> {
@@ -385,17 +408,17 @@ fn split_unit(
     let (unit, sections) = (&mut entries.unit, &entries.sections);
     let mut changed: Vec<(Part, Vec<u8>)> = Vec::new();
     if let Some(at) = split.ranges_base_at {
-        write_number(skeleton, at, unit.offset_size, ranges.len() as u64)?;
+        write_number(skeleton, at, unit.offset_size, ranges.end())?;
     }
     if unit.version < 5 {
         for &(at, size, offset) in &unit.ranges.fields {
             write_number(&mut unit.bytes, at, size, offset)?;
         }
-        ranges.extend_from_slice(&unit.ranges.bytes);
+        ranges.bytes.extend_from_slice(&unit.ranges.bytes);
     } else if !unit.ranges.table.is_empty() {
-        let mut lists = Vec::new();
+        let mut lists = Tail { start: 0, bytes: Vec::new() };
         add_lists(&mut unit.bytes, &unit.ranges, true, unit.offset_size, &mut lists)?;
-        changed.push((Part::RngLists, lists));
+        changed.push((Part::RngLists, lists.bytes));
     }
     let old_table = if is_file && !entries.shares_abbreviations { sections.part(Part::Abbrev) } else { &[] };
     change_parts(unit, old_table, &mut changed)?;
@@ -435,9 +458,9 @@ fn split_unit(
 /// Lists of locations and abbreviations of a unit in another file, behind the abbreviations that its types need. What makes packages of files takes the
 /// table to be at the start.
 fn change_parts(unit: &mut Unit, old_table: &[u8], changed: &mut Vec<(Part, Vec<u8>)>) -> Result<()> {
-    let mut lists = Vec::new();
+    let mut lists = Tail { start: 0, bytes: Vec::new() };
     add_lists(&mut unit.bytes, &unit.locations, unit.version >= 5, unit.offset_size, &mut lists)?;
-    changed.push((Part::Locations, lists));
+    changed.push((Part::Locations, lists.bytes));
     if let Some(table) = unit.abbreviations.take() {
         write_number(&mut unit.bytes, unit.abbreviations_at, unit.offset_size, old_table.len() as u64)?;
         changed.push((Part::Abbrev, [old_table, &table].concat()));
@@ -458,31 +481,33 @@ fn add_lists(
     lists: &Lists,
     has_head: bool,
     offset_size: usize,
-    section: &mut Vec<u8>,
+    section: &mut Tail,
 ) -> Result<()> {
     if lists.bytes.is_empty() && lists.base.is_none() {
         return Ok(());
     }
     let table_size = lists.table.len() * offset_size;
+    let out = &mut section.bytes;
     if has_head {
         let size = 8 + table_size + lists.bytes.len();
         if offset_size == 8 {
-            section.extend_from_slice(&[0xff; 4]);
-            section.extend_from_slice(&(size as u64).to_le_bytes());
+            out.extend_from_slice(&[0xff; 4]);
+            out.extend_from_slice(&(size as u64).to_le_bytes());
         } else {
-            section.extend_from_slice(&u32::try_from(size).map_err(|_| Damaged)?.to_le_bytes());
+            out.extend_from_slice(&u32::try_from(size).map_err(|_| Damaged)?.to_le_bytes());
         }
-        section.extend_from_slice(&[5, 0, 8, 0]);
-        section.extend_from_slice(&(lists.table.len() as u32).to_le_bytes());
+        out.extend_from_slice(&[5, 0, 8, 0]);
+        out.extend_from_slice(&(lists.table.len() as u32).to_le_bytes());
     }
-    let table = section.len();
+    let table = section.end();
     for offset in &lists.table {
-        section.extend_from_slice(&(offset + table_size as u64).to_le_bytes()[..offset_size]);
+        let offset = offset + table_size as u64;
+        section.bytes.extend_from_slice(&offset.to_le_bytes()[..offset_size]);
     }
-    let base = section.len() as u64;
-    section.extend_from_slice(&lists.bytes);
+    let base = section.end();
+    section.bytes.extend_from_slice(&lists.bytes);
     if let Some(at) = lists.base {
-        write_number(unit, at, offset_size, table as u64)?;
+        write_number(unit, at, offset_size, table)?;
     }
     lists.fields.iter().try_for_each(|&(at, size, offset)| write_number(unit, at, size, base + offset))
 }

@@ -2,6 +2,7 @@
 //! has the rows of the input at the corresponding places. Where a piece begins in the middle of a row, that row begins
 //! again, as no statement, unless it goes on from what stands in front of the piece now.
 
+use super::BYTES_AT_ONCE;
 use super::counterparts::{Counterparts, Run};
 use super::entries::Fault;
 use super::unit::R;
@@ -68,8 +69,12 @@ pub(crate) fn judge(
     [input, output]: [&[u8]; 2],
 ) -> (FxHashMap<usize, usize>, Vec<Fault>) {
     let (mut places, mut faults) = (FxHashMap::default(), Vec::new());
-    let (mut at, mut other) = (0, 0);
+    let (mut at, mut other, mut pause) = (0, 0, BYTES_AT_ONCE);
     while at < input.len() {
+        if at >= pause {
+            (counterparts.check.forget)();
+            pause = at + BYTES_AT_ONCE;
+        }
         let (Some(size), Some(other_size)) = (size_at(input, at), size_at(output, other)) else {
             faults.push(Fault::new(format!("the line table at {at:#x} ends elsewhere")));
             return (places, faults);
