@@ -204,7 +204,7 @@ fn is_in_one(check: &Check, &(low, high): &(u64, u64)) -> bool {
     row.is_some_and(|row| row.end > high)
 }
 
-fn merged(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+pub(crate) fn merged(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     ranges.sort_unstable();
     let mut merged: Vec<(u64, u64)> = Vec::new();
     for (low, high) in ranges {

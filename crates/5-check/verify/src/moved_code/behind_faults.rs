@@ -4,6 +4,7 @@
 use crate::address_map::places::MovedFunction;
 use crate::addresses::indirect_targets;
 use crate::addresses::jumps::Jumps;
+use crate::addresses::read_code::merged;
 use crate::addresses::relative_words::Named;
 use crate::check::Check;
 use crate::input::code::{Inst, Kind};
@@ -46,12 +47,7 @@ pub(crate) fn check(check: &Check, layout: &Layout, named_words: &Named, jumps: 
     if suspects.is_empty() {
         return Vec::new();
     }
-    let mut edges: Vec<(u64, u64)> = Vec::new();
-    for section in &check.code.sections {
-        let direct = check.code.section_insts(section).filter(|(_, _, inst)| inst.is_direct());
-        edges.extend(direct.map(|(_, address, inst)| (inst.target(&check.code, address), address)));
-    }
-    edges.par_sort_unstable();
+    let edges = edges_into(check, &suspects);
     let mut named = indirect_targets::all(check, layout, named_words, jumps);
     named.extend(&check.pads.all);
     named.extend(check.input.symbols.iter().map(|s| s.address.get()));
@@ -63,6 +59,23 @@ pub(crate) fn check(check: &Check, layout: &Layout, named_words: &Named, jumps: 
         suspect.starts.iter().filter(move |start| sure.binary_search(start).is_err()).map(finding)
     });
     unnamed.collect()
+}
+
+/// All branches and calls into suspects, and where from. Ascending.
+fn edges_into(check: &Check, suspects: &[Suspect]) -> Vec<(u64, u64)> {
+    let blocks = merged(suspects.iter().flat_map(|suspect| &suspect.blocks).copied().collect());
+    let is_into = |address: u64| {
+        let after = blocks.partition_point(|b| b.0 <= address);
+        after.checked_sub(1).is_some_and(|i| address < blocks[i].1)
+    };
+    let mut edges: Vec<(u64, u64)> = Vec::new();
+    for section in &check.code.sections {
+        let direct = check.code.section_insts(section).filter(|(_, _, inst)| inst.is_direct());
+        let all = direct.map(|(_, address, inst)| (inst.target(&check.code, address), address));
+        edges.extend(all.filter(|edge| is_into(edge.0)));
+    }
+    edges.par_sort_unstable();
+    edges
 }
 
 fn suspect(check: &Check, function: &MovedFunction) -> Option<Suspect> {
