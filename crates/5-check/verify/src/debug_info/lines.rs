@@ -10,35 +10,38 @@ use crate::address_map::places::first_code;
 use gimli::{ColumnType, DebugLine, DebugLineOffset, IncompleteLineProgram, LineRow};
 use rustc_hash::FxHashMap;
 
-/// What a row says, but for its address: where in the source, and what it marks.
+/// What a row says, but for its address: where in the source, and what it marks. Large units have a million of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Said {
-    file: u64,
-    line: u64,
-    column: u64,
-    isa: u64,
-    discriminator: u64,
-    op_index: u64,
+    file: u32,
+    line: u32,
+    column: u32,
+    discriminator: u32,
+    isa: u16,
+    op_index: u8,
     is_statement: bool,
     /// Basic block, prologue's end, epilogue's start.
     marks: [bool; 3],
 }
 
 impl Said {
-    fn of(row: &LineRow) -> Self {
-        Self {
-            file: row.file_index(),
-            line: row.line().map_or(0, |n| n.get()),
-            column: match row.column() {
-                ColumnType::LeftEdge => 0,
-                ColumnType::Column(n) => n.get(),
-            },
-            isa: row.isa(),
-            discriminator: row.discriminator(),
-            op_index: row.op_index(),
+    /// Nothing, if it names what no compiler has so many of.
+    fn of(row: &LineRow) -> Option<Self> {
+        let column = match row.column() {
+            ColumnType::LeftEdge => 0,
+            ColumnType::Column(n) => n.get(),
+        };
+        let number = |number: u64| u32::try_from(number).ok();
+        Some(Self {
+            file: number(row.file_index())?,
+            line: number(row.line().map_or(0, |n| n.get()))?,
+            column: number(column)?,
+            discriminator: number(row.discriminator())?,
+            isa: row.isa().try_into().ok()?,
+            op_index: row.op_index().try_into().ok()?,
             is_statement: row.is_stmt(),
             marks: [row.basic_block(), row.prologue_end(), row.epilogue_begin()],
-        }
+        })
     }
 
     /// What it says of the code that follows, and not only of its own place.
@@ -115,7 +118,7 @@ fn judge_table(counterparts: &Counterparts, [input, output]: [&[u8]; 2]) -> Resu
     if head(input, &old) != head(output, &new) {
         return Err(Fault::new("its head changed"));
     }
-    let (old, new) = (rows(old)?, rows(new)?);
+    let old = rows(old)?;
     let (mut pieces, mut removed) = (Vec::new(), Vec::new());
     for sequence in old.split_inclusive(|row| row.said.is_none()) {
         match counterparts.is_code(sequence[0].address) {
@@ -123,16 +126,19 @@ fn judge_table(counterparts: &Counterparts, [input, output]: [&[u8]; 2]) -> Resu
             false => removed.extend_from_slice(sequence),
         }
     }
+    drop(old);
+    let new = rows(new)?;
     let is_removed = |sequence: &&[Row]| !counterparts.is_output_code(sequence[0].address);
-    let (gone, mut new): (Vec<&[Row]>, Vec<&[Row]>) =
+    let (gone, mut kept): (Vec<&[Row]>, Vec<&[Row]>) =
         new.split_inclusive(|row| row.said.is_none()).partition(is_removed);
     if removed != gone.concat() {
         return Err(Fault::new("says something else of functions that the linker removed"));
     }
-    new.sort_by_key(|sequence| sequence[0].address);
-    let new = new.concat();
+    kept.sort_by_key(|sequence| sequence[0].address);
+    let kept = kept.concat();
+    drop((new, removed));
     pieces.sort_by_key(|piece| piece.output);
-    judge_rows(counterparts, &pieces, &new)
+    judge_rows(counterparts, &pieces, &kept)
 }
 
 /// Whether a table that is the same has rows of code that moved.
@@ -159,7 +165,13 @@ fn rows(program: IncompleteLineProgram<R>) -> Result<Vec<Row>, Fault> {
         {
             found.pop();
         }
-        found.push(Row { address: row.address(), said: (!row.end_sequence()).then(|| Said::of(row)) });
+        let said = match row.end_sequence() {
+            true => None,
+            false => {
+                Some(Said::of(row).ok_or_else(|| Fault::new("a row has a number of more than 32 bits"))?)
+            }
+        };
+        found.push(Row { address: row.address(), said });
     }
     Ok(found)
 }

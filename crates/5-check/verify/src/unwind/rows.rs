@@ -84,6 +84,10 @@ impl UnwindRows {
     fn join(parts: Vec<Self>) -> Self {
         let mut all = Self::default();
         let mut known = Known::default();
+        // A vector that grows is in memory twice.
+        all.spans.reserve_exact(parts.iter().map(|part| part.spans.len()).sum());
+        all.entries.reserve_exact(parts.iter().map(|part| part.entries.len()).sum());
+        all.landings.reserve_exact(parts.iter().map(|part| part.landings.len()).sum());
         for part in parts {
             let rows: Vec<u32> = part.strings.into_iter().map(|s| known.row(&s)).collect();
             all.spans.extend(part.spans.iter().map(|s| Span { row: rows[s.row as usize], ..*s }));
