@@ -13,6 +13,7 @@ packages=(
     libpython3.11-dev librocksdb-dev # and an interpreter and a database
     dwz elfutils patchelf         # outputs survive them
     gdb                       # unwinds out of split functions
+    valgrind                  # tells lines of moved code
     csmith libcsmith-dev      # random programs
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross # programs for AArch64, which are read
 )

@@ -2,7 +2,7 @@
 # Does gdb say the same of an output as of the program? Both are stopped at corresponding instructions, one run each, and asked for all frames
 # with arguments and locals (`stops`); by line, with locals (`lines`); and stepped from functions (`steps`).
 #
-#   gdb.sh PROGRAM JOB          PROGRAM: leveldb | postgres; JOB: stops | lines | steps (these two for leveldb)
+#   gdb.sh PROGRAM JOB          PROGRAM: leveldb | postgres | rocksdb; JOB: stops | lines | steps (these two for leveldb)
 #   STOPS=300                   how many stops
 . "$(dirname "$0")/environment.sh"
 . "$study/workloads.sh"
@@ -44,7 +44,7 @@ for which in plain again faster random; do
     if [ "$name" = postgres ]; then
         as_server "${settings[@]}" "${command[@]}"
     else
-        prepare_leveldb
+        prepare_"$name"
         env "${settings[@]}" "${command[@]}"
     fi > "$job.$which.log" 2>&1 || say "gdb of $which ended with $?"
 done

@@ -20,7 +20,7 @@ bare() {
 
 by_itself() { ./program/reports; }
 by_rust() { RUST_BACKTRACE=full ./program/panics 2>&1; }
-# Names alone, and of inlined calls none: valgrind 3.19 looks for lines in the section `.text` only.
+# Names alone, and of inlined calls none: valgrind 3.19 looks for both in the section `.text` only, and half of the blocks are in `.text.cold`.
 by_memcheck() {
     BREAK_MEMORY=1 valgrind --quiet --num-callers=20 ./program/reports 2>&1 > unused | sed -E 's/^==[0-9]+== *//; s/ \((in )?[^ ]*\)$//' |
         awk '{ at = ""; if (match($0, /0x[0-9A-F]+: /)) at = substr($0, RSTART, RLENGTH)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Does llvm-dwarfdump complain of anything in an output that it does not complain of in the program? And how much larger are debug sections?
 #
-#   verify.sh [PROGRAM …]       default: leveldb postgres
+#   verify.sh [PROGRAM …]       PROGRAM: leveldb | postgres | rocksdb; default: the first two
 . "$(dirname "$0")/environment.sh"
 install_packages llvm-22
 programs=("$@")

@@ -1,4 +1,4 @@
-# Sourced: how the two programs are run, always doing the same; with a wrapper in WRAPPER, as gdb has it the arguments alone.
+# Sourced: how the programs are run, always doing the same; with a wrapper in WRAPPER, as gdb has it the arguments alone.
 #
 # The server does not run as root: then it runs as `afterlink-study`, as in the study of PostgreSQL.
 
@@ -9,6 +9,14 @@ database=/dev/shm/afterlink-debugging
 arguments_leveldb="--db=$database/db --num=20000 --reads=5000 --threads=1 --benchmarks=fillseq,fillrandom,overwrite,compact,readrandom,readseq,readreverse,seekrandom,deleterandom,readmissing,crc32c"
 prepare_leveldb() { rm -rf "$database"; mkdir -p "$database"; }
 run_leveldb() { prepare_leveldb; "./$1" $arguments_leveldb; }
+
+arguments_rocksdb="--db=$database/db --seed=7 --threads=1 --num=20000 --reads=10000 --value_size=100 --compression_type=snappy --bloom_bits=10
+    --cache_size=524288 --write_buffer_size=524288 --target_file_size_base=524288 --seek_nexts=5 --disable_auto_compactions=1
+    --level0_slowdown_writes_trigger=1000 --level0_stop_writes_trigger=1000 --stats_interval=100000
+    --benchmarks=fillrandom,flush,compact,readrandom,seekrandom,readseq,readreverse,updaterandom,readmissing,flush,verifychecksum"
+arguments_rocksdb=$(echo $arguments_rocksdb)
+prepare_rocksdb() { rm -rf "$database"; mkdir -p "$database"; }
+run_rocksdb() { prepare_rocksdb; "./$1" $arguments_rocksdb; }
 
 # The server's own user can't reach a closed home directory: set STUDY_WORK to one that it can.
 arguments_postgres="--single -D $STUDY_WORK/postgres/data -c fsync=off -c autovacuum=off -c jit=off -c track_activities=off -c log_checkpoints=off postgres"

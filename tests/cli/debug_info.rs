@@ -182,7 +182,7 @@ fn code_in_place_of_a_call_and_functions_that_became_one() {
     let outcome = sandbox.afterlink(&command.split(' ').collect::<Vec<_>>());
     assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
     assert!(outcome.stdout().contains("follows the code"), "{}", outcome.stdout());
-    let code = sandbox.say("llvm-objdump-22 -d --no-show-raw-insn -j .text.hot -j .text.cold out");
+    let code = sandbox.say("llvm-objdump-22 -d --no-show-raw-insn -j .text -j .text.cold out");
     let asked = code.lines().filter_map(|row| {
         let (at, _) = row.trim().split_once(':')?;
         at.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| format!("0x{at}"))

@@ -25,6 +25,54 @@ fn rewritten(case: &str, variant: &str, how: &str) -> Sandbox {
     sandbox
 }
 
+/// Reads that go astray, of what nobody freed and of what somebody did: by a function that moves, and by one that stays.
+const ASTRAY: &str = r#"#include <stdlib.h>
+#define F __attribute__((noipa))
+F int moves(volatile int *p, int n) {
+    int sum = 0;
+    for (int i = 0; i <= n; i++) sum += p[i];
+    return sum;
+}
+F int stays(volatile int *p) {
+    free((void *)p);
+    return *p;
+}
+int main(void) {
+    int *p = calloc(4, sizeof *p);
+    int sum = moves(p, 4);
+    return sum + stays(p) > 1000;
+}
+"#;
+
+/// valgrind tells lines of the section `.text` alone. In an output that is the code that moved.
+#[test]
+fn valgrind_tells_lines_of_moved_code() {
+    let sandbox = Sandbox::default();
+    sandbox.put("astray.c", ASTRAY.as_bytes());
+    sandbox.say("gcc-12 -O2 -g -Wl,--emit-relocs astray.c -o in");
+    let command = "optimize in -o out --scope all --skip-functions ^stays$ --order-functions reverse";
+    let outcome = sandbox.afterlink(&command.split(' ').collect::<Vec<_>>());
+    assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+    let frames = |program: &str| {
+        let said = sandbox.say(&format!("valgrind --quiet --log-fd=1 ./{program}"));
+        let frames = said.lines().filter_map(|line| Some(line.split_once(": ")?.1.to_owned()));
+        let is_own =
+            |frame: &String| ["moves ", "stays ", "main "].iter().any(|name| frame.starts_with(name));
+        frames.filter(is_own).collect::<Vec<_>>()
+    };
+    let (old, new) = (frames("in"), frames("out"));
+    assert_eq!(old.len(), new.len(), "{old:?} {new:?}");
+    for name in ["moves (astray.c:5)", "main (astray.c:13)", "stays (astray.c:9)", "stays (astray.c:10)"] {
+        assert!(old.iter().any(|frame| frame == name), "{name}: {old:?}");
+    }
+    for (old, new) in old.iter().zip(&new) {
+        match old.starts_with("stays") {
+            true => assert!(new.starts_with("stays (in /"), "{old}: {new}"),
+            false => assert_eq!(old, new),
+        }
+    }
+}
+
 /// What gdb says to commands, without addresses and numbers of processes.
 fn said(sandbox: &Sandbox, program: &str, commands: &[&str]) -> Vec<String> {
     let mut gdb = Command::new("gdb");

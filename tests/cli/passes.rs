@@ -54,7 +54,7 @@ fn an_order_that_changes_nothing_is_no_pass() {
 /// The moved code; the note beside it tells the options.
 fn code(sandbox: &Sandbox) -> String {
     let mut dump = std::process::Command::new("objdump");
-    let text = sandbox.run(dump.args(["-d", "-j", ".text.hot", "out"]));
+    let text = sandbox.run(dump.args(["-d", "-j", ".text", "out"]));
     assert_eq!(text.exit, 0, "{}", text.stderr());
     text.stdout()
 }

@@ -76,7 +76,7 @@ impl Default for Placement {
             alignment: SECTION_ALIGNMENT,
             suffix: suffix.into(),
         };
-        let sections = vec![section(".text.hot", "warm"), section(".text.cold", "cold")];
+        let sections = vec![section(".text", "warm"), section(".text.cold", "cold")];
         Self { sections: sections.into(), fragments: Vec::new(), data: IdVec::new() }
     }
 }

@@ -172,7 +172,7 @@ fn code_reference(image: &Image, r: &Relocation) -> Option<CodeReference> {
 }
 
 /// Symbol plus addend.
-fn named(image: &Image, relocation: &Relocation) -> Option<InputAddr> {
+pub(crate) fn named(image: &Image, relocation: &Relocation) -> Option<InputAddr> {
     Some(image.symbols.place(relocation.symbol)? + relocation.addend as u64)
 }
 

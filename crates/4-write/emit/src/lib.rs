@@ -203,6 +203,7 @@ pub fn plan_code<'i>(
     let encoder = Encoder { image, program, addresses: &addresses, counters_at, targets };
     let mut sections = new_sections(&encoder, placement, &shapes, options);
     let mut plan = OutputPlan::new(image);
+    plan.renames = superseded(image, placement);
     patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
     plan.replacements = probes::replacements(image, &addresses);
     let blocks = || bb_addr_map::Places::new(image, program, placement, &addresses, &shapes);
@@ -254,6 +255,15 @@ fn new_sections(
     });
     let data = |writable| data::sections(program, placement, addresses, writable);
     data(true).into_iter().chain(code).chain(data(false)).collect()
+}
+
+/// Names for the input's sections whose own names new code has.
+fn superseded(image: &Image, placement: &Placement) -> Vec<(afterlink_image::SectionId, String)> {
+    let is_used = |section| placement.fragments.iter().any(|fragment| fragment.section == section);
+    let new = placement.sections.iter().filter(|(id, _)| is_used(*id));
+    let new: Vec<&str> = new.map(|(_, new)| new.name.as_str()).collect();
+    let old = image.sections.iter().filter(|(_, old)| new.contains(&old.name));
+    old.map(|(id, old)| (id, format!("{}.input", old.name))).collect()
 }
 
 /// Adds what says of the output how it was made, and from what.

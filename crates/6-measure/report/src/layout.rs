@@ -218,7 +218,7 @@ mod tests {
             lines: (9, 3),
             pages: (5, 1),
             done: vec!["split: 3 blocks hot".into(), "stands for operator<, too".into()],
-            parts: vec![(".text.hot".into(), place, 64), (".text.cold".into(), place + 0x10000, 16)],
+            parts: vec![(".text".into(), place, 64), (".text.cold".into(), place + 0x10000, 16)],
         };
         let page = LayoutPage {
             program: "server <1>".into(),
@@ -247,7 +247,7 @@ mod tests {
             "−25 %",
             "(−75 %)",
             "90 %",
-            "0x90000 in .text.hot",
+            "0x90000 in .text",
             "odd",
             "split: 3 blocks hot; stands for operator&lt;, too",
             "100 → 4,400",

@@ -1,6 +1,7 @@
 //! Where exceptions lead: takes the unwind entries and what they say of exceptions, gives for each entry its call sites, if its
 //! personality routine is one whose tables are known.
 
+use crate::evidence::named;
 use afterlink_core::{IdVec, InputAddr, Refusal};
 use afterlink_image::{Image, Symbol};
 use afterlink_unwind::{Cie, CieId, EhFrame, Fde, FdeId, Lsda, LsdaPlace, Personality};
@@ -20,6 +21,8 @@ pub(crate) struct LandingPads {
     areas: IdVec<FdeId, Option<Result<Lsda, Refusal>>>,
     /// All landing pads, ascending.
     pub all: Vec<InputAddr>,
+    /// Code that is named by what could not be read: exceptions may lead there.
+    pub unread: Vec<InputAddr>,
 }
 
 impl LandingPads {
@@ -54,7 +57,11 @@ impl LandingPads {
         let mut all: Vec<InputAddr> = sites.filter_map(|site| site.landing_pad).collect();
         all.sort_unstable();
         all.dedup();
-        Self { areas: areas.into(), all }
+        let is_unread = |(id, area): (&FdeId, &Option<Result<Lsda, Refusal>>)| {
+            frames.fdes[*id].lsda.filter(|_| matches!(area, Some(Err(_))))
+        };
+        let unread: BTreeSet<InputAddr> = ids.iter().zip(&areas).filter_map(is_unread).collect();
+        Self { areas: areas.into(), all, unread: named_from(image, &starts, &unread) }
     }
 
     /// What an entry says of exceptions; `None` if nothing.
@@ -69,6 +76,22 @@ fn filled_words(image: &Image, frames: &EhFrame) -> BTreeSet<InputAddr> {
         return BTreeSet::new();
     }
     image.dynamic.relocations.iter().map(|r| r.address).collect()
+}
+
+/// What words of areas name, which end where the next one of `starts` begins. clang writes the base of landing pads so where they stand in
+/// a section of their own.
+fn named_from(image: &Image, starts: &[InputAddr], areas: &BTreeSet<InputAddr>) -> Vec<InputAddr> {
+    if areas.is_empty() {
+        return Vec::new();
+    }
+    let is_inside = |word: InputAddr| {
+        let next = starts.partition_point(|&start| start <= word);
+        next.checked_sub(1).is_some_and(|last| areas.contains(&starts[last]))
+    };
+    let holds_areas = |id| areas.iter().any(|&area| image.section_at(area) == Some(id));
+    let kept = image.kept_relocations().filter(|(id, _)| holds_areas(*id));
+    let words = kept.flat_map(|(_, relocations)| relocations.iter()).filter(|r| is_inside(r.address));
+    words.filter_map(|r| named(image, &r)).collect()
 }
 
 /// Where an area stands, which ends where the next one of `starts` begins: or a damaged file could have many that go on to the

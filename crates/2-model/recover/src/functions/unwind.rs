@@ -152,7 +152,7 @@ fn land(function: &mut Function, pads: &LandingPads) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Functions with landing pads of others stay: those others do, and go on there.
+/// Functions with landing pads of others stay: those others do, and go on there. So do those of which it is not known.
 fn refuse_foreign_pads(frames: &EhFrame, pads: &LandingPads, functions: &mut [Function]) {
     let mut owners: Vec<(Range, usize)> =
         functions.iter().enumerate().flat_map(|(i, f)| f.ranges.iter().map(move |r| (*r, i))).collect();
@@ -171,6 +171,9 @@ fn refuse_foreign_pads(frames: &EhFrame, pads: &LandingPads, functions: &mut [Fu
     }
     for index in refused {
         functions[index].refusal.get_or_insert(Refusal::EnteredInside);
+    }
+    for index in pads.unread.iter().filter_map(|&address| owner(address)) {
+        functions[index].refusal.get_or_insert(Refusal::Exceptions);
     }
 }
 

@@ -14,11 +14,14 @@ use rustc_hash::FxHashMap;
 const INPUT_SUFFIX: &str = ".input";
 
 /// Sections with a successor.
-const SUPERSEDED: [&str; 2] = [".eh_frame", ".eh_frame_hdr"];
+const SUPERSEDED: [&str; 4] = [HOT, ".text.cold", ".eh_frame", ".eh_frame_hdr"];
 
 const LOADED: u64 = elf::SHF_ALLOC.0;
 const CODE: u64 = elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0;
 const COUNTED: u64 = elf::SHF_ALLOC.0 | elf::SHF_WRITE.0;
+
+/// Moved code that runs often. It has the name by which tools look for a program's code: valgrind tells lines of that section alone.
+pub(crate) const HOT: &str = ".text";
 
 /// What becomes of exceptions in moved code.
 pub(crate) const LANGUAGE_DATA: &str = ".gcc_except_table.afterlink";
@@ -26,7 +29,7 @@ pub(crate) const LANGUAGE_DATA: &str = ".gcc_except_table.afterlink";
 /// Sections that an output may have in addition, each once: name, type, flags and alignment. What is not loaded stands in
 /// this order.
 const ADDED: [(&str, elf::SectionType, u64, u64); 15] = [
-    (".text.hot", elf::SHT_PROGBITS, CODE, 64),
+    (HOT, elf::SHT_PROGBITS, CODE, 64),
     (".text.cold", elf::SHT_PROGBITS, CODE, 64),
     (".text.afterlink", elf::SHT_PROGBITS, CODE, 16),
     (".text.afterlink.targets", elf::SHT_PROGBITS, CODE, 16),
@@ -120,7 +123,7 @@ fn match_sections(input: &Image, output: &Image, findings: &mut Vec<Finding>) ->
             // Hot code may ask for whole pages; `segments` sees to it that it gets them.
             let asked =
                 section.alignment.is_power_of_two() && (*alignment..=HUGE_PAGE).contains(&section.alignment);
-            let aligned = section.alignment == *alignment || *name == ".text.hot" && asked;
+            let aligned = section.alignment == *alignment || *name == HOT && asked;
             let fits = aligned && (kind.0, *flags) == (section.kind, section.flags);
             *name == section.name && fits && plain
         };

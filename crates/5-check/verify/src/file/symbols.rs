@@ -3,6 +3,7 @@
 
 use crate::address_map::places::Place;
 use crate::check::Check;
+use crate::file::sections::HOT;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::{Image, SectionId, Symbol, elf};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -239,7 +240,7 @@ impl<'a> ColdNames<'a> {
             return false;
         };
         let part = check.output.sections.as_slice().get(usize::from(symbol.section)).map(|s| s.name);
-        let end = if part == Some(".text.hot") { WARM } else { COLD };
+        let end = if part == Some(HOT) { WARM } else { COLD };
         let name = symbol.name();
         let parent = fragment_parent(name).filter(|parent| name[parent.len()..].starts_with(end));
         let named = parent.is_some_and(|n| self.names.binary_search(&(entry, n)).is_ok());

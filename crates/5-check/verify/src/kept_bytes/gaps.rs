@@ -2,6 +2,7 @@
 //! input, or zeroes, so that nothing can hide there; and all moved code lies in sections.
 
 use crate::check::Check;
+use crate::file::sections::HOT;
 use crate::file::segments::table_end;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::{Image, SectionId, elf};
@@ -60,7 +61,7 @@ fn check_file(check: &Check) -> Option<Finding> {
     ranges.push((table, table + output.sections.len() as u64 * 64));
     let sections = output.sections.iter().filter(|(_, s)| {
         // Of the sections of moved code only what lies between the first and the last fragment has been looked at.
-        let moved = [".text.hot", ".text.cold"].contains(&s.name);
+        let moved = [HOT, ".text.cold"].contains(&s.name);
         let has_bytes = s.kind != elf::SHT_NOBITS.0 && s.kind != elf::SHT_NULL.0;
         has_bytes && !(moved && s.address >= input.loaded_end())
     });

@@ -2,6 +2,7 @@
 //! it cannot change what the program does: advice about pages of a file that nobody may write to.
 
 use crate::check::Check;
+use crate::file::sections::HOT;
 use crate::moved_code::counter_sections::section;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::limits::HUGE_PAGE;
@@ -10,8 +11,6 @@ use afterlink_isa::judgement::huge_pages::{Asking, expected};
 
 /// The output's section of that code.
 pub(crate) const SECTION: &str = ".text.afterlink.pages";
-/// The output's section of what may stand on huge pages.
-const PAGES: &str = ".text.hot";
 
 pub(crate) fn are_asked_for(output: &Image) -> bool {
     output.section_named(SECTION).is_some()
@@ -24,7 +23,7 @@ pub(crate) fn check(check: &Check, start: u64, entry: u64) -> Option<Finding> {
         Some(finding.input(check.input.entry.get()).output(place))
     };
     let new = check.input.loaded_end();
-    let pages = section(check.output, PAGES).filter(|(pages, _)| pages.address >= new);
+    let pages = section(check.output, HOT).filter(|(pages, _)| pages.address >= new);
     let (Some((code, bytes)), Some((pages, _))) = (section(check.output, SECTION), pages) else {
         return fault(start, "the program asks for huge pages, but lacks the code or the pages");
     };

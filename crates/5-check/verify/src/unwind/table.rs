@@ -107,13 +107,16 @@ impl<'a> CommonEntries<'a> {
     }
 }
 
+/// The input's `.text`, in an output that has another.
+const INPUT_TEXT: &str = ".text.input";
+
 fn bases(image: &Image, frame: u64) -> BaseAddresses {
     let start = |name: &str| image.section_named(name).map_or(0, |id| image.sections[id].address.get());
     let header = image.segments.iter().find(|s| s.kind == elf::PT_GNU_EH_FRAME.0);
     BaseAddresses::default()
         .set_eh_frame(frame)
         .set_eh_frame_hdr(header.map_or(0, |s| s.address.get()))
-        .set_text(start(".text"))
+        .set_text(start(if image.section_named(INPUT_TEXT).is_some() { INPUT_TEXT } else { ".text" }))
         .set_got(start(".got"))
 }
 

@@ -3,7 +3,7 @@
 
 use crate::kinds::{Mutant, Mutate, byte_of, flip, write, write_number};
 use crate::sites::Sites;
-use afterlink_image::{NOTE_SECTION, elf};
+use afterlink_image::{NOTE_SECTION, Section, elf};
 use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
@@ -102,8 +102,9 @@ fn section_header(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 
 /// Tools that write the file anew would leave out the end of the code.
 fn moved_section_cut(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let is_moved = |name: &str| [".text.hot", ".text.cold"].contains(&name);
-    let sections = sites.output.sections.iter().filter(|(_, s)| is_moved(s.name) && s.size > 0);
+    let end = sites.input.loaded_end();
+    let is_moved = |s: &Section| s.address >= end && [".text", ".text.cold"].contains(&s.name);
+    let sections = sites.output.sections.iter().filter(|(_, s)| is_moved(s) && s.size > 0);
     let (id, section) = sections.choose(rng)?;
     let at = sites.output.section_headers.get() as usize + id.0 as usize * SECTION + 32;
     let left = section.size - rng.random_range(1..=section.size.min(64));

@@ -237,9 +237,12 @@ fn instructions_swapped(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     write(sites, first.offset, &swapped, format!("{:#x} swapped with the next", first.address))
 }
 
+/// The input's section of code.
+const INPUT_TEXT: &str = ".text.input";
+
 /// A byte of an input section of code that did not move.
 fn kept_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let name = *[".plt", ".init", ".fini", ".text", ".plt.got", ".plt.sec"].choose(rng)?;
+    let name = *[".plt", ".init", ".fini", INPUT_TEXT, ".plt.got", ".plt.sec"].choose(rng)?;
     let at = byte_of(sites, rng, name)?;
     let address = address_of(sites, at)?;
     if sites.input.bytes[at] == 0xcc || is_left(sites, address) {
@@ -265,7 +268,7 @@ fn is_left(sites: &Sites, address: u64) -> bool {
 
 /// Bytes that differ between the files in code that did not move.
 fn kept_reference(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let (start, size) = sites.section(".text")?;
+    let (start, size) = sites.section(INPUT_TEXT)?;
     let changed = (start..start + size).filter(|&at| sites.bytes[at] != sites.input.bytes[at]);
     let kept: Vec<usize> =
         changed.filter(|&at| address_of(sites, at).is_some_and(|a| !is_left(sites, a))).collect();
@@ -274,7 +277,7 @@ fn kept_reference(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 }
 
 fn old_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let (start, size) = sites.section(".text")?;
+    let (start, size) = sites.section(INPUT_TEXT)?;
     let at = start + rng.random_range(0..size);
     is_left(sites, address_of(sites, at)?).then_some(())?;
     let mutant = flip(sites, rng, at, "old code")?;

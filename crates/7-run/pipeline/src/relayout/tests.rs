@@ -49,7 +49,7 @@ fn build_by(changed: &str, level: &str) -> Vec<u8> {
 /// Functions of the new code by their offset in its section, from the output's own symbol table.
 fn offsets(output: &[u8]) -> BTreeMap<u64, String> {
     let image = Image::parse(output).expect("an output is a program");
-    let id = image.section_named(".text.hot").expect("the new code has a section");
+    let id = image.section_named(".text").expect("the new code has a section");
     let section = &image.sections[id];
     let inside = image
         .symbols
