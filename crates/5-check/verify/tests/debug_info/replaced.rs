@@ -3,7 +3,7 @@
 use crate::programs::{Pair, build};
 use afterlink_image::Image;
 use afterlink_verify::{FindingKind, Options, verify};
-use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, SectionId, constants as dw};
+use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId, constants as dw};
 
 type R<'a> = EndianSlice<'a, LittleEndian>;
 
