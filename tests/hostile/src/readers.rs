@@ -93,7 +93,7 @@ pub fn led(sections: &Sections) -> Updated {
         jump_size: 0,
         inside: [Inside::Behind, Inside::FromEnd, Inside::Each, Inside::Each][(input / 16 % 4) as usize],
     });
-    let moves = Moves::new(pieces.collect(), vec![(code, end)]);
+    let moves = Moves::new(pieces.collect(), Vec::new(), vec![(code, end)]);
     let places = Places { files: &NoSplitFiles, machine: 0 };
     afterlink_debuginfo::update(sections, &moves, &NoParts, places, &|| ()).expect("memory").0
 }

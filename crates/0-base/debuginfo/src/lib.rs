@@ -18,7 +18,7 @@ mod units;
 pub use afterlink_core::Forget;
 use afterlink_core::{Scratch, SplitFiles};
 use bytes::Damaged;
-pub use moves::{Inside, Moves, Piece};
+pub use moves::{Folded, Inside, Moves, Piece};
 pub use package::{InputPackage, NoParts, Package, Parts};
 pub use split::{SplitSections, Wanted};
 pub use tally::{Left, Lost, Removed, Tally};

@@ -63,19 +63,30 @@ pub struct Part {
     pub end: u64,
 }
 
+/// A function that was not written, because another one does the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Folded {
+    pub input: u64,
+    pub input_size: u64,
+    /// Where the other one is entered.
+    pub output: u64,
+}
+
 /// All pieces, and where the input's code is.
 pub struct Moves {
     pieces: Vec<Piece>,
+    folded: Vec<Folded>,
     code: Vec<(u64, u64)>,
 }
 
 impl Moves {
-    /// `pieces` do not overlap in the input; `code` are the ranges of sections with code.
-    pub fn new(mut pieces: Vec<Piece>, mut code: Vec<(u64, u64)>) -> Self {
+    /// `pieces` do not overlap in the input, nor do functions that were `folded`; `code` are the ranges of sections with code.
+    pub fn new(mut pieces: Vec<Piece>, mut folded: Vec<Folded>, mut code: Vec<(u64, u64)>) -> Self {
         pieces.retain(|p| p.input_size > 0);
         pieces.sort_unstable_by_key(|p| p.input);
+        folded.sort_unstable_by_key(|f| f.input);
         code.sort_unstable();
-        Self { pieces, code }
+        Self { pieces, folded, code }
     }
 
     /// Whether code stood there. Linkers mark what they removed with addresses (0, 1, −1, −2) where none is.
@@ -87,6 +98,13 @@ impl Moves {
     fn piece_at(&self, address: u64) -> Option<&Piece> {
         let next = self.pieces.partition_point(|p| p.input <= address);
         self.pieces[..next].last().filter(|p| address < p.input_end())
+    }
+
+    /// Where the code of a function is now that another one stands for, if the function's code was all in the run.
+    pub(crate) fn folded(&self, (start, end): (u64, u64)) -> Option<u64> {
+        let found = self.folded.binary_search_by_key(&start, |f| f.input).ok()?;
+        let folded = &self.folded[found];
+        (start..=start + folded.input_size).contains(&end).then_some(folded.output)
     }
 
     /// Where the instruction at `address` is.

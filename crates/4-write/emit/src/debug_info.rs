@@ -4,12 +4,12 @@ use crate::addresses::Addresses;
 use crate::shape::Shape;
 use afterlink_core::{Forget, InputAddr, OutputAddr, Scratch, SplitFiles};
 use afterlink_debuginfo::{
-    InputPackage, Inside, LED, Lost, Moves, Package, Parts, Piece, Places, Sections, SplitSections, Tally,
-    Wanted,
+    Folded, InputPackage, Inside, LED, Lost, Moves, Package, Parts, Piece, Places, Sections, SplitSections,
+    Tally, Wanted,
 };
 use afterlink_elf::LooseSection;
 use afterlink_image::{Compression, Contents, EntriesFile, Image, SectionId, elf};
-use afterlink_program::{Block, Chunk, Function, Placement, Program};
+use afterlink_program::{Block, BlockId, Chunk, Function, Placement, Program, Range};
 use rayon::prelude::*;
 use std::io::Write;
 
@@ -182,8 +182,13 @@ pub(crate) fn moves(
         }
     }
     add_padding(image, &mut pieces);
+    let folded = program.functions.iter().filter_map(|(_, function)| {
+        let Range { start, size } = function.ranges[0];
+        let output = addresses.block(function.folded_into?, BlockId(0)).get();
+        Some(Folded { input: start.get(), input_size: size, output })
+    });
     let code = image.sections.iter().filter(|(_, s)| s.is_code());
-    Moves::new(pieces, code.map(|(_, s)| (s.address.get(), s.end().get())).collect())
+    Moves::new(pieces, folded.collect(), code.map(|(_, s)| (s.address.get(), s.end().get())).collect())
 }
 
 /// Adds the padding behind moved code: runs that reach over it are not cut there, and do not name where it was.

@@ -42,7 +42,7 @@ fn led(bytes: &[u8], moves: &Moves) -> Lines {
 #[test]
 fn a_table_of_code_that_stays_is_the_same() {
     let bytes = table(&program());
-    let lines = led(&bytes, &Moves::new(Vec::new(), vec![(0x1000, 0x2000)]));
+    let lines = led(&bytes, &Moves::new(Vec::new(), Vec::new(), vec![(0x1000, 0x2000)]));
     assert_eq!(lines.bytes, bytes);
 }
 
@@ -56,7 +56,8 @@ fn rows_are_cut_with_their_blocks() {
         jump_size: 0,
         inside: Inside::Each,
     };
-    let moves = Moves::new(vec![piece(0x1000, 0x9100), piece(0x1010, 0x9000)], vec![(0x1000, 0x2000)]);
+    let moves =
+        Moves::new(vec![piece(0x1000, 0x9100), piece(0x1010, 0x9000)], Vec::new(), vec![(0x1000, 0x2000)]);
     let lines = led(&table(&program()), &moves);
     let found = rows(&lines.bytes);
     let told = |row: &Row| (row.address, row.line, row.column, row.is_stmt, row.prologue_end);
@@ -71,7 +72,7 @@ fn rows_are_cut_with_their_blocks() {
 #[test]
 fn what_is_cut_off_stays() {
     let bytes = table(&program());
-    let moves = Moves::new(Vec::new(), Vec::new());
+    let moves = Moves::new(Vec::new(), Vec::new(), Vec::new());
     for cut in 1..bytes.len() {
         let mut tally = Tally::default();
         let lines = update(&bytes[..cut], &moves, &mut tally);
@@ -93,7 +94,7 @@ fn one_odd_table_leaves_the_others() {
         jump_size: 0,
         inside: Inside::Each,
     };
-    let moves = Moves::new(vec![piece], vec![(0x1000, 0x2000)]);
+    let moves = Moves::new(vec![piece], Vec::new(), vec![(0x1000, 0x2000)]);
     let mut tally = Tally::default();
     let lines = update(&[&odd[..], &good, &[1]].concat(), &moves, &mut tally);
     assert_eq!(tally.left, [(Left::Rows, 2)].into());

@@ -21,7 +21,7 @@ fn moves() -> Moves {
     };
     // A jump was added behind it.
     let second = exact(0x1014, 0x0c, 0x9000, 0x11);
-    Moves::new(vec![second, jump, first], vec![(0x1000, 0x2000)])
+    Moves::new(vec![second, jump, first], Vec::new(), vec![(0x1000, 0x2000)])
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_call_that_was_replaced_comes_back_in_front_of_the_jump() {
         jump_size: 5,
         inside: Inside::FromEnd,
     };
-    let moves = Moves::new(vec![call], vec![(0x1000, 0x2000)]);
+    let moves = Moves::new(vec![call], Vec::new(), vec![(0x1000, 0x2000)]);
     assert_eq!((moves.behind(0x1005), moves.point(0x1004)), (0x9006, 0x9005));
     assert_eq!(moves.ranges(0x1000, 0x1005), [(0x9000, 0x900b)]);
 }

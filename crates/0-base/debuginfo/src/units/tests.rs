@@ -1,5 +1,5 @@
 use super::*;
-use crate::moves::{Inside, Piece};
+use crate::moves::{Folded, Inside, Piece};
 
 /// A unit of one entry, `low_pc` and `high_pc` (a size), DWARF 4.
 fn unit(low: u64, size: u64) -> Vec<u8> {
@@ -29,7 +29,7 @@ fn led(low: u64, size: u64) -> (u64, u64) {
             inside: Inside::FromEnd,
         },
     ];
-    let moves = Moves::new(pieces, vec![(0x1000, 0x1020)]);
+    let moves = Moves::new(pieces, Vec::new(), vec![(0x1000, 0x1020)]);
     let sections = Sections { abbrev: &ABBREVIATIONS, ..Sections::default() };
     let bytes = unit(low, size);
     let (lines, kept_addresses) = (&Lines::default(), &BTreeSet::new());
@@ -45,6 +45,29 @@ fn led(low: u64, size: u64) -> (u64, u64) {
 fn a_run_of_whole_code() {
     assert_eq!(led(0x1000, 0x20), (0x2000, 0x14));
     assert_eq!(led(0x1008, 8), (0x2008, 8));
+}
+
+/// The entry of a function that another one stands for is entered there, and has no code; what its code was told of otherwise stays.
+#[test]
+fn a_function_that_was_folded() {
+    let folded = Folded { input: 0x1010, input_size: 0x10, output: 0x2000 };
+    let led = |tag, low, size: u64| {
+        let abbreviations = [1, tag, 0, 0x11, 0x01, 0x12, 0x07, 0, 0, 0];
+        let moves = Moves::new(vec![piece(0x1000, 0x2000)], vec![folded], vec![(0x1000, 0x1020)]);
+        let sections = Sections { abbrev: &abbreviations, ..Sections::default() };
+        let (lines, kept_addresses) = (&Lines::default(), &BTreeSet::new());
+        let (tables, parts) = (&Tables::default(), &crate::NoParts);
+        let all = Led { sections: &sections, moves: &moves, lines, kept_addresses, tables, parts };
+        let Ok(led) = update(&all, &unit(low, size), false) else { panic!("a whole unit") };
+        let number = |at| Reader::new(&led.bytes, at).number(8).expect("a whole unit");
+        (number(12), number(20))
+    };
+    let (subprogram, lexical_block) = (0x2e, 0x0b);
+    assert_eq!(led(subprogram, 0x1010, 0x0c), (0x2000, 0));
+    assert_eq!(led(subprogram, 0x1000, 0x10), (0x2000, 0x10));
+    assert_eq!(led(lexical_block, 0x1010, 0x0c), (0x1010, 0x0c));
+    // Other code than the function's is its own business.
+    assert_eq!(led(subprogram, 0x1010, 0x11), (0x1010, 0x11));
 }
 
 /// Nothing in the output corresponds to it, so it is empty there.
@@ -63,7 +86,7 @@ fn a_run_that_is_cut_beside_a_short_size() {
     bytes.extend_from_slice(&[0xb0, 0x00]);
     // The third block stands in front of the first, the second one apart.
     let pieces = vec![piece(0x1010, 0x2010), piece(0x1020, 0x3000), piece(0x1030, 0x2000)];
-    let moves = Moves::new(pieces, vec![(0x1000, 0x1040)]);
+    let moves = Moves::new(pieces, Vec::new(), vec![(0x1000, 0x1040)]);
     let sections = Sections { abbrev: &abbreviations, ..Sections::default() };
     let (lines, kept_addresses) = (&Lines::default(), &BTreeSet::new());
     let (tables, parts) = (&Tables::default(), &crate::NoParts);
@@ -88,7 +111,7 @@ fn an_offset_of_sixteen_bytes() {
     let mut bytes = vec![25, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 1];
     bytes.extend_from_slice(&[0; 16]);
     bytes.push(9);
-    let moves = Moves::new(vec![], vec![]);
+    let moves = Moves::new(vec![], Vec::new(), vec![]);
     let sections = Sections { abbrev: &abbreviations, ..Sections::default() };
     let lines = &crate::lines::update(&[0xff], &moves, &mut Tally::default());
     assert!(lines.place(0).is_ok(), "the place of what is not understood is known");
@@ -102,7 +125,7 @@ fn an_offset_of_sixteen_bytes() {
 #[test]
 fn one_odd_unit_leaves_the_others() {
     let good = unit(0x1000, 0x10);
-    let moves = Moves::new(vec![piece(0x1000, 0x2000)], vec![(0x1000, 0x1020)]);
+    let moves = Moves::new(vec![piece(0x1000, 0x2000)], Vec::new(), vec![(0x1000, 0x1020)]);
     let led = |info: &[u8]| {
         let sections = Sections { abbrev: &ABBREVIATIONS, info, ..Sections::default() };
         let places = crate::Places { files: &afterlink_core::NoSplitFiles, machine: 0 };

@@ -16,7 +16,7 @@ pub(crate) struct Counterparts<'c, 'a> {
     blocks: Vec<Block>,
     /// Output ranges of the same, ascending.
     outputs: Vec<(u64, u64)>,
-    /// Folded functions, ascending.
+    /// Blocks of folded functions, ascending.
     folded: Vec<(u64, u64)>,
     /// Sections of code.
     code: Vec<(u64, u64)>,
@@ -265,6 +265,21 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         }
         let is_new = self.check.places.fragment_at(start).is_some_and(|fragment| end <= fragment.1);
         (!is_new).then_some(start)
+    }
+
+    /// Where the function is entered that a folded one became whose code is a run's.
+    pub fn folded_place(&self, (start, end): Run) -> Option<u64> {
+        let functions = &self.check.places.functions;
+        let found = functions.binary_search_by_key(&start, |function| function.entry).ok()?;
+        let function =
+            functions[found].folded_into.filter(|_| !self.is_unmoved).map(|_| &functions[found])?;
+        let own = self.check.places.blocks[function.blocks.clone()].iter().filter(|block| !block.is_added());
+        let last = own.map(Block::input_end).max()?;
+        let is_own = first_code(&self.check.code, last, end).is_none();
+        match self.check.place(start) {
+            Place::Moved(place) if is_own => Some(place),
+            _ => None,
+        }
     }
 
     /// Whether an address of the output belongs to no instruction of the input.

@@ -2,6 +2,7 @@
 //! code has mutants of its own.
 
 mod programs;
+mod replaced;
 mod said;
 
 use afterlink_image::Image;

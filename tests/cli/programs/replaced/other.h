@@ -1,0 +1,2 @@
+unsigned mixed(unsigned a, unsigned b);
+int other_sum(int k);
