@@ -27,6 +27,18 @@ pub trait SplitFiles: Send + Sync {
     fn scratch(&self) -> Result<Scratch>;
 }
 
+/// A part of debug information that can be left as it was by itself: where it starts in its section of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DebugUnit {
+    /// A unit of `.debug_info`.
+    Entries(u64),
+    /// One of `.debug_types`.
+    Types(u64),
+    /// A table of `.debug_line`.
+    Rows(u64),
+}
+
 /// A file that is written beside an output: its name, and where it starts and ends in what holds them all.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct DebugPart {

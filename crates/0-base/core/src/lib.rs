@@ -18,7 +18,7 @@ pub mod varint;
 
 pub use addr::{FileOffset, InputAddr, OutputAddr};
 pub use address_map::{AddressMap, BlockMap, FragmentMap, FunctionMap, Reason};
-pub use debug_files::{DebugPart, FileBytes, NoSplitFiles, Packaged, SplitFiles};
+pub use debug_files::{DebugPart, DebugUnit, FileBytes, NoSplitFiles, Packaged, SplitFiles};
 pub use error::{Error, Result};
 pub use index::IdVec;
 pub use output::{Forget, Output, Pages, Scratch, Viewed, append_all};

@@ -16,7 +16,7 @@ mod tally;
 mod units;
 
 pub use afterlink_core::Forget;
-use afterlink_core::{Scratch, SplitFiles};
+use afterlink_core::{DebugUnit, Scratch, SplitFiles};
 use bytes::Damaged;
 pub use moves::{Folded, Inside, Moves, Piece};
 pub use package::{InputPackage, NoParts, Package, Parts};
@@ -45,6 +45,8 @@ macro_rules! sections {
             $(pub $small: &'a [u8],)*
             /// This is only read.
             pub line_str: &'a [u8],
+            /// Parts that could not be proven when they were led: they stay.
+            pub unproven: &'a [DebugUnit],
         }
 
         /// The sections as they are now.
@@ -65,7 +67,7 @@ macro_rules! sections {
 
         impl<'a> From<[&'a [u8]; COUNT]> for Sections<'a> {
             fn from([$($large,)* $($small),*]: [&'a [u8]; COUNT]) -> Self {
-                Self { $($large,)* $($small,)* line_str: &[] }
+                Self { $($large,)* $($small,)* line_str: &[], unproven: &[] }
             }
         }
 
@@ -127,7 +129,7 @@ impl Kept {
 
     /// Adds what the units need that were left, and says whether it had it all.
     fn complete(&mut self, tally: &Tally, addresses: BTreeSet<u64>) -> bool {
-        let lists = tally.left.keys().any(|why| !matches!(why, Left::Rows | Left::Index | Left::Frame));
+        let lists = tally.left.keys().any(|why| why.is_of_unit());
         let had_all = (self.lists || !lists) && addresses.is_subset(&self.addresses);
         self.lists |= lists;
         self.addresses.extend(addresses);
@@ -174,7 +176,7 @@ fn lead(
     forget: Forget,
 ) -> afterlink_core::Result<((Updated, Package), bool)> {
     let mut tally = Tally::default();
-    let mut lines = lines::update(sections.line, moves, &mut tally);
+    let mut lines = lines::update(sections.line, sections.unproven, moves, &mut tally);
     let (tables, has_split) = units::tables(sections);
     let updated = Updated {
         line: std::mem::take(&mut lines.bytes),
@@ -196,8 +198,11 @@ fn lead(
     for (section, is_types) in [(sections.info, false), (sections.types, true)] {
         let (units, rest) = starts(section);
         for some in batches(&units, at_once) {
-            let some: Vec<std::result::Result<Unit, LeftUnit>> =
-                some.par_iter().map(|&(s, e)| units::update(&led, &section[s..e], is_types)).collect();
+            let lead = |&(s, e): &(usize, usize)| match is_unproven(sections, s as u64, is_types) {
+                false => units::update(&led, &section[s..e], is_types),
+                true => Err(units::leave(&led, &section[s..e], is_types, Left::Unproven)),
+            };
+            let some: Vec<std::result::Result<Unit, LeftUnit>> = some.par_iter().map(lead).collect();
             some.into_iter().try_for_each(|unit| together.add(unit, (section, &units, is_types), &led))?;
             forget();
         }
@@ -217,6 +222,11 @@ fn lead(
     let is_complete = kept.complete(&tally, needed);
     updated.tally = tally;
     Ok(((updated, package), is_complete))
+}
+
+fn is_unproven(sections: &Sections, start: u64, is_types: bool) -> bool {
+    let part = if is_types { DebugUnit::Types(start) } else { DebugUnit::Entries(start) };
+    sections.unproven.contains(&part)
 }
 
 /// What units are put together in.

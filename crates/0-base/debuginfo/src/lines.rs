@@ -7,6 +7,7 @@
 use crate::bytes::{Damaged, Reader, Result, put, write_sleb, write_uleb};
 use crate::moves::Moves;
 use crate::tally::{Left, Removed, Tally};
+use afterlink_core::DebugUnit;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -28,8 +29,8 @@ impl Lines {
     }
 }
 
-/// Leads a whole section. Parts that are damaged or unknown stay as they were.
-pub fn update(section: &[u8], moves: &Moves, tally: &mut Tally) -> Lines {
+/// Leads a whole section. Parts that are damaged or unknown stay as they were, and so do those that could not be proven.
+pub fn update(section: &[u8], unproven: &[DebugUnit], moves: &Moves, tally: &mut Tally) -> Lines {
     let (mut units, mut r) = (Vec::new(), Reader::new(section, 0));
     while r.at < section.len() {
         let start = r.at;
@@ -40,8 +41,12 @@ pub fn update(section: &[u8], moves: &Moves, tally: &mut Tally) -> Lines {
         units.push((start, end, offset_size));
         r.at = end;
     }
-    let parts: Vec<Option<(Vec<u8>, Tally)>> =
-        units.par_iter().map(|&(s, e, o)| unit(&section[s..e], o, moves).ok()).collect();
+    let is_unproven = |start: usize| unproven.contains(&DebugUnit::Rows(start as u64));
+    let lead = |&(start, end, offset_size): &(usize, usize, usize)| match is_unproven(start) {
+        false => unit(&section[start..end], offset_size, moves).ok(),
+        true => None,
+    };
+    let parts: Vec<Option<(Vec<u8>, Tally)>> = units.par_iter().map(lead).collect();
     let mut lines = Lines { bytes: Vec::with_capacity(section.len()), ..Lines::default() };
     for (&(start, end, _), part) in units.iter().zip(parts) {
         lines.offsets.insert(start as u64, lines.bytes.len() as u64);
@@ -52,7 +57,7 @@ pub fn update(section: &[u8], moves: &Moves, tally: &mut Tally) -> Lines {
             }
             None => {
                 lines.bytes.extend_from_slice(&section[start..end]);
-                tally.leave(Left::Rows);
+                tally.leave(if is_unproven(start) { Left::UnprovenRows } else { Left::Rows });
             }
         }
     }

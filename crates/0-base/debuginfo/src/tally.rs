@@ -18,12 +18,22 @@ pub enum Left {
     SharedAddress,
     /// Its own run was cut, and the form of its attributes has no room for a list.
     NoRoom,
+    /// Led, it could not be proven.
+    Unproven,
     /// A table of rows, not a unit.
     Rows,
+    /// Such a table that could not be proven when it was led.
+    UnprovenRows,
     /// A part of an index of addresses, not a unit.
     Index,
     /// An unwind entry, not a unit.
     Frame,
+}
+
+impl Left {
+    pub(crate) fn is_of_unit(self) -> bool {
+        !matches!(self, Self::Rows | Self::UnprovenRows | Self::Index | Self::Frame)
+    }
 }
 
 /// What an entry lost because it could not be kept true.
@@ -72,8 +82,7 @@ pub struct Tally {
 impl Tally {
     /// Whether nothing was led.
     pub fn is_left_whole(&self) -> bool {
-        let of_units =
-            self.left.iter().filter(|(why, _)| !matches!(why, Left::Rows | Left::Index | Left::Frame));
+        let of_units = self.left.iter().filter(|(why, _)| why.is_of_unit());
         self.units > 0 && of_units.map(|(_, count)| count).sum::<u64>() >= self.units
     }
 
@@ -144,7 +153,9 @@ impl fmt::Display for Left {
             Self::Split => "units that belong into a .dwo file",
             Self::SharedAddress => "units with shared numbers of addresses",
             Self::NoRoom => "units without room for a list of their runs",
+            Self::Unproven => "units that could not be proven",
             Self::Rows => "unknown tables of rows",
+            Self::UnprovenRows => "tables of rows that could not be proven",
             Self::Index => "unknown indices of addresses",
             Self::Frame => "unknown unwind entries",
         })

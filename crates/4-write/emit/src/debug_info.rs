@@ -2,7 +2,7 @@
 
 use crate::addresses::Addresses;
 use crate::shape::Shape;
-use afterlink_core::{Forget, InputAddr, OutputAddr, Scratch, SplitFiles};
+use afterlink_core::{DebugUnit, Forget, InputAddr, OutputAddr, Scratch, SplitFiles};
 use afterlink_debuginfo::{
     Folded, InputPackage, Inside, LED, Lost, Moves, Package, Parts, Piece, Places, Sections, SplitSections,
     Tally, Wanted,
@@ -75,14 +75,14 @@ impl Parts for Files<'_> {
 
 /// `None` if the program has debug information that cannot be led.
 ///
-/// `told` is the file that has it.
+/// `told` is the file that has it, and `unproven` what stays of it as it was.
 ///
 /// # Errors
 /// If there is no place for the entries of units that stand in other files.
 pub(crate) fn lead(
     image: &Image,
     told: &Image,
-    moves: &Moves,
+    (moves, unproven): (&Moves, &[DebugUnit]),
     files: &dyn SplitFiles,
     forget: Forget,
 ) -> afterlink_core::Result<Option<Led>> {
@@ -92,7 +92,7 @@ pub(crate) fn lead(
     let Some((contents, line_strings)) = contents(told) else { return Ok(None) };
     let bytes = contents.each_ref().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes));
     let line_str = line_strings.as_ref().map_or(&[][..], |c| &c.bytes);
-    let sections = Sections { line_str, ..Sections::from(bytes) };
+    let sections = Sections { line_str, unproven, ..Sections::from(bytes) };
     // Invariant: an image has a whole header.
     let machine = u16::from_le_bytes([image.bytes[MACHINE], image.bytes[MACHINE + 1]]);
     let places = Places { files, machine };

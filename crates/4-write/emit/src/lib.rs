@@ -29,8 +29,8 @@ use addresses::Addresses;
 use afterlink_core::counter_file::{HEADER_SIZE, MAGIC};
 use afterlink_core::limits::{MOST_MOVED, REACH};
 use afterlink_core::{
-    DebugPart, Error, Forget, IdVec, InputAddr, NoSplitFiles, Output, OutputAddr, Result, SplitFiles,
-    address_map,
+    DebugPart, DebugUnit, Error, Forget, IdVec, InputAddr, NoSplitFiles, Output, OutputAddr, Result,
+    SplitFiles, address_map,
 };
 use afterlink_debuginfo::{Moves, Package, Tally};
 use afterlink_elf::{FrameHeader, LooseSection, NewSection, OutputPlan};
@@ -53,6 +53,8 @@ pub struct EmitOptions {
     pub note: String,
     /// Lead debug information to where the code is. The checker does not know such an output yet.
     pub update_debug_info: bool,
+    /// Parts of it that stay as they were.
+    pub unproven_debug_info: Vec<DebugUnit>,
     /// What an instrumented program needs.
     pub runtime: Option<Runtime>,
     /// Hot code, which starts at a huge page, has such pages for itself, and the program asks the kernel for them when it starts.
@@ -75,6 +77,7 @@ pub struct PlannedCode<'a> {
     debug: Option<DebugFile<'a>>,
     /// Where code went, if debug information is to follow.
     moves: Option<Moves>,
+    unproven: Vec<DebugUnit>,
 }
 
 impl<'a> PlannedCode<'a> {
@@ -84,10 +87,11 @@ impl<'a> PlannedCode<'a> {
     /// # Errors
     /// If there is no place for what `files` hold.
     pub fn with_debug_info(self, files: &dyn SplitFiles, forget: Forget) -> Result<Planned<'a>> {
-        let Self { mut plan, mut emitted, debug, moves } = self;
+        let Self { mut plan, mut emitted, debug, moves, unproven } = self;
         let told = debug.map_or(plan.image, |debug| debug.image);
         let follows = moves.is_some();
-        let led = moves.map(|moves| debug_info::lead(plan.image, told, &moves, files, forget)).transpose()?;
+        let lead = |moves| debug_info::lead(plan.image, told, (&moves, &unproven), files, forget);
+        let led = moves.map(lead).transpose()?;
         let led = led.flatten();
         emitted.debug_info = led.as_ref().map(|led| led.tally.clone());
         let mut led = led.unwrap_or_default();
@@ -235,7 +239,7 @@ pub fn plan_code<'i>(
     let section_bytes = addresses.sections.iter().map(|(_, (_, size))| *size).collect::<Vec<_>>().into();
     let places = addresses.fragments.iter().copied().zip(shapes.iter().map(Shape::size)).collect();
     let emitted = Emitted { moved_functions, section_bytes, places, debug_info: None, outdated };
-    Ok(PlannedCode { plan, emitted, debug, moves })
+    Ok(PlannedCode { plan, emitted, debug, moves, unproven: options.unproven_debug_info.clone() })
 }
 
 /// What is loaded, but for unwind tables: writable data, code, other data.

@@ -19,6 +19,7 @@ mod unit;
 use crate::check::Check;
 use crate::verdict::finding::{Finding, FindingKind};
 use addresses::Tables;
+use afterlink_core::DebugUnit;
 use afterlink_image::{Contents, Image, Section};
 use counterparts::Counterparts;
 use entries::{Fault, Pair};
@@ -126,16 +127,19 @@ pub(crate) fn check(check: &Check) -> Vec<Finding> {
     }
     // Without files that units name nothing of strings is looked at, and nothing may change.
     if check.told[0].debug_section(".debug_addr").is_none() && !STRINGS.iter().all(is_same) {
-        return vec![finding(Fault::new("strings changed"))];
+        return vec![finding((None, Fault::new("strings changed")))];
     }
     let faults = match (Sections::read(check.told[0]), Sections::read(check.told[1])) {
         (Ok(old), Ok(new)) => judge(check, &old, &new),
-        (Err(fault), _) | (_, Err(fault)) => vec![fault],
+        (Err(fault), _) | (_, Err(fault)) => vec![(None, fault)],
     };
     faults.into_iter().map(finding).collect()
 }
 
-fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec<Fault> {
+/// What is wrong, and with which part, if it is about no other.
+type Found = (Option<DebugUnit>, Fault);
+
+fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec<Found> {
     let counterparts = Counterparts::of(check);
     let of_both = |name| [old_sections.bytes(name), new_sections.bytes(name)];
     let (lines, mut faults) = lines::judge(&counterparts, of_both(".debug_line"));
@@ -161,24 +165,31 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
         (check.forget)();
         let is_aligned = |(a, b): (&&[u8], &&[u8])| a.len() == b.len();
         if old_units.len() != new_units.len() || !old_units.iter().zip(&new_units).all(is_aligned) {
-            faults.push(Fault::new(format!("the units in {name} are not where they were")));
+            faults.push((None, Fault::new(format!("the units in {name} are not where they were"))));
             continue;
         }
-        let (mut old_rest, mut new_rest) = (&old_units[..], &new_units[..]);
+        let part = if is_types { DebugUnit::Types } else { DebugUnit::Entries };
+        let (mut old_rest, mut new_rest, mut start) = (&old_units[..], &new_units[..], 0);
         while !old_rest.is_empty() {
             let ((some, behind), new) = (at_once(old_rest), new_rest);
-            let judged = some.par_iter().zip(new).map(|(a, b)| judge.unit(a, b, is_types));
-            faults.extend(judged.filter_map(Result::err).collect::<Vec<_>>());
+            let judged = some.par_iter().zip(new).map(|(a, b)| judge.unit(a, b, is_types).err());
+            for (unit, fault) in some.iter().zip(judged.collect::<Vec<_>>()) {
+                faults.extend(fault.map(|fault| (Some(part(start)), fault)));
+                start += unit.len() as u64;
+            }
             (old_rest, new_rest) = (behind, &new[some.len()..]);
             (check.forget)();
         }
     }
-    faults.extend(judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges")).err());
-    faults.extend(others.judge_all_types());
-    faults.extend(others.judge_strings(of_both(STRINGS[0]), of_both(STRINGS[1])).err());
-    faults.extend(tables.judge(&counterparts, of_both(".debug_addr")).err());
-    faults.extend(frames::judge(&counterparts, of_both(".debug_frame")).err());
-    faults.extend(gdb_index::judge([&counterparts, &unmoved], of_both(gdb_index::NAME)).err());
+    let mut whole = Vec::from_iter(
+        judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges"), &mut faults).err(),
+    );
+    whole.extend(others.judge_all_types());
+    whole.extend(others.judge_strings(of_both(STRINGS[0]), of_both(STRINGS[1])).err());
+    whole.extend(tables.judge(&counterparts, of_both(".debug_addr")).err());
+    whole.extend(frames::judge(&counterparts, of_both(".debug_frame")).err());
+    whole.extend(gdb_index::judge([&counterparts, &unmoved], of_both(gdb_index::NAME)).err());
+    faults.extend(whole.into_iter().map(|fault| (None, fault)));
     faults
 }
 
@@ -222,8 +233,9 @@ impl<'a> Judge<'_, 'a> {
     }
 }
 
-fn finding(fault: Fault) -> Finding {
+fn finding((part, fault): Found) -> Finding {
     let finding = Finding::new(FindingKind::DebugInfo, format!("debug information: {}", fault.what));
+    let finding = Finding { debug_unit: part, ..finding };
     let finding = fault.input.into_iter().fold(finding, Finding::input);
     fault.output.into_iter().fold(finding, Finding::output)
 }
@@ -259,8 +271,12 @@ fn header(unit: &[u8], is_types: bool) -> Option<UnitHeader<R<'_>>> {
     }
 }
 
-/// `.debug_aranges`: the code of each unit.
-fn judge_aranges(ways: [&Counterparts; 2], sections: [&[u8]; 2]) -> Result<(), Fault> {
+/// `.debug_aranges`: the code of each unit. What is wrong with single sets is added to `found`.
+fn judge_aranges(
+    ways: [&Counterparts; 2],
+    sections: [&[u8]; 2],
+    found: &mut Vec<Found>,
+) -> Result<(), Fault> {
     let sections = sections.map(|bytes| DebugAranges::new(bytes, LittleEndian));
     let [mut old, mut new] = sections.map(|section| section.headers());
     loop {
@@ -284,10 +300,9 @@ fn judge_aranges(ways: [&Counterparts; 2], sections: [&[u8]; 2]) -> Result<(), F
             Ok(()) => Ok(()),
             Err(_) => Err(fault),
         });
-        judged.map_err(|(what, at)| Fault {
-            what: format!("a set of ranges {what}"),
-            input: None,
-            output: Some(at),
-        })?;
+        if let Err((what, at)) = judged {
+            let fault = Fault::new(format!("a set of ranges {what}")).output_at(at);
+            found.push((Some(DebugUnit::Entries(a.debug_info_offset().0 as u64)), fault));
+        }
     }
 }

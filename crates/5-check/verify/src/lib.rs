@@ -31,7 +31,7 @@ use addresses::{
     runtime_tables, sorted_tables, sums, taken, text_relocations, uses,
 };
 use afterlink_core::limits::ENTRY_ALIGNMENT;
-use afterlink_core::{Forget, InputAddr, NoSplitFiles, SplitFiles};
+use afterlink_core::{DebugUnit, Forget, InputAddr, NoSplitFiles, SplitFiles};
 use afterlink_image::{Image, elf};
 use check::Check;
 use file::{debug_file, dynamic, dynamic_tables, note, probes, sections, segments, symbols, tables};
@@ -42,6 +42,7 @@ use input::slots::Slots;
 use kept_bytes::expected::{Expected, Layout};
 use kept_bytes::{expected, gaps, given_way, kept_code, loaded, old_code};
 use moved_code::{behind_faults, blocks, folded, start_up};
+use std::collections::BTreeSet;
 use unwind::landing_pads::LandingPads;
 use unwind::rows::{UnwindRows, Unwinding};
 use verdict::blame::Blame;
@@ -272,6 +273,8 @@ fn judge(check: &Check, mut findings: Vec<Finding>, options: &Options) -> Verdic
     let unproven = blame.unproven(&findings);
     let is_debug_info = |finding: &&Finding| finding.kind == FindingKind::DebugInfo;
     let wrong_debug_info = findings.iter().find(is_debug_info).map(|finding| finding.explanation.clone());
+    let wrong_debug_units = findings.iter().filter(is_debug_info).map(|finding| finding.debug_unit);
+    let wrong_debug_units: BTreeSet<DebugUnit> = wrong_debug_units.collect::<Option<_>>().unwrap_or_default();
     let faulty = blame.faulty_rows(&findings);
     for finding in &mut findings {
         let Some(address) = finding.input else { continue };
@@ -298,5 +301,6 @@ fn judge(check: &Check, mut findings: Vec<Finding>, options: &Options) -> Verdic
         findings_omitted,
         unproven,
         wrong_debug_info,
+        wrong_debug_units: wrong_debug_units.into_iter().collect(),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Progress;
 use crate::debug_file::{Beside, DebugPair, Outputs};
-use afterlink_core::{Error, NoSplitFiles, Packaged, Result, SplitFiles, Viewed};
+use afterlink_core::{DebugUnit, Error, NoSplitFiles, Packaged, Result, SplitFiles, Viewed};
 use afterlink_image::Image;
 use afterlink_verify::{DebugFiles, Finding, Options, UnprovenFunction, Verdict};
 
@@ -65,18 +65,28 @@ pub(crate) struct LeftAlone {
     pub functions: Vec<UnprovenFunction>,
     /// What was wrong with the debug information.
     pub debug_info: Option<String>,
+    /// The parts of it that are left; if there are none, all of it is.
+    pub debug_units: Vec<DebugUnit>,
 }
 
 impl LeftAlone {
+    /// Whether all debug information stays as it was.
+    pub fn all_debug_info(&self) -> bool {
+        self.debug_info.is_some() && self.debug_units.is_empty()
+    }
+
     /// Adds what a verdict speaks against; false if it is nothing new.
     fn add(&mut self, verdict: &Verdict) -> bool {
         let known = self.functions.len();
         let is_new = |f: &&UnprovenFunction| self.functions.iter().all(|known| known.address != f.address);
         let more: Vec<UnprovenFunction> = verdict.unproven.iter().filter(is_new).cloned().collect();
         self.functions.extend(more);
-        let is_wrong = verdict.wrong_debug_info.is_some() && self.debug_info.is_none();
+        // All of it is left where leaving the parts was not enough.
+        let is_wrong = verdict.wrong_debug_info.is_some() && !self.all_debug_info();
         if is_wrong {
-            self.debug_info.clone_from(&verdict.wrong_debug_info);
+            let is_first = self.debug_info.is_none();
+            self.debug_units = if is_first { verdict.wrong_debug_units.clone() } else { Vec::new() };
+            self.debug_info = self.debug_info.take().or_else(|| verdict.wrong_debug_info.clone());
         }
         is_wrong || self.functions.len() > known
     }
@@ -95,7 +105,7 @@ pub(crate) struct Written<R> {
 const ROUNDS: usize = 5;
 
 /// Has `write` write to `outputs`, and proves what stands there, unless the check is skipped. Where that fails, the functions
-/// that the findings speak against are left alone, or the debug information is, and it is written again: `write` is handed all
+/// that the findings speak against are left alone, or parts of the debug information are, or all of it, and it is written again: `write` is handed all
 /// that was found so far.
 ///
 /// # Errors

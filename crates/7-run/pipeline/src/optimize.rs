@@ -9,7 +9,7 @@ use crate::memory::Copied;
 use crate::report::{HotPages, Report, debug_bytes, outdated, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::limits::HUGE_PAGE;
-use afterlink_core::{DebugPart, Error, Output, Refusal, Result, Scratch, Viewed};
+use afterlink_core::{DebugPart, DebugUnit, Error, Output, Refusal, Result, Scratch, Viewed};
 use afterlink_emit::{EmitOptions, Emitted, Planned};
 use afterlink_image::Image;
 use afterlink_passes::dyno_stats::DynoStats;
@@ -120,6 +120,7 @@ pub struct LaidOut<'a> {
     placement: Placement,
     passes: Vec<PassRun>,
     huge_pages: Option<HotPages>,
+    unproven_debug_info: Vec<DebugUnit>,
     options: OptimizeOptions,
 }
 
@@ -166,7 +167,7 @@ impl<'a> LaidOut<'a> {
         let (mut weights, fit) = weigh(&image, &program, profile, options)?;
         progress.step("laying out");
         let mut options = options.clone();
-        options.keep_debug_info |= left.debug_info.is_some();
+        options.keep_debug_info |= left.all_debug_info();
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
         let hottest = hot_functions::hottest(&program, &weights, &moved);
@@ -184,6 +185,7 @@ impl<'a> LaidOut<'a> {
             placement,
             passes,
             huge_pages,
+            unproven_debug_info: left.debug_units.clone(),
             options,
         })
     }
@@ -269,6 +271,7 @@ impl<'a> LaidOut<'a> {
         EmitOptions {
             trap_old_code: self.options.trap_old_code,
             update_debug_info: !self.options.keep_debug_info,
+            unproven_debug_info: self.unproven_debug_info.clone(),
             note,
             runtime: None,
             huge_pages: self.huge_pages.is_some_and(|pages| pages.given),

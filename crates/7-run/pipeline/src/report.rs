@@ -50,7 +50,8 @@ pub struct Report {
     pub debug_file_not_given: Option<String>,
     /// Whether the output's debug information tells of the code as it is now; otherwise it has the input's addresses.
     pub debug_info_follows: bool,
-    /// What the checker found wrong with an output whose debug information did; it was kept as it was then.
+    /// What the checker found wrong with an output whose debug information did. The parts that this was about were kept as they were then,
+    /// or all of it was.
     pub unproven_debug_info: Option<String>,
     /// Where the files with the entries of units are, in what holds them all; none if they are in one, or in the program.
     #[serde(skip)]
@@ -214,6 +215,9 @@ fn write_debug(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
             "             but for {}, of {units} units: they tell of where the code was",
             left.join(", ")
         )?;
+    }
+    if let Some(what) = &report.unproven_debug_info {
+        writeln!(f, "             a fault of afterlink, please report it: {what}")?;
     }
     let lost: Vec<_> = tally.lost.iter().map(|(why, count)| format!("{count} {why}")).collect();
     if !lost.is_empty() {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::moves::{Folded, Inside, Piece};
+use afterlink_core::DebugUnit;
 
 /// A unit of one entry, `low_pc` and `high_pc` (a size), DWARF 4.
 fn unit(low: u64, size: u64) -> Vec<u8> {
@@ -113,7 +114,7 @@ fn an_offset_of_sixteen_bytes() {
     bytes.push(9);
     let moves = Moves::new(vec![], Vec::new(), vec![]);
     let sections = Sections { abbrev: &abbreviations, ..Sections::default() };
-    let lines = &crate::lines::update(&[0xff], &moves, &mut Tally::default());
+    let lines = &crate::lines::update(&[0xff], &[], &moves, &mut Tally::default());
     assert!(lines.place(0).is_ok(), "the place of what is not understood is known");
     let (kept_addresses, tables, parts) = (&BTreeSet::new(), &Tables::default(), &crate::NoParts);
     let all = Led { sections: &sections, moves: &moves, lines, kept_addresses, tables, parts };
@@ -126,12 +127,13 @@ fn an_offset_of_sixteen_bytes() {
 fn one_odd_unit_leaves_the_others() {
     let good = unit(0x1000, 0x10);
     let moves = Moves::new(vec![piece(0x1000, 0x2000)], Vec::new(), vec![(0x1000, 0x1020)]);
-    let led = |info: &[u8]| {
-        let sections = Sections { abbrev: &ABBREVIATIONS, info, ..Sections::default() };
+    let led_but = |info: &[u8], unproven: &[DebugUnit]| {
+        let sections = Sections { abbrev: &ABBREVIATIONS, info, unproven, ..Sections::default() };
         let places = crate::Places { files: &afterlink_core::NoSplitFiles, machine: 0 };
         let (mut led, _) = crate::update(&sections, &moves, &crate::NoParts, places, &|| {}).expect("memory");
         (led.info.bytes().expect("memory").bytes().to_vec(), led.tally)
     };
+    let led = |info: &[u8]| led_but(info, &[]);
     let (alone, tally) = led(&good);
     assert!(alone != good && tally.left.is_empty());
     for (field, value, why) in
@@ -142,5 +144,11 @@ fn one_odd_unit_leaves_the_others() {
         let (both, tally) = led(&[&odd[..], &good].concat());
         assert_eq!(both, [&odd[..], &alone].concat(), "{why:?}");
         assert_eq!((tally.left, tally.units), ([(why, 1)].into(), 2));
+    }
+    let (both, size) = ([&good[..], &good].concat(), good.len() as u64);
+    for (start, expected) in [(0, [&good, &alone]), (size, [&alone, &good])] {
+        let (some, tally) = led_but(&both, &[DebugUnit::Entries(start), DebugUnit::Types(size - start)]);
+        assert_eq!(some, expected.map(|unit| &unit[..]).concat());
+        assert_eq!((tally.left, tally.units), ([(Left::Unproven, 1)].into(), 2));
     }
 }

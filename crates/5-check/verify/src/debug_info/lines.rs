@@ -2,11 +2,12 @@
 //! has the rows of the input at the corresponding places. Where a piece begins in the middle of a row, that row begins
 //! again, as no statement, unless it goes on from what stands in front of the piece now.
 
-use super::BYTES_AT_ONCE;
 use super::counterparts::{Counterparts, Run};
 use super::entries::Fault;
 use super::unit::R;
+use super::{BYTES_AT_ONCE, Found};
 use crate::address_map::places::first_code;
+use afterlink_core::DebugUnit;
 use gimli::{ColumnType, DebugLine, DebugLineOffset, IncompleteLineProgram, LineRow};
 use rustc_hash::FxHashMap;
 
@@ -70,7 +71,7 @@ struct Piece {
 pub(crate) fn judge(
     counterparts: &Counterparts,
     [input, output]: [&[u8]; 2],
-) -> (FxHashMap<usize, usize>, Vec<Fault>) {
+) -> (FxHashMap<usize, usize>, Vec<Found>) {
     let (mut places, mut faults) = (FxHashMap::default(), Vec::new());
     let (mut at, mut other, mut pause) = (0, 0, BYTES_AT_ONCE);
     while at < input.len() {
@@ -79,18 +80,19 @@ pub(crate) fn judge(
             pause = at + BYTES_AT_ONCE;
         }
         let (Some(size), Some(other_size)) = (size_at(input, at), size_at(output, other)) else {
-            faults.push(Fault::new(format!("the line table at {at:#x} ends elsewhere")));
+            faults.push((None, Fault::new(format!("the line table at {at:#x} ends elsewhere"))));
             return (places, faults);
         };
         places.insert(at, other);
         let tables = [&input[at..at + size], &output[other..other + other_size]];
         if let Err(fault) = judge_table(counterparts, tables) {
-            faults.push(Fault { what: format!("the line table at {at:#x}: {}", fault.what), ..fault });
+            let what = format!("the line table at {at:#x}: {}", fault.what);
+            faults.push((Some(DebugUnit::Rows(at as u64)), Fault { what, ..fault }));
         }
         (at, other) = (at + size, other + other_size);
     }
     if other != output.len() {
-        faults.push(Fault::new("there are more line tables"));
+        faults.push((None, Fault::new("there are more line tables")));
     }
     (places, faults)
 }

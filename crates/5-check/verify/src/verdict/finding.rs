@@ -1,6 +1,6 @@
 //! What the checker says: the proof in numbers, or each finding with its place in both files.
 
-use afterlink_core::{InputAddr, OutputAddr};
+use afterlink_core::{DebugUnit, InputAddr, OutputAddr};
 use std::fmt;
 
 /// What kind of promise a finding breaks. `docs/verification.md` has the promises.
@@ -87,6 +87,8 @@ pub struct Finding {
     pub input_code: Vec<String>,
     /// The output's instructions from `output` on.
     pub output_code: Vec<String>,
+    /// The part of the debug information that it is about, and no other.
+    pub debug_unit: Option<DebugUnit>,
     /// A place of the input that is named by what stands at `input`, where the check knows it.
     #[serde(skip)]
     pub(crate) names: Option<u64>,
@@ -103,6 +105,7 @@ impl Finding {
             explanation: explanation.into(),
             input_code: Vec::new(),
             output_code: Vec::new(),
+            debug_unit: None,
             names: None,
         }
     }
@@ -174,6 +177,8 @@ pub struct Verdict {
     pub unproven: Vec<UnprovenFunction>,
     /// The first finding about debug information, listed or not. Left as it was, that gives none.
     pub wrong_debug_info: Option<String>,
+    /// The parts of it that such findings are about, listed or not; none if one of them is about more than a part.
+    pub wrong_debug_units: Vec<DebugUnit>,
 }
 
 impl Verdict {

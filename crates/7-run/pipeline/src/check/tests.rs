@@ -176,3 +176,5 @@ fn what_concerns_the_whole_file_is_an_error() {
     let error = result.unwrap_err().to_string();
     assert!(error.contains("report this as a fault of afterlink"), "{error}");
 }
+
+mod debug_information;
