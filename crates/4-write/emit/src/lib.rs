@@ -51,7 +51,7 @@ pub struct EmitOptions {
     pub trap_old_code: bool,
     /// Lines for the note in the output, `key=value`.
     pub note: String,
-    /// Lead debug information to where the code is. The checker does not know such an output yet.
+    /// Lead debug information to where the code is.
     pub update_debug_info: bool,
     /// Parts of it that stay as they were.
     pub unproven_debug_info: Vec<DebugUnit>,
