@@ -49,15 +49,8 @@ pub(crate) struct NewSegment {
     pub alignment: u64,
 }
 
-/// Bytes that the file may be longer for that.
-const LONGEST_GAP: u64 = 1 << 20;
-
-/// The segments of new sections, in the file behind `kept_end`; the last one ends at `end` in memory. Code comes to stand in the file as far from
-/// its address as the input's `.text` does: `perf probe` takes for granted that all of it does, and would write its trap elsewhere.
-fn segments(plan: &OutputPlan<'_>, kept_end: u64, end: OutputAddr) -> Result<Vec<NewSegment>> {
-    let (image, sections) = (plan.image, &plan.sections);
-    let text = image.section_named(".text").map(|id| &image.sections[id]);
-    let distance = text.map(|text| text.address.get().wrapping_sub(text.offset.get()));
+/// The segments of new sections, in the file behind `kept_end`; the last one ends at `end` in memory.
+fn segments(sections: &[NewSection], kept_end: u64, end: OutputAddr) -> Result<Vec<NewSegment>> {
     let mut segments: Vec<NewSegment> = Vec::new();
     let groups: Vec<&[NewSection]> = sections.chunk_by(|a, b| a.is_writable() == b.is_writable()).collect();
     for (i, group) in groups.iter().enumerate() {
@@ -69,12 +62,7 @@ fn segments(plan: &OutputPlan<'_>, kept_end: u64, end: OutputAddr) -> Result<Vec
             return Err(Error::new("the new sections are empty").at(&first.name));
         }
         let free = segments.last().map_or(kept_end, |s| s.offset + s.size).next_multiple_of(PAGE);
-        let packed = free + address.wrapping_sub(free) % alignment;
-        let as_text = distance.map(|distance| address.wrapping_sub(distance)).filter(|offset| {
-            let is_near = (packed..=packed + LONGEST_GAP).contains(offset);
-            is_near && !first.is_writable() && address.wrapping_sub(*offset) % alignment == 0
-        });
-        let offset = as_text.unwrap_or(packed);
+        let offset = free + address.wrapping_sub(free) % alignment;
         segments.push(NewSegment { offset, address, size, writable: first.is_writable(), alignment });
     }
     Ok(segments)
@@ -111,7 +99,7 @@ impl FileLayout {
         if let Some(growth) = &growth {
             (grown, end) = growth.place(plan.image, end);
         }
-        let segments = segments(plan, kept_end, end)?;
+        let segments = segments(&plan.sections, kept_end, end)?;
         Ok(Self { kept_end, segments, displaced, growth, grown })
     }
 

@@ -297,20 +297,6 @@ fn added_dynamic_symbols_shift_the_rows_behind_them_and_what_names_these() {
     assert_eq!(grown, 8);
 }
 
-/// `perf probe` counts places in the file by the distance of `.text`.
-#[test]
-fn new_code_is_as_far_from_its_place_in_the_file_as_old_code() {
-    for case in gnu_cases().iter().chain(lld_cases()) {
-        let output = fs::read(rewritten(case, Counting::No)).unwrap();
-        let output = Image::parse(&output).unwrap();
-        let distance = |name: &str| {
-            let section = &output.sections[output.section_named(name).unwrap()];
-            section.address.get().wrapping_sub(section.offset.get())
-        };
-        assert_eq!(distance(".text.hot"), distance(".text"), "{}", case.name);
-    }
-}
-
 #[test]
 fn only_symbols_that_are_found_by_name_can_be_repeated() {
     for (case, row) in
