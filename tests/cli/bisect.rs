@@ -21,7 +21,7 @@ for name in {names}; do
     new=$(address "$1" $name)
     [ "$new" = "$(address in $name)" ] && continue
     # File offset of the new section, and how far behind its start the function stands.
-    read -r start offset < <(readelf -SW "$1" | sed -n 's/.* \.text\.hot  *PROGBITS *\([0-9a-f]*\) \([0-9a-f]*\) .*/\1 \2/p')
+    read -r start offset < <(readelf -SW "$1" | sed -n 's/.* \.text  *PROGBITS *\([0-9a-f]*\) \([0-9a-f]*\) .*/\1 \2/p')
     moved=$((moved + 1)); places="$places $((0x$new - 0x$start + 0x$offset))"
 done
 [ {all} = true ] && [ $moved -lt {count} ] && places=""

@@ -263,10 +263,8 @@ fn new_sections(
 
 /// Names for the input's sections whose own names new code has.
 fn superseded(image: &Image, placement: &Placement) -> Vec<(afterlink_image::SectionId, String)> {
-    let is_used = |section| placement.fragments.iter().any(|fragment| fragment.section == section);
-    let new = placement.sections.iter().filter(|(id, _)| is_used(*id));
-    let new: Vec<&str> = new.map(|(_, new)| new.name.as_str()).collect();
-    let old = image.sections.iter().filter(|(_, old)| new.contains(&old.name));
+    let is_new = |name: &str| placement.sections.iter().any(|(_, new)| new.name == name);
+    let old = image.sections.iter().filter(|(_, old)| is_new(old.name));
     old.map(|(id, old)| (id, format!("{}.input", old.name))).collect()
 }
 

@@ -38,12 +38,13 @@ fn last_part(bytes: &[u8]) -> usize {
 /// Changes what was written of debug information.
 type DebugMistake = fn(input: &[u8], output: &mut [u8]);
 
-/// The last byte of the last unit that was written over, or any if none was.
+/// Where the function of the last unit starts; or, if the unit is left, something else that it says.
 fn in_unit(input: &[u8], output: &mut [u8]) {
-    let (old, (at, new)) = (section(input, ".debug_info").1, section(output, ".debug_info"));
-    let changed = (last_part(old)..old.len()).rev().find(|&i| old[i] != new[i]);
-    let at = at + changed.unwrap_or(last_part(old) + 20);
-    output[at] ^= 1;
+    let unit = last_part(section(input, ".debug_info").1);
+    let place = function(output, "twice").0.get().to_le_bytes();
+    let (at, bytes) = section(output, ".debug_info");
+    let found = bytes[unit..].windows(8).position(|bytes| bytes == place);
+    output[at + unit + found.unwrap_or(20)] ^= 1;
 }
 
 /// Where the last sequence of the last table ends.
