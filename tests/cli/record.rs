@@ -166,9 +166,10 @@ fn a_recording_is_drawn_before_and_after() {
     assert_eq!(samples["samples"][0], samples["samples"][1], "the same samples at other places");
     let page = fs::read_to_string(sandbox.path("map.html")).unwrap();
     assert!(!page.contains("http") && page.contains("</html>"), "the page needs no network");
-    for name in ["in_thread", "in_child", "in_itself", ".text.input"] {
+    for name in ["in_thread", "in_child", "in_itself", ">.text<"] {
         assert!(page.contains(name), "{name}");
     }
+    assert!(!page.contains(".text.input"), "nothing was seen where the code was");
     assert!(!page.contains("stayed"), "the three functions have moved");
 
     ok(&["record", "-o", "after.data", "--", "./out", "5"]);
