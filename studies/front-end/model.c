@@ -9,30 +9,12 @@
  * branch target buffer and of the instruction TLB, huge pages where the program asks the kernel for them (madvise). What is not: whether
  * branches are predicted right, which hardly depends on where code stands, data, speculation on wrong paths, and the kernel's code.
  */
+#include "../qemu-plugin.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-typedef uint64_t qemu_plugin_id_t;
-typedef struct { const char *name; } qemu_info_t;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-typedef void (*executed_fn)(unsigned, void *);
-typedef void (*syscall_fn)(qemu_plugin_id_t, unsigned, int64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *);
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, struct qemu_plugin_tb *));
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, executed_fn, int, void *);
-void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t, syscall_fn);
-void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, void *), void *);
-
-__attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
 /* The processor. Sizes come first, then weights, all by name. */
 #define SIZES(X) \
@@ -319,7 +301,7 @@ static int read_processor(const char *path) {
     return 1;
 }
 
-__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv) {
+PLUGIN int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv) {
     (void)info;
     const char *processor = "zen4.processor";
     for (int i = 0; i < argc; i++) {

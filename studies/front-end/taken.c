@@ -5,9 +5,8 @@
  * Writes PREFIX.PID when the program ends, one line a kind: KIND OWN ALL, the counts in the program's own file and in all code. A branch is
  * taken where the code that runs is not what stands behind the code that ran before: so a jump to the next instruction is none, and neither is
  * a string instruction that repeats itself. What is no branch and yet goes elsewhere (signals, system calls) is `other`, and not in the sum.
- *
- * The declarations that a plugin needs are few, and not every system's qemu-user brings its header: they stand here.
  */
+#include "../qemu-plugin.h"
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,29 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef uint64_t qemu_plugin_id_t;
-typedef struct { const char *name; } qemu_info_t;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, struct qemu_plugin_tb *));
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, void (*)(unsigned, void *), int flags, void *);
-void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, void *), void *);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
-uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *);
-uint64_t qemu_plugin_start_code(void);
-uint64_t qemu_plugin_end_code(void);
-
-__attribute__((visibility("default"))) int qemu_plugin_version = 1;
-
 enum kind { CALL, CALL_THROUGH, RETURN, JUMP, JUMP_THROUGH, CONDITIONAL, OTHER, KINDS };
 static const char *const names[KINDS] = {"call", "call-indirect", "return", "jump", "jump-indirect", "conditional", "other"};
 
-struct block { uint64_t start, last, end, instructions; enum kind kind; int own; };
+struct block { struct span span; enum kind kind; int own; };
 enum { THREADS = 256 };
 static struct thread { const struct block *before; uint64_t taken[2][KINDS], instructions[2]; } threads[THREADS];
 static char out[4096] = "taken";
@@ -61,24 +41,19 @@ static void run(unsigned number, void *data) {
     if (number >= THREADS) return;
     struct thread *thread = &threads[number];
     const struct block *block = data, *before = thread->before;
-    if (before && block->start != before->end && block->start != before->last) thread->taken[before->own][before->kind]++;
-    thread->instructions[block->own] += block->instructions;
+    if (before && block->span.start != before->span.end && block->span.start != before->span.last) thread->taken[before->own][before->kind]++;
+    thread->instructions[block->own] += block->span.instructions;
     thread->before = block;
 }
 
 /* Blocks are never freed: those that qemu forgets may be the last that ran. */
 static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *translated) {
     (void)id;
-    size_t count = qemu_plugin_tb_n_insns(translated);
-    struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(translated, count - 1);
     struct block *block = malloc(sizeof *block);
     if (!block) abort();
-    block->start = qemu_plugin_tb_vaddr(translated);
-    block->last = qemu_plugin_insn_vaddr(last);
-    block->end = block->last + qemu_plugin_insn_size(last);
-    block->instructions = count;
+    struct qemu_plugin_insn *last = read_span(translated, &block->span);
     block->kind = kind_of(qemu_plugin_insn_data(last), qemu_plugin_insn_size(last));
-    block->own = block->start >= qemu_plugin_start_code() && block->start < qemu_plugin_end_code();
+    block->own = block->span.start >= qemu_plugin_start_code() && block->span.start < qemu_plugin_end_code();
     qemu_plugin_register_vcpu_tb_exec_cb(translated, run, 0, block);
 }
 
@@ -104,7 +79,7 @@ static void ended(qemu_plugin_id_t id, void *data) {
 /* A child process begins to count anew. */
 static void forked(void) { memset(threads, 0, sizeof threads); }
 
-__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv) {
+PLUGIN int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv) {
     (void)info;
     for (int i = 0; i < argc; i++)
         if (!strncmp(argv[i], "out=", 4)) snprintf(out, sizeof out, "%s", argv[i] + 4);

@@ -4,30 +4,13 @@
  *
  * Writes one line a translated block that ran when the program ends: PATH OFFSET BYTES EXECUTIONS, the offset in the file, in hexadecimal. Code of no file
  * is left out. Each process writes PREFIX.PID.
- *
- * The declarations that a plugin needs are few, and not every system's qemu-user brings its header: they stand here.
  */
+#include "../qemu-plugin.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-typedef uint64_t qemu_plugin_id_t;
-typedef struct { const char *name; } qemu_info_t;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-enum { INLINE_ADD_U64 = 0 };
-
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
-void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *);
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, struct qemu_plugin_tb *));
-void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *, int, void *, uint64_t);
-void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, void *), void *);
-
-__attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
 struct block { uint64_t start, bytes, executions; };
 struct mapping { uint64_t start, end, offset; char *path; };
@@ -48,7 +31,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     struct block *block = &chunks[number / CHUNK][number % CHUNK];
     block->start = (uint64_t)qemu_plugin_insn_haddr(qemu_plugin_tb_get_insn(tb, 0));
     for (size_t i = 0; i < count; i++) block->bytes += qemu_plugin_insn_size(qemu_plugin_tb_get_insn(tb, i));
-    qemu_plugin_register_vcpu_tb_exec_inline(tb, INLINE_ADD_U64, &block->executions, 1);
+    qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &block->executions, 1);
 }
 
 static void ended(qemu_plugin_id_t id, void *data) {
@@ -76,7 +59,7 @@ static void ended(qemu_plugin_id_t id, void *data) {
     fclose(to);
 }
 
-__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv) {
+PLUGIN int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv) {
     (void)info;
     for (int i = 0; i < argc; i++)
         if (!strncmp(argv[i], "out=", 4)) snprintf(out, sizeof out, "%s", argv[i] + 4);

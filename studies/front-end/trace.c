@@ -4,28 +4,12 @@
  *
  * Writes PREFIX.blocks, one line a translated block: PATH OFFSET BYTES, in hexadecimal, the offset in the file (an address and the path - where there is
  * none), and PREFIX.trace, the numbers of the blocks that ran as 32-bit words of the machine's. For programs of one thread that start no other.
- *
- * The declarations that a plugin needs are few, and not every system's qemu-user brings its header: they stand here.
  */
+#include "../qemu-plugin.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef uint64_t qemu_plugin_id_t;
-typedef struct { const char *name; } qemu_info_t;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
-void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *);
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, struct qemu_plugin_tb *));
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, void (*)(unsigned, void *), int, void *);
-void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, void *), void *);
-
-__attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
 enum { MOST_BLOCKS = 1 << 22, GATHERED = 1 << 20, MOST_MAPPINGS = 65536 };
 struct block { uint64_t start, bytes; };
@@ -91,7 +75,7 @@ static void ended(qemu_plugin_id_t id, void *data) {
     if (fclose(list) || fclose(trace)) { perror("trace"); abort(); }
 }
 
-__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv) {
+PLUGIN int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv) {
     (void)info;
     for (int i = 0; i < argc; i++)
         if (!strncmp(argv[i], "out=", 4)) snprintf(out, sizeof out, "%s", argv[i] + 4);

@@ -5,40 +5,18 @@
  *   qemu-x86_64 -plugin ./cache.so PROGRAM ...
  *
  * For programs of one thread. Unlike callgrind, which takes several times as long, it counts jumps between fragments of a function, too. What its figures and those of
- * valgrind differ by stands in README.md. Debian's qemu-user has no header for plugins, so what is used of it is declared here;
- * version 1 of that interface. */
+ * valgrind differ by stands in README.md. */
+#include "../qemu-plugin.h"
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef uint64_t qemu_plugin_id_t;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-typedef struct {
-    const char *target_name;
-    struct { int min, cur; } version;
-} qemu_info_t;
-typedef void (*on_block)(qemu_plugin_id_t, struct qemu_plugin_tb *);
-typedef void (*on_run)(unsigned thread, void *data);
-typedef void (*on_end)(qemu_plugin_id_t, void *data);
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, on_block);
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, on_run, int flags, void *data);
-void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, on_end, void *data);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
-uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *);
-
-int qemu_plugin_version = 1;
-
 enum { SETS = 64, WAYS = 8, LINE = 64 };
 
 struct block {
-    uint64_t start, last, end, instructions;
+    struct span span;
     int calls;
 };
 
@@ -61,11 +39,11 @@ static void touch(uint64_t line) {
 static void run(unsigned thread, void *data) {
     (void)thread;
     const struct block *block = data;
-    executed += block->instructions;
+    executed += block->span.instructions;
     /* A repeated instruction is no jump. */
-    if (before && !before->calls && block->start != before->end && block->start != before->last) jumps++;
+    if (before && !before->calls && block->span.start != before->span.end && block->span.start != before->span.last) jumps++;
     before = block;
-    for (uint64_t line = block->start / LINE; line <= (block->end - 1) / LINE; line++) touch(line);
+    for (uint64_t line = block->span.start / LINE; line <= (block->span.end - 1) / LINE; line++) touch(line);
 }
 
 /* Whether an instruction is a call of a function or of the system, or a return. */
@@ -83,14 +61,9 @@ static int calls(struct qemu_plugin_insn *instruction) {
 /* Blocks are never freed: those that qemu forgets may be the last that ran. */
 static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *translated) {
     (void)id;
-    size_t count = qemu_plugin_tb_n_insns(translated);
-    struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(translated, count - 1);
     struct block *block = malloc(sizeof *block);
     if (!block) abort();
-    block->start = qemu_plugin_tb_vaddr(translated);
-    block->last = qemu_plugin_insn_vaddr(last);
-    block->end = block->last + qemu_plugin_insn_size(last);
-    block->instructions = count;
+    struct qemu_plugin_insn *last = read_span(translated, &block->span);
     block->calls = calls(last);
     qemu_plugin_register_vcpu_tb_exec_cb(translated, run, 0, block);
 }
@@ -100,7 +73,7 @@ static void end(qemu_plugin_id_t id, void *data) {
     fprintf(stderr, "%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", misses, jumps, executed);
 }
 
-int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int count, char **arguments) {
+PLUGIN int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int count, char **arguments) {
     (void)count, (void)arguments;
     if (info->version.min > 1 || info->version.cur < 1) {
         fputs("cache: this qemu speaks another version of the plugins' interface\n", stderr);

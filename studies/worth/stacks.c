@@ -9,42 +9,18 @@
  * runs is not the one behind the last, or the last ends in an instruction that always jumps: layouts put what an indirect jump mostly leads to right behind
  * it. A repeated instruction is no branch, and neither is a conditional one to the next.
  * The distance between samples varies by up to half, by a generator with a fixed start: the same run gives the same samples.
- * Where several threads run, each has its stack and its own distances. Debian's qemu-user has no header for plugins, so what is used
- * of it is declared here; version 1 of that interface. */
+ * Where several threads run, each has its stack and its own distances. */
+#include "../qemu-plugin.h"
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef uint64_t qemu_plugin_id_t;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-typedef struct {
-    const char *target_name;
-    struct { int min, cur; } version;
-} qemu_info_t;
-typedef void (*on_block)(qemu_plugin_id_t, struct qemu_plugin_tb *);
-typedef void (*on_run)(unsigned thread, void *data);
-typedef void (*on_end)(qemu_plugin_id_t, void *data);
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, on_block);
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, on_run, int flags, void *data);
-void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, on_end, void *data);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
-uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *);
-uint64_t qemu_plugin_start_code(void);
-uint64_t qemu_plugin_end_code(void);
-
-int qemu_plugin_version = 1;
-
 enum { DEPTH = 32, THREADS = 256 };
 
 struct block {
-    uint64_t start, last, end, instructions;
+    struct span span;
     int jumps;
 };
 
@@ -82,13 +58,13 @@ static void run(unsigned number, void *data) {
     if (number >= THREADS) return;
     struct thread *thread = &threads[number];
     const struct block *block = data, *before = thread->before;
-    if (before && (block->start != before->end || before->jumps) && block->start != before->last) {
+    if (before && (block->span.start != before->span.end || before->jumps) && block->span.start != before->span.last) {
         unsigned at = thread->branches++ % DEPTH;
-        thread->from[at] = before->last;
-        thread->to[at] = block->start;
+        thread->from[at] = before->span.last;
+        thread->to[at] = block->span.start;
     }
     thread->before = block;
-    thread->left -= (int64_t)block->instructions;
+    thread->left -= (int64_t)block->span.instructions;
     if (thread->left > 0) return;
     if (thread->random) sample(thread);
     else thread->random = 0x9e3779b97f4a7c15u + number;
@@ -117,14 +93,9 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *translated) {
         load = first_code - code;
         behind_code = qemu_plugin_end_code();
     }
-    size_t count = qemu_plugin_tb_n_insns(translated);
-    struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(translated, count - 1);
     struct block *block = malloc(sizeof *block);
     if (!block) abort();
-    block->start = qemu_plugin_tb_vaddr(translated);
-    block->last = qemu_plugin_insn_vaddr(last);
-    block->end = block->last + qemu_plugin_insn_size(last);
-    block->instructions = count;
+    struct qemu_plugin_insn *last = read_span(translated, &block->span);
     block->jumps = always_jumps(last);
     qemu_plugin_register_vcpu_tb_exec_cb(translated, run, 0, block);
 }
@@ -134,7 +105,7 @@ static void end(qemu_plugin_id_t id, void *data) {
     fclose(out);
 }
 
-int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int count, char **arguments) {
+PLUGIN int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int count, char **arguments) {
     if (info->version.min > 1 || info->version.cur < 1) {
         fputs("stacks: this qemu speaks another version of the plugins' interface\n", stderr);
         return 1;
