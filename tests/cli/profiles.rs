@@ -256,5 +256,5 @@ fn the_report_tells_what_became_of_the_hottest() {
     );
     let page = optimize("report.html");
     assert!(page.contains("</html>") && page.contains(name) && !page.contains("http"));
-    assert!(page.contains(&format!("{address:#x} in .text")), "{page}");
+    assert!(page.contains(&format!("{address:#x} in .text, ")), "{page}");
 }

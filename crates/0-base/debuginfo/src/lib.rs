@@ -89,14 +89,14 @@ sections! {
         loclists ".debug_loclists",
     }
     in memory {
-    abbrev ".debug_abbrev",
-    line ".debug_line",
-    addr ".debug_addr",
-    aranges ".debug_aranges",
-    gdb_index ".gdb_index",
-    frame ".debug_frame",
-    str ".debug_str",
-    str_offsets ".debug_str_offsets",
+        abbrev ".debug_abbrev",
+        line ".debug_line",
+        addr ".debug_addr",
+        aranges ".debug_aranges",
+        gdb_index ".gdb_index",
+        frame ".debug_frame",
+        str ".debug_str",
+        str_offsets ".debug_str_offsets",
     }
 }
 

@@ -31,24 +31,15 @@ impl Lines {
 
 /// Leads a whole section. Parts that are damaged or unknown stay as they were, and so do those that could not be proven.
 pub fn update(section: &[u8], unproven: &[DebugUnit], moves: &Moves, tally: &mut Tally) -> Lines {
-    let (mut units, mut r) = (Vec::new(), Reader::new(section, 0));
-    while r.at < section.len() {
-        let start = r.at;
-        let Ok((end, offset_size)) = r.unit_end() else {
-            r.at = start;
-            break;
-        };
-        units.push((start, end, offset_size));
-        r.at = end;
-    }
+    let (units, rest) = crate::starts(section);
     let is_unproven = |start: usize| unproven.contains(&DebugUnit::Rows(start as u64));
-    let lead = |&(start, end, offset_size): &(usize, usize, usize)| match is_unproven(start) {
-        false => unit(&section[start..end], offset_size, moves).ok(),
+    let lead = |&(start, end): &(usize, usize)| match is_unproven(start) {
+        false => unit(&section[start..end], moves).ok(),
         true => None,
     };
     let parts: Vec<Option<(Vec<u8>, Tally)>> = units.par_iter().map(lead).collect();
     let mut lines = Lines { bytes: Vec::with_capacity(section.len()), ..Lines::default() };
-    for (&(start, end, _), part) in units.iter().zip(parts) {
+    for (&(start, end), part) in units.iter().zip(parts) {
         lines.offsets.insert(start as u64, lines.bytes.len() as u64);
         match part {
             Some((bytes, counted)) => {
@@ -61,15 +52,16 @@ pub fn update(section: &[u8], unproven: &[DebugUnit], moves: &Moves, tally: &mut
             }
         }
     }
-    if r.at < section.len() {
-        lines.rest = Some((r.at as u64, lines.bytes.len() as u64));
-        lines.bytes.extend_from_slice(&section[r.at..]);
+    if rest < section.len() {
+        lines.rest = Some((rest as u64, lines.bytes.len() as u64));
+        lines.bytes.extend_from_slice(&section[rest..]);
         tally.leave(Left::Rows);
     }
     lines
 }
 
 struct Header {
+    offset_size: usize,
     least: u64,
     default_is_stmt: bool,
     line_base: i64,
@@ -81,9 +73,9 @@ struct Header {
 }
 
 impl Header {
-    fn read(bytes: &[u8], offset_size: usize) -> Result<Self> {
+    fn read(bytes: &[u8]) -> Result<Self> {
         let mut r = Reader::new(bytes, 0);
-        r.unit_end()?;
+        let (_, offset_size) = r.unit_end()?;
         let version = r.u16()?;
         if !(2..=5).contains(&version) {
             return Err(Damaged);
@@ -106,7 +98,7 @@ impl Header {
             return Err(Damaged);
         }
         let lengths = r.take(usize::from(opcode_base) - 1)?.to_vec();
-        Ok(Self { least, default_is_stmt, line_base, line_range, opcode_base, lengths, program })
+        Ok(Self { offset_size, least, default_is_stmt, line_base, line_range, opcode_base, lengths, program })
     }
 
     fn start(&self) -> Row {
@@ -137,8 +129,8 @@ struct Placed {
     row: Row,
 }
 
-fn unit(bytes: &[u8], offset_size: usize, moves: &Moves) -> Result<(Vec<u8>, Tally)> {
-    let header = Header::read(bytes, offset_size)?;
+fn unit(bytes: &[u8], moves: &Moves) -> Result<(Vec<u8>, Tally)> {
+    let header = Header::read(bytes)?;
     let mut tally = Tally::default();
     let mut out = bytes[..header.program].to_vec();
     let mut r = Reader::new(bytes, header.program);
@@ -161,9 +153,9 @@ fn unit(bytes: &[u8], offset_size: usize, moves: &Moves) -> Result<(Vec<u8>, Tal
         start = r.at;
     }
     write(&header, placed, &mut out, &mut tally);
-    let head = if offset_size == 8 { 12 } else { 4 };
+    let head = if header.offset_size == 8 { 12 } else { 4 };
     let length = (out.len() - head) as u64;
-    put(&mut out, head - offset_size, offset_size, length);
+    put(&mut out, head - header.offset_size, header.offset_size, length);
     Ok((out, tally))
 }
 

@@ -247,7 +247,7 @@ mod tests {
             "−25 %",
             "(−75 %)",
             "90 %",
-            "0x90000 in .text",
+            "0x90000 in .text, ",
             "odd",
             "split: 3 blocks hot; stands for operator&lt;, too",
             "100 → 4,400",

@@ -23,7 +23,7 @@ fn program() -> Vec<u8> {
 }
 
 fn rows(bytes: &[u8]) -> Vec<(Vec<Row>, u64)> {
-    let header = Header::read(bytes, 4).unwrap();
+    let header = Header::read(bytes).unwrap();
     let (mut r, mut all) = (Reader::new(bytes, header.program), Vec::new());
     let mut rows = Vec::new();
     while let Some(end) = sequence(&mut r, &header, &mut rows).unwrap() {

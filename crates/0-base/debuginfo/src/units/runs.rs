@@ -37,8 +37,11 @@ impl Walk<'_, '_> {
     /// Whether the run of an entry is no single one any more.
     pub(super) fn is_cut(&self, kind: &Abbreviation, attributes: &[Attribute]) -> Result<bool> {
         let Some((start, end, _, high)) = self.run(attributes)? else { return Ok(false) };
-        let is_cut = || !self.is_plain(start, &self.now(kind, start, end).1, end, high);
-        Ok(kind.room(self.offset_size).is_some() && is_cut())
+        if kind.room(self.offset_size).is_none() {
+            return Ok(false);
+        }
+        let (place, runs) = self.now(kind, start, end);
+        Ok(!is_plain((start, end), place, &runs, high))
     }
 
     /// Where a run starts now, and its runs. A function that another one stands for is entered there and has no code of its own: if
@@ -49,16 +52,6 @@ impl Walk<'_, '_> {
             None if start == end => (self.moves.point(start), Vec::new()),
             None => (self.moves.point(start), self.runs(start, end)),
         }
-    }
-
-    /// Whether a run that has become these can be told by its two ends.
-    fn is_plain(&self, start: u64, runs: &[(u64, u64)], end: u64, high: &Attribute) -> bool {
-        // Nothing is left of a run inside of code that was replaced.
-        let Some(&first) = runs.first() else { return true };
-        let is_one = runs.len() == 1 && first.0 == self.moves.point(start) || (start, end) == first;
-        let bits = (high.end - high.at) * if high.form == DW_FORM_udata { 7 } else { 8 };
-        let fits = high.form == DW_FORM_addr || bits >= 64 || first.1.wrapping_sub(first.0) < 1 << bits;
-        is_one && fits
     }
 
     pub(super) fn lead_run(
@@ -91,7 +84,7 @@ impl Walk<'_, '_> {
             }
             return;
         }
-        if !self.is_plain(start, &runs, end, high) {
+        if !is_plain((start, end), place, &runs, high) {
             unit.tally.remove(Removed::Run);
             runs.clear();
         }
@@ -105,6 +98,16 @@ impl Walk<'_, '_> {
             if high.form == DW_FORM_addr { end } else { end.wrapping_sub(start) },
         );
     }
+}
+
+/// Whether a run that starts at `place` now and has become these can be told by its two ends.
+fn is_plain(run: (u64, u64), place: u64, runs: &[(u64, u64)], high: &Attribute) -> bool {
+    // Nothing is left of a run inside of code that was replaced.
+    let Some(&first) = runs.first() else { return true };
+    let is_one = runs.len() == 1 && first.0 == place || run == first;
+    let bits = (high.end - high.at) * if high.form == DW_FORM_udata { 7 } else { 8 };
+    let fits = high.form == DW_FORM_addr || bits >= 64 || first.1.wrapping_sub(first.0) < 1 << bits;
+    is_one && fits
 }
 
 /// Has the runs start at `entry`: without an address of its own, code is entered where its first run starts.

@@ -5,6 +5,7 @@
 
 use crate::input::code::{Code, Inst};
 use crate::input::functions::Functions;
+use crate::input::ranges::merged;
 use crate::moved_code::counters;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::address_map::MapReader;
@@ -297,12 +298,7 @@ impl<'a> Places<'a> {
             self.blocks.clear();
             return;
         }
-        for (start, end) in inputs {
-            match self.moved.last_mut() {
-                Some(last) if last.1 >= start => last.1 = last.1.max(end),
-                _ => self.moved.push((start, end)),
-            }
-        }
+        self.moved = merged(inputs);
         self.fragments = self.functions.iter().flat_map(|f| f.fragments.iter().copied()).collect();
         self.fragments.sort_unstable();
         for pair in self.fragments.windows(2).filter(|p| p[0].1 > p[1].0) {

@@ -6,6 +6,7 @@ use crate::addresses::restartable;
 use crate::addresses::sums::{self, Sum};
 use crate::check::Check;
 use crate::input::code::{Inst, Kind};
+use crate::input::ranges::merged;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::InputAddr;
@@ -202,16 +203,4 @@ fn enclosed(labels: &[u64]) -> Vec<(u64, u64)> {
 fn is_in_one(check: &Check, &(low, high): &(u64, u64)) -> bool {
     let row = check.functions.at(low).map(|row| &check.functions.rows[row]);
     row.is_some_and(|row| row.end > high)
-}
-
-pub(crate) fn merged(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    ranges.sort_unstable();
-    let mut merged: Vec<(u64, u64)> = Vec::new();
-    for (low, high) in ranges {
-        match merged.last_mut() {
-            Some(last) if low <= last.1 => last.1 = last.1.max(high),
-            _ => merged.push((low, high)),
-        }
-    }
-    merged
 }

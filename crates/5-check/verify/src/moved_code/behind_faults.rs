@@ -4,10 +4,10 @@
 use crate::address_map::places::MovedFunction;
 use crate::addresses::indirect_targets;
 use crate::addresses::jumps::Jumps;
-use crate::addresses::read_code::merged;
 use crate::addresses::relative_words::Named;
 use crate::check::Check;
 use crate::input::code::{Inst, Kind};
+use crate::input::ranges::merged;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
 use rayon::prelude::*;

@@ -5,6 +5,7 @@ use super::values::Own;
 use crate::address_map::places::MovedFunction;
 use crate::check::Check;
 use crate::input::code::Kind;
+use crate::input::ranges::merged;
 use afterlink_isa::judgement::Reader;
 
 /// A run of instructions that only its start is jumped to.
@@ -31,15 +32,7 @@ pub(super) struct Body {
 /// The input's code of a moved function.
 pub(super) fn own(check: &Check, function: &MovedFunction) -> Own {
     let blocks = check.places.blocks[function.blocks.clone()].iter().filter(|b| !b.is_added());
-    let mut all: Vec<(u64, u64)> = blocks.map(|b| (b.input, b.input_end())).collect();
-    all.sort_unstable();
-    let mut ranges: Vec<(u64, u64)> = Vec::new();
-    for (start, end) in all {
-        match ranges.last_mut() {
-            Some(last) if last.1 >= start => last.1 = last.1.max(end),
-            _ => ranges.push((start, end)),
-        }
-    }
+    let ranges = merged(blocks.map(|b| (b.input, b.input_end())).collect());
     let code = check.code.sections.iter().map(|s| (s.start, s.end)).collect();
     Own { entry: function.entry, ranges, code, bases: Vec::new() }
 }
