@@ -2,6 +2,7 @@
 //! of it.
 
 use afterlink_testkit::sandbox::Sandbox;
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
@@ -73,4 +74,70 @@ fn folded_functions() {
             assert!(elfutils.starts_with("first_sum"), "{with}: {elfutils}");
         }
     }
+}
+
+/// Addresses of `work` in `out` where code stands in place of a call.
+fn inlined_code(sandbox: &Sandbox) -> Vec<u64> {
+    let (start, size) = symbol(sandbox, "work");
+    let is_inlined = |address: &u64| {
+        let said = sandbox.afterlink(&["where".to_owned(), "out".to_owned(), format!("{address:#x}")]);
+        said.stdout().contains(" inlined ")
+    };
+    (start..start + size).filter(is_inlined).collect()
+}
+
+/// What a symbolizer says: functions, from the innermost outwards, with the names of their files and their lines.
+fn frames(sandbox: &Sandbox, command: &str, address: u64) -> Vec<(String, String, u32)> {
+    let said = sandbox.say(&format!("{command} {address:#x}"));
+    let lines: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
+    let frame = |two: &[&str]| {
+        let place = two[1].split(' ').next().unwrap();
+        let mut parts = place.rsplit('/').next().unwrap().split(':');
+        let (file, line) = (parts.next().unwrap(), parts.next().unwrap());
+        (two[0].to_owned(), file.to_owned(), line.parse().unwrap())
+    };
+    lines.chunks(2).map(frame).collect()
+}
+
+/// Code of a callee is the callee's, called where the call was, also if the callee is of another unit. Where the call's entry has no room, or stands beside a
+/// block that holds the call, it is told that the caller's line of the call has it.
+#[test]
+fn inlined_calls() {
+    let by_gcc: &[_] = &[("scaled", 37), ("scaled", 43), ("mixed", 39)];
+    let expected: [(&[_], &[u32]); 4] =
+        [(by_gcc, &[]), (&by_gcc[..2], &[39, 43]), (&by_gcc[1..2], &[37, 39]), (&[], &[37, 39, 43])];
+    for (with, (told, untold)) in COMPILERS.into_iter().zip(expected) {
+        let sandbox = rewritten(with, "inlining");
+        let code = inlined_code(&sandbox);
+        for command in ["addr2line -fie out", "llvm-symbolizer-22 --functions=short --inlines -e out"] {
+            let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
+            for &address in &code {
+                let frames = frames(&sandbox, command, address);
+                let frames: Vec<(&str, &str, u32)> = frames.iter().map(|f| (&*f.0, &*f.1, f.2)).collect();
+                match frames[..] {
+                    [("scaled", "main.c", 13..=17), ("work", "main.c", line)] => own.insert(("scaled", line)),
+                    [("mixed", "other.c", 3..=6), ("work", "main.c", line)] => own.insert(("mixed", line)),
+                    [("work", "main.c", line)] => others.insert(line),
+                    _ => panic!("{with}: {command}: {frames:?}"),
+                };
+            }
+            assert_eq!(own, told.iter().copied().collect(), "{with}: {command}");
+            assert_eq!(others, untold.iter().copied().collect(), "{with}: {command}");
+        }
+    }
+}
+
+/// gdb stops at inlined calls by their functions' names, and shows the caller's frame.
+#[test]
+fn stops_in_inlined_calls() {
+    let sandbox = rewritten(COMPILERS[0], "inlining");
+    let commands =
+        ["break scaled", "break mixed", "run", "bt", "info frame", "continue", "bt", "continue", "up"];
+    let said = gdb(&sandbox, &commands);
+    let parts: Vec<&str> = said.split("\nBreakpoint ").collect();
+    let [_, _, first, second, third] = parts[..] else { panic!("{said}") };
+    assert!(first.contains("\n#0  scaled (x=0") && first.contains("\n#1  work (n=n@entry=10) at main.c:37"));
+    assert!(first.contains("inlined into frame 1"), "{first}");
+    assert!(second.contains("\n#0  mixed () at ") && second.contains("/other.c:5\n#1  work ("), "{second}");
+    assert!(third.contains("\n#1  work (n=n@entry=10) at main.c:37\n37\t"), "{third}");
 }

@@ -25,15 +25,50 @@ pub struct Abbreviation {
     pub is_split: bool,
     /// An attribute that its entries do not say any more.
     unsaid: Option<DwAt>,
+    /// Its entries are of inlined calls now.
+    inlined: Option<Inlined>,
 }
 
 impl Abbreviation {
+    pub fn has_children(&self) -> bool {
+        self.has_children != 0
+    }
+
     pub fn has(&self, name: DwAt) -> bool {
         self.form(name).is_some()
     }
 
     fn form(&self, name: DwAt) -> Option<DwForm> {
         self.specs.iter().find(|spec| spec.name == name).map(|spec| spec.form)
+    }
+
+    /// The attributes by which its entries say where a call comes back, and which function is called; none if they say other things than these and
+    /// which entry is the next one.
+    pub fn call(&self) -> Option<CallNames> {
+        let names = match self.tag {
+            DW_TAG_call_site => CallNames { back: DW_AT_call_return_pc, origin: DW_AT_call_origin },
+            DW_TAG_GNU_call_site => CallNames { back: DW_AT_low_pc, origin: DW_AT_abstract_origin },
+            _ => return None,
+        };
+        let is_known = |spec: &Spec| [names.back, names.origin, DW_AT_sibling].contains(&spec.name);
+        let is_whole = self.has(names.back) && self.has(names.origin) && self.specs.iter().all(is_known);
+        is_whole.then_some(names)
+    }
+
+    /// What stands in place of an attribute in the entry of an inlined call.
+    fn inlined_spec(&self, spec: &Spec) -> Vec<(DwAt, DwForm)> {
+        let (Some(names), Some(inlined)) = (self.call(), self.inlined) else { return Vec::new() };
+        match spec.name {
+            name if name == names.back => vec![(DW_AT_low_pc, spec.form)],
+            name if name == names.origin => {
+                let form = if inlined.is_longer { DW_FORM_ref_udata } else { spec.form };
+                vec![(DW_AT_abstract_origin, form)]
+            }
+            DW_AT_sibling if inlined.constants.is_none() => {
+                OF_CALL.into_iter().zip(SIZES.map(|size| size.0)).collect()
+            }
+            name => vec![(name, spec.form)],
+        }
     }
 
     /// Which of the two attributes of a run has room for where a list is; `low_pc` if it must, because it says where the code is entered.
@@ -47,12 +82,36 @@ impl Abbreviation {
     }
 }
 
+/// Attributes of the entry of a call.
+#[derive(Clone, Copy)]
+pub struct CallNames {
+    pub back: DwAt,
+    pub origin: DwAt,
+}
+
+/// What the entry of an inlined call says besides where its code starts and whose it is: bytes of code, and file and line of the call.
+pub const OF_CALL: [DwAt; 3] = [DW_AT_high_pc, DW_AT_call_file, DW_AT_call_line];
+
+/// Their sizes, where they stand in the four bytes in which the entry of the call named the next one.
+pub const SIZES: [(DwForm, usize); 3] = [(DW_FORM_data1, 1), (DW_FORM_data1, 1), (DW_FORM_data2, 2)];
+
+/// How the entry of a call becomes that of an inlined call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Inlined {
+    /// The values of [`OF_CALL`], if the abbreviation has them: in DWARF 5. Otherwise they stand in place of the next entry's number.
+    pub constants: Option<[u64; 3]>,
+    /// Whether its code is one byte longer, which its origin's number gives.
+    pub is_longer: bool,
+}
+
 /// The abbreviations of a unit, by code, and the codes in their order.
 pub struct Abbreviations {
     pub by_code: FxHashMap<u64, Abbreviation>,
     order: Vec<u64>,
     /// Codes that were added, by those whose abbreviations they have but for an attribute.
     unsaying: FxHashMap<u64, u64>,
+    /// The same of those that are of inlined calls.
+    inlining: FxHashMap<(u64, Inlined), u64>,
     /// Whether lists of ranges are named by their numbers: in files apart from the program, debuggers disagree about offsets.
     pub numbers_lists: bool,
 }
@@ -60,8 +119,13 @@ pub struct Abbreviations {
 impl Abbreviations {
     pub fn read(section: &[u8], at: usize) -> Result<Self> {
         let mut r = Reader::new(section, at);
-        let (by_code, unsaying) = (FxHashMap::default(), FxHashMap::default());
-        let mut all = Self { by_code, order: Vec::new(), unsaying, numbers_lists: false };
+        let mut all = Self {
+            by_code: FxHashMap::default(),
+            order: Vec::new(),
+            unsaying: FxHashMap::default(),
+            inlining: FxHashMap::default(),
+            numbers_lists: false,
+        };
         loop {
             let code = r.uleb()?;
             if code == 0 {
@@ -80,14 +144,15 @@ impl Abbreviations {
                 specs.push(Spec { name, form, implicit });
             }
             all.order.push(code);
-            all.by_code
-                .insert(code, Abbreviation { tag, has_children, specs, is_split: false, unsaid: None });
+            let plain =
+                Abbreviation { tag, has_children, specs, is_split: false, unsaid: None, inlined: None };
+            all.by_code.insert(code, plain);
         }
     }
 
     /// Whether entries need another table than the unit had.
     pub fn changed(&self) -> bool {
-        self.by_code.values().any(|a| a.is_split || a.unsaid.is_some())
+        self.by_code.values().any(|a| a.is_split || a.unsaid.is_some() || a.inlined.is_some())
     }
 
     /// Has no entry with a code say an attribute any more; false if none does already.
@@ -101,14 +166,30 @@ impl Abbreviations {
         if let Some(known) = self.unsaying.get(&code) {
             return Some(*known);
         }
-        let first = if code < 1 << 7 { 1 } else { 1 << (7 * ((63 - code.leading_zeros()) / 7)) };
-        let last = if code < 1 << 7 { 1 << 7 } else { first << 7 };
+        let free = self.add(code, code, |abbreviation| abbreviation.unsaid = Some(name))?;
+        self.unsaying.insert(code, free);
+        Some(free)
+    }
+
+    /// A code for entries that become those of inlined calls; none if all of its size are taken.
+    pub fn inlined(&mut self, code: u64, inlined: Inlined) -> Option<u64> {
+        if let Some(known) = self.inlining.get(&(code, inlined)) {
+            return Some(*known);
+        }
+        let like = if inlined.is_longer { first_of_size(code).1 } else { code };
+        let free = self.add(like, code, |abbreviation| abbreviation.inlined = Some(inlined))?;
+        self.inlining.insert((code, inlined), free);
+        Some(free)
+    }
+
+    /// Adds an abbreviation that is like that of `code`, under a code of the same size as `sized`; none if all are taken.
+    fn add(&mut self, sized: u64, code: u64, change: impl FnOnce(&mut Abbreviation)) -> Option<u64> {
+        let (first, last) = first_of_size(sized);
         let free = (first..last).find(|free| !self.by_code.contains_key(free))?;
         let mut abbreviation = self.by_code.get(&code)?.clone();
-        abbreviation.unsaid = Some(name);
+        change(&mut abbreviation);
         self.by_code.insert(free, abbreviation);
         self.order.push(free);
-        self.unsaying.insert(code, free);
         Some(free)
     }
 
@@ -118,10 +199,18 @@ impl Abbreviations {
         for code in &self.order {
             let abbreviation = &self.by_code[code];
             write_uleb(&mut out, *code);
-            write_uleb(&mut out, abbreviation.tag.0.into());
+            let tag =
+                if abbreviation.inlined.is_some() { DW_TAG_inlined_subroutine } else { abbreviation.tag };
+            write_uleb(&mut out, tag.0.into());
             out.push(abbreviation.has_children);
             for spec in &abbreviation.specs {
                 write_spec(&mut out, abbreviation, spec, (version, offset_size, self.numbers_lists));
+            }
+            let constants = abbreviation.inlined.and_then(|inlined| inlined.constants);
+            for (name, value) in OF_CALL.into_iter().zip(constants.into_iter().flatten()) {
+                write_uleb(&mut out, name.0.into());
+                write_uleb(&mut out, DW_FORM_implicit_const.0.into());
+                write_sleb(&mut out, value as i64);
             }
             out.extend_from_slice(&[0, 0]);
         }
@@ -143,6 +232,11 @@ fn write_spec(
     let room = abbreviation.room(offset_size).filter(|_| abbreviation.is_split);
     match spec.name {
         name if abbreviation.unsaid == Some(name) => pair(PADDING, spec.form),
+        _ if abbreviation.inlined.is_some() => {
+            for (name, form) in abbreviation.inlined_spec(spec) {
+                pair(name.0.into(), form);
+            }
+        }
         name if room == Some(name) && numbers_lists => pair(DW_AT_ranges.0.into(), DW_FORM_rnglistx),
         name if room == Some(name) => {
             let of_size = if offset_size == 8 { DW_FORM_data8 } else { DW_FORM_data4 };
@@ -164,6 +258,12 @@ fn write_spec(
             }
         }
     }
+}
+
+/// The first code as long as this one, and the first that is longer.
+fn first_of_size(code: u64) -> (u64, u64) {
+    let first = if code < 1 << 7 { 1 } else { 1 << (7 * ((63 - code.leading_zeros()) / 7)) };
+    (first, if code < 1 << 7 { 1 << 7 } else { first << 7 })
 }
 
 pub fn is_unit(tag: DwTag) -> bool {

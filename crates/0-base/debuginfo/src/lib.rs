@@ -18,7 +18,7 @@ mod units;
 pub use afterlink_core::Forget;
 use afterlink_core::{DebugUnit, Scratch, SplitFiles};
 use bytes::Damaged;
-pub use moves::{Folded, Inside, Moves, Piece};
+pub use moves::{Folded, Inlined, Inside, Moves, Piece};
 pub use package::{InputPackage, NoParts, Package, Parts};
 pub use split::{SplitSections, Wanted};
 pub use tally::{Left, Lost, Removed, Tally};
@@ -27,9 +27,10 @@ use bytes::{Reader, Result, put};
 use indices::{BaseField, MoreAddresses};
 use lines::Lines;
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use split::Part;
 use std::collections::BTreeSet;
-use units::{LeftUnit, Lists, NameField, Split, Unit};
+use units::{LeftUnit, Lists, NameField, Plan, Split, Unit};
 
 /// Writes all that goes section by section, so that they are listed once. Of a large program units and their lists need more memory than all else.
 macro_rules! sections {
@@ -107,6 +108,8 @@ struct Kept {
     lists: bool,
     /// Where the parts of `.debug_addr` start that stay.
     addresses: BTreeSet<u64>,
+    /// Where units start of whose inlined calls nothing is told: rows would say what an entry does not that is left.
+    untold: BTreeSet<usize>,
 }
 
 impl Kept {
@@ -128,10 +131,12 @@ impl Kept {
     }
 
     /// Adds what the units need that were left, and says whether it had it all.
-    fn complete(&mut self, tally: &Tally, addresses: BTreeSet<u64>) -> bool {
+    fn complete(&mut self, tally: &Tally, addresses: BTreeSet<u64>, untold: BTreeSet<usize>) -> bool {
         let lists = tally.left.keys().any(|why| why.is_of_unit());
-        let had_all = (self.lists || !lists) && addresses.is_subset(&self.addresses);
+        let had_all =
+            (self.lists || !lists) && addresses.is_subset(&self.addresses) && untold.is_subset(&self.untold);
         self.lists |= lists;
+        self.untold.extend(untold);
         self.addresses.extend(addresses);
         had_all
     }
@@ -176,8 +181,17 @@ fn lead(
     forget: Forget,
 ) -> afterlink_core::Result<((Updated, Package), bool)> {
     let mut tally = Tally::default();
-    let mut lines = lines::update(sections.line, sections.unproven, moves, &mut tally);
     let (tables, has_split) = units::tables(sections);
+    let mut led = units::Led {
+        sections,
+        moves,
+        lines: &Lines::default(),
+        kept_addresses: &kept.addresses,
+        tables: &tables,
+        parts,
+    };
+    let (calls, plans) = units::plans(&led, &kept.untold, &mut tally);
+    let mut lines = lines::update(sections.line, sections.unproven, (moves, &calls), &mut tally);
     let updated = Updated {
         line: std::mem::take(&mut lines.bytes),
         addr: indices::addresses(sections.addr, &tables, moves, &kept.addresses, &mut tally),
@@ -185,21 +199,18 @@ fn lead(
     };
     let package = Package::new(places.files, places.machine)?;
     let (left, needed, more) = (BTreeSet::new(), BTreeSet::new(), MoreAddresses::default());
-    let mut together = Together { updated, tally, more, left, needed, package };
-    let led = units::Led {
-        sections,
-        moves,
-        lines: &lines,
-        kept_addresses: &kept.addresses,
-        tables: &tables,
-        parts,
-    };
+    let untold = BTreeSet::new();
+    let mut together = Together { updated, tally, more, left, needed, package, plans: &plans, untold };
+    led.lines = &lines;
     let at_once = if has_split { (rayon::current_num_threads(), usize::MAX) } else { AT_ONCE };
     for (section, is_types) in [(sections.info, false), (sections.types, true)] {
         let (units, rest) = starts(section);
         for some in batches(&units, at_once) {
             let lead = |&(s, e): &(usize, usize)| match is_unproven(sections, s as u64, is_types) {
-                false => units::update(&led, &section[s..e], is_types),
+                false => {
+                    let plan = plans.get(&s).filter(|_| !is_types);
+                    units::update(&led, &section[s..e], is_types, plan)
+                }
                 true => Err(units::leave(&led, &section[s..e], is_types, Left::Unproven)),
             };
             let some: Vec<std::result::Result<Unit, LeftUnit>> = some.par_iter().map(lead).collect();
@@ -213,13 +224,13 @@ fn lead(
         }
         together.tally.units += units.len() as u64;
     }
-    let Together { mut updated, mut tally, more, left, needed, mut package } = together;
+    let Together { mut updated, mut tally, more, left, needed, mut package, untold, .. } = together;
     more.write(&tables, &mut updated)?;
     add_types(parts, &mut package, &mut tally);
     updated.aranges = indices::aranges(sections.aranges, moves, &left, &mut tally);
     updated.frame = frames::update(sections.frame, moves, &mut tally);
     updated.gdb_index = indices::gdb_index(sections.gdb_index, moves, &left, &mut tally);
-    let is_complete = kept.complete(&tally, needed);
+    let is_complete = kept.complete(&tally, needed, untold);
     updated.tally = tally;
     Ok(((updated, package), is_complete))
 }
@@ -230,7 +241,7 @@ fn is_unproven(sections: &Sections, start: u64, is_types: bool) -> bool {
 }
 
 /// What units are put together in.
-struct Together {
+struct Together<'t> {
     updated: Updated,
     tally: Tally,
     more: MoreAddresses,
@@ -239,9 +250,12 @@ struct Together {
     /// Where their parts of `.debug_addr` start.
     needed: BTreeSet<u64>,
     package: Package,
+    plans: &'t FxHashMap<usize, Plan>,
+    /// Where units start that are left, but of whose calls rows tell.
+    untold: BTreeSet<usize>,
 }
 
-impl Together {
+impl Together<'_> {
     /// Where units go.
     fn whole(&mut self, is_types: bool) -> &mut Scratch {
         if is_types { &mut self.updated.types } else { &mut self.updated.info }
@@ -281,6 +295,7 @@ impl Together {
             self.more.follow(follow(at, unit.offset_size, base as usize));
         }
         if !is_types {
+            self.untold.extend(self.plans.contains_key(&start).then_some(start));
             self.left.insert(start as u64);
         }
         self.whole(is_types).append(&unit.bytes)

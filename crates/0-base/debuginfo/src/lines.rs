@@ -4,6 +4,12 @@
 //! where it is, and written as sequences that end where the unit's code does. Where a row goes on in a block that stands
 //! apart, the block starts with the row again, as no statement of its own: no debugger should stop there twice.
 
+mod files;
+mod inlined;
+
+pub use files::Texts;
+pub use inlined::{Call, Calls, Told};
+
 use crate::bytes::{Damaged, Reader, Result, put, write_sleb, write_uleb};
 use crate::moves::Moves;
 use crate::tally::{Left, Removed, Tally};
@@ -30,11 +36,17 @@ impl Lines {
 }
 
 /// Leads a whole section. Parts that are damaged or unknown stay as they were, and so do those that could not be proven.
-pub fn update(section: &[u8], unproven: &[DebugUnit], moves: &Moves, tally: &mut Tally) -> Lines {
+/// Of `calls` the callees' rows are told.
+pub fn update(
+    section: &[u8],
+    unproven: &[DebugUnit],
+    (moves, calls): (&Moves, &Calls),
+    tally: &mut Tally,
+) -> Lines {
     let (units, rest) = crate::starts(section);
     let is_unproven = |start: usize| unproven.contains(&DebugUnit::Rows(start as u64));
     let lead = |&(start, end): &(usize, usize)| match is_unproven(start) {
-        false => unit(&section[start..end], moves).ok(),
+        false => unit(&section[start..end], moves, (start as u64, calls)).ok(),
         true => None,
     };
     let parts: Vec<Option<(Vec<u8>, Tally)>> = units.par_iter().map(lead).collect();
@@ -61,7 +73,12 @@ pub fn update(section: &[u8], unproven: &[DebugUnit], moves: &Moves, tally: &mut
 }
 
 struct Header {
+    version: u16,
     offset_size: usize,
+    /// Where the size of what follows stands.
+    size_at: usize,
+    /// Where folders and files are named.
+    names: usize,
     least: u64,
     default_is_stmt: bool,
     line_base: i64,
@@ -83,6 +100,7 @@ impl Header {
         if version >= 5 && (r.u8()?, r.u8()?) != (8, 0) {
             return Err(Damaged);
         }
+        let size_at = r.at;
         let length = r.number(offset_size)? as usize;
         let program = r.at.checked_add(length).filter(|p| *p <= bytes.len()).ok_or(Damaged)?;
         let least = u64::from(r.u8()?);
@@ -98,7 +116,19 @@ impl Header {
             return Err(Damaged);
         }
         let lengths = r.take(usize::from(opcode_base) - 1)?.to_vec();
-        Ok(Self { offset_size, least, default_is_stmt, line_base, line_range, opcode_base, lengths, program })
+        Ok(Self {
+            version,
+            offset_size,
+            size_at,
+            names: r.at,
+            least,
+            default_is_stmt,
+            line_base,
+            line_range,
+            opcode_base,
+            lengths,
+            program,
+        })
     }
 
     fn start(&self) -> Row {
@@ -122,6 +152,13 @@ struct Row {
     epilogue_begin: bool,
 }
 
+impl Row {
+    /// The row as it begins again where its code goes on.
+    fn goes_on(self) -> Self {
+        Self { is_stmt: false, basic_block: false, prologue_end: false, epilogue_begin: false, ..self }
+    }
+}
+
 /// A row and the run of the output that it tells of.
 struct Placed {
     start: u64,
@@ -129,10 +166,10 @@ struct Placed {
     row: Row,
 }
 
-fn unit(bytes: &[u8], moves: &Moves) -> Result<(Vec<u8>, Tally)> {
+fn unit(bytes: &[u8], moves: &Moves, calls: (u64, &Calls)) -> Result<(Vec<u8>, Tally)> {
     let header = Header::read(bytes)?;
     let mut tally = Tally::default();
-    let mut out = bytes[..header.program].to_vec();
+    let mut out = calls.1.head(calls.0).unwrap_or(&bytes[..header.program]).to_vec();
     let mut r = Reader::new(bytes, header.program);
     let (mut placed, mut rows, mut start) = (Vec::new(), Vec::new(), r.at);
     while r.at < bytes.len() {
@@ -145,7 +182,7 @@ fn unit(bytes: &[u8], moves: &Moves) -> Result<(Vec<u8>, Tally)> {
         }
         tally.rows += rows.len() as u64;
         if moves.is_code(low) && moves.touches(low, end) {
-            place(&rows, end, moves, &mut placed);
+            place(&rows, end, moves, calls, &mut placed);
         } else {
             out.extend_from_slice(&bytes[start..r.at]);
         }
@@ -217,12 +254,13 @@ fn sequence(r: &mut Reader, header: &Header, rows: &mut Vec<Row>) -> Result<Opti
     if rows.is_empty() { Ok(None) } else { Err(Damaged) }
 }
 
-fn place(rows: &[Row], end: u64, moves: &Moves, placed: &mut Vec<Placed>) {
+fn place(rows: &[Row], end: u64, moves: &Moves, (table, calls): (u64, &Calls), placed: &mut Vec<Placed>) {
     // Rows at one address stand and fall with the code there, of which a sequence's end has none.
     for group in rows.chunk_by(|a, b| a.address == b.address).filter(|group| group[0].address < end) {
         let address = group[0].address;
         let next = rows.partition_point(|row| row.address <= address);
-        let parts = moves.parts(address, rows.get(next).map_or(end, |row| row.address));
+        let next = rows.get(next).map_or(end, |row| row.address);
+        let parts = moves.parts(address, next);
         let Some(&first) = parts.first() else { continue };
         let (last, empty) = group.split_last().unwrap_or((&group[0], &[]));
         if first.input == address {
@@ -231,10 +269,10 @@ fn place(rows: &[Row], end: u64, moves: &Moves, placed: &mut Vec<Placed>) {
         for part in parts {
             let mut row = *last;
             if part.input != address {
-                (row.is_stmt, row.prologue_end, row.epilogue_begin, row.basic_block) =
-                    (false, false, false, false);
+                row = row.goes_on();
             }
-            placed.push(Placed { start: part.start, end: part.end, row });
+            let run = Placed { start: part.start, end: part.end, row };
+            calls.place((table, moves), (address, next), run, placed);
         }
     }
 }

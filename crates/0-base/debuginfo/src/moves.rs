@@ -1,5 +1,7 @@
 //! Where code went, as debug information asks: for runs, for single places, and for places behind a call.
 
+use std::collections::BTreeSet;
+
 /// A run of the input's code and where it stands in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
@@ -72,10 +74,30 @@ pub struct Folded {
     pub output: u64,
 }
 
+/// A call that the callee's code stands in place of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inlined {
+    pub call: u64,
+    pub call_end: u64,
+    /// The callee's code in the input, as many bytes as in the output.
+    pub callee: u64,
+    pub output: u64,
+    pub output_size: u64,
+}
+
+impl Inlined {
+    /// Start and size of the callee's code.
+    pub(crate) fn callee_code(&self) -> (u64, u64) {
+        (self.callee, self.output_size)
+    }
+}
+
 /// All pieces, and where the input's code is.
 pub struct Moves {
     pieces: Vec<Piece>,
     folded: Vec<Folded>,
+    inlined: Vec<Inlined>,
+    callees: BTreeSet<(u64, u64)>,
     code: Vec<(u64, u64)>,
 }
 
@@ -86,7 +108,36 @@ impl Moves {
         pieces.sort_unstable_by_key(|p| p.input);
         folded.sort_unstable_by_key(|f| f.input);
         code.sort_unstable();
-        Self { pieces, folded, code }
+        let (inlined, callees) = (Vec::new(), BTreeSet::new());
+        Self { pieces, folded, inlined, callees, code }
+    }
+
+    /// The same with calls that code stands in place of.
+    pub fn with_inlined(mut self, mut inlined: Vec<Inlined>) -> Self {
+        inlined.sort_unstable_by_key(|i| i.call);
+        self.callees = inlined.iter().map(Inlined::callee_code).collect();
+        self.inlined = inlined;
+        self
+    }
+
+    /// Whether code stands in place of any call.
+    pub fn has_inlined(&self) -> bool {
+        !self.inlined.is_empty()
+    }
+
+    pub(crate) fn inlined(&self) -> &[Inlined] {
+        &self.inlined
+    }
+
+    /// The calls in a run that code stands in place of, and their numbers.
+    pub(crate) fn inlined_in(&self, start: u64, end: u64) -> impl Iterator<Item = (usize, &Inlined)> {
+        let first = self.inlined.partition_point(|i| i.call < start);
+        (first..).zip(&self.inlined[first..]).take_while(move |(_, inlined)| inlined.call < end)
+    }
+
+    /// The code that stands in place of calls: start and size of each in the input.
+    pub(crate) fn callees(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.callees.iter().copied()
     }
 
     /// Whether code stood there. Linkers mark what they removed with addresses (0, 1, −1, −2) where none is.

@@ -46,6 +46,8 @@ pub enum Removed {
     Row,
     /// Where a call comes back, if the number of the address has no room.
     Return,
+    /// That code in place of a call is the callee's: it has the line of the call, in the caller.
+    Inlined,
 }
 
 /// Why a unit, most of which stood in another file, has no entries any more: its rows and its own runs are led, but nothing is said of
@@ -74,6 +76,8 @@ pub struct Tally {
     pub entries: u64,
     /// Rows of tables that were led.
     pub rows: u64,
+    /// Entries of calls that became those of inlined calls.
+    pub inlined: u64,
     pub left: BTreeMap<Left, u64>,
     pub removed: BTreeMap<Removed, u64>,
     pub lost: BTreeMap<Lost, u64>,
@@ -102,6 +106,7 @@ impl Tally {
         self.units += other.units;
         self.entries += other.entries;
         self.rows += other.rows;
+        self.inlined += other.inlined;
         other.left.iter().for_each(|(why, count)| *self.left.entry(*why).or_default() += count);
         other.removed.iter().for_each(|(what, count)| *self.removed.entry(*what).or_default() += count);
         other.lost.iter().for_each(|(why, count)| *self.lost.entry(*why).or_default() += count);
@@ -168,6 +173,7 @@ impl fmt::Display for Removed {
             Self::Run => "runs without room for a list",
             Self::Row => "rows of no code",
             Self::Return => "places where calls come back",
+            Self::Inlined => "lines of inlined code",
         })
     }
 }

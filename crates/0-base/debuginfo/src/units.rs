@@ -4,11 +4,13 @@
 #![expect(non_upper_case_globals, reason = "DWARF's own names")]
 
 mod behind_calls;
+mod inlined;
 mod names;
 mod runs;
 mod split;
 mod tables;
 
+pub use inlined::{Plan, plans};
 pub use split::{NameField, Split, other_id};
 pub use tables::tables;
 
@@ -117,11 +119,18 @@ struct Walk<'a, 's> {
     pool: Option<RefCell<Pool>>,
     /// How many lists of ranges have numbers there.
     range_lists: u64,
+    /// What becomes of its calls.
+    plan: Option<&'a Plan>,
 }
 
 /// Leads the unit in `bytes`, its head included.
-pub fn update<'a>(led: &Led<'a>, bytes: &[u8], is_types: bool) -> Result<Unit<'a>, LeftUnit> {
-    try_update(led, bytes, is_types).map_err(|why| leave(led, bytes, is_types, why))
+pub fn update<'a>(
+    led: &Led<'a>,
+    bytes: &[u8],
+    is_types: bool,
+    plan: Option<&Plan>,
+) -> Result<Unit<'a>, LeftUnit> {
+    try_update(led, bytes, is_types, plan).map_err(|why| leave(led, bytes, is_types, why))
 }
 
 /// The unit as it was, with its rows.
@@ -157,7 +166,12 @@ pub fn leave(led: &Led, bytes: &[u8], is_types: bool, why: Left) -> LeftUnit {
     unit
 }
 
-fn try_update<'a>(led: &Led<'a>, bytes: &[u8], is_types: bool) -> Result<Unit<'a>, Left> {
+fn try_update<'a>(
+    led: &Led<'a>,
+    bytes: &[u8],
+    is_types: bool,
+    plan: Option<&Plan>,
+) -> Result<Unit<'a>, Left> {
     let head = Head::read(bytes, is_types)?;
     if head.is_apart {
         return Err(Left::Split);
@@ -166,6 +180,7 @@ fn try_update<'a>(led: &Led<'a>, bytes: &[u8], is_types: bool) -> Result<Unit<'a
     let mut unit = Unit { bytes: bytes.to_vec(), offset_size, version, abbreviations_at, ..Unit::default() };
     let mut abbreviations = Abbreviations::read(led.sections.abbrev, head.table)?;
     let mut walk = Walk::new(led, bytes, &head);
+    walk.plan = plan;
     walk.bases(start, &abbreviations)?;
     let split = split::named(&walk, &head, &abbreviations)?;
     lead_entries(&mut walk, &mut abbreviations, start, &mut unit)?;
@@ -181,6 +196,7 @@ fn lead_entries(
     start: usize,
     unit: &mut Unit,
 ) -> Result<(), Left> {
+    walk.add_planned(abbreviations)?;
     let mut cut = Vec::new();
     let mut undecided = FxHashSet::default();
     walk.entries(start, abbreviations, |code, kind, attributes| {
@@ -203,12 +219,15 @@ fn lead_entries(
     walk.number_addresses(&undecided);
     walk.entries(start, abbreviations, |code, kind, attributes| {
         unit.tally.entries += 1;
+        let code_at = attributes.first().map_or(0, |a| a.at.saturating_sub(uleb_size(code)));
+        if walk.inlined(code_at, kind, attributes, unit)? {
+            return Ok(());
+        }
         let (removed, calls) = (unit.tally.removed.len(), unit.behind_calls.len());
         walk.lead(kind, attributes, unit)?;
         if attributes.iter().any(|a| a.name == DW_AT_call_return_pc) {
             *unit.calls.entry(code).or_default() += 1;
         }
-        let code_at = attributes.first().map_or(0, |a| a.at.saturating_sub(uleb_size(code)));
         unit.behind_calls[calls..].iter_mut().for_each(|call| (call.code, call.code_at) = (code, code_at));
         let is_whole = unit.tally.removed.len() == removed || !is_unit(kind.tag);
         if is_whole { Ok(()) } else { Err(Left::NoRoom) }
@@ -292,6 +311,7 @@ impl<'a, 's> Walk<'a, 's> {
             named: RefCell::default(),
             pool: None,
             range_lists: 0,
+            plan: None,
         }
     }
 }

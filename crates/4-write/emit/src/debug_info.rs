@@ -4,8 +4,8 @@ use crate::addresses::Addresses;
 use crate::shape::Shape;
 use afterlink_core::{DebugUnit, Forget, InputAddr, OutputAddr, Scratch, SplitFiles};
 use afterlink_debuginfo::{
-    Folded, InputPackage, Inside, LED, Lost, Moves, Package, Parts, Piece, Places, Sections, SplitSections,
-    Tally, Wanted,
+    Folded, Inlined, InputPackage, Inside, LED, Lost, Moves, Package, Parts, Piece, Places, Sections,
+    SplitSections, Tally, Wanted,
 };
 use afterlink_elf::LooseSection;
 use afterlink_image::{Compression, Contents, EntriesFile, Image, SectionId, elf};
@@ -89,7 +89,7 @@ pub(crate) fn lead(
     if [".debug_info", ".debug_frame"].iter().all(|name| told.debug_section(name).is_none()) {
         return Ok(Some(Led::default()));
     }
-    let Some((contents, line_strings)) = contents(told) else { return Ok(None) };
+    let Some((contents, line_strings)) = contents(told, moves.has_inlined()) else { return Ok(None) };
     let bytes = contents.each_ref().map(|c| c.as_ref().map_or(&[][..], |c| &c.bytes));
     let line_str = line_strings.as_ref().map_or(&[][..], |c| &c.bytes);
     let sections = Sections { line_str, unproven, ..Sections::from(bytes) };
@@ -132,14 +132,15 @@ pub(crate) fn lead(
 /// What sections hold that are led, and those that these name texts in.
 type All<'a> = ([Option<Contents<'a>>; LED.len()], Option<Contents<'a>>);
 
-fn contents<'a>(image: &Image<'a>) -> Option<All<'a>> {
-    let is_split = image.debug_section(ADDRESSES).is_some();
+/// Texts are only asked for where units may stand in other files, or tables of rows come to name files of other tables.
+fn contents<'a>(image: &Image<'a>, has_inlined: bool) -> Option<All<'a>> {
+    let has_texts = has_inlined || image.debug_section(ADDRESSES).is_some();
     let contents = |name: &&str| {
-        let id = image.debug_section(name).filter(|_| is_split || !STRINGS.contains(name));
+        let id = image.debug_section(name).filter(|_| has_texts || !STRINGS.contains(name));
         id.map(|id| image.contents(id)).transpose().ok()
     };
     let led: Vec<Option<Contents>> = LED.par_iter().map(contents).collect::<Option<_>>()?;
-    let line_strings = if is_split { contents(&LINE_STRINGS)? } else { None };
+    let line_strings = if has_texts { contents(&LINE_STRINGS)? } else { None };
     Some((led.try_into().ok()?, line_strings))
 }
 
@@ -170,7 +171,7 @@ pub(crate) fn moves(
     addresses: &Addresses,
     shapes: &[Shape],
 ) -> Moves {
-    let mut pieces = Vec::new();
+    let (mut pieces, mut inlined) = (Vec::new(), Vec::new());
     for (i, fragment) in placement.fragments.iter().enumerate() {
         let function = &program.functions[fragment.function];
         for (&block, ends) in fragment.blocks.iter().zip(shapes[i].offsets.windows(2)) {
@@ -178,6 +179,7 @@ pub(crate) fn moves(
                 let start = addresses.fragments[i];
                 let place = (start + u64::from(ends[0]), start + u64::from(ends[1]));
                 add_block(image, function, &function.blocks[block], place, &mut pieces);
+                add_inlined(function, &function.blocks[block], place.0.get(), &mut inlined);
             }
         }
     }
@@ -188,7 +190,8 @@ pub(crate) fn moves(
         Some(Folded { input: start.get(), input_size: size, output })
     });
     let code = image.sections.iter().filter(|(_, s)| s.is_code());
-    Moves::new(pieces, folded.collect(), code.map(|(_, s)| (s.address.get(), s.end().get())).collect())
+    let code = code.map(|(_, s)| (s.address.get(), s.end().get())).collect();
+    Moves::new(pieces, folded.collect(), code).with_inlined(inlined)
 }
 
 /// Adds the padding behind moved code: runs that reach over it are not cut there, and do not name where it was.
@@ -251,6 +254,25 @@ fn add_block(
     }
     if input_size > 0 {
         pieces.push(Piece { input_size, output_size, ..ending(input.get(), output) });
+    }
+}
+
+/// Adds the calls of a block that code stands in place of; the block is at `output`.
+fn add_inlined(function: &Function, block: &Block, mut output: u64, inlined: &mut Vec<Inlined>) {
+    for chunk in function.chunks_of(block) {
+        let output_size = u64::from(function.chunk_size(chunk));
+        if let Chunk::Inlined(row) = chunk {
+            let code = &function.inlined[row as usize];
+            let (call, callee) = (code.call.get(), code.start.get());
+            inlined.push(Inlined {
+                call,
+                call_end: call + u64::from(code.call_size),
+                callee,
+                output,
+                output_size,
+            });
+        }
+        output += output_size;
     }
 }
 

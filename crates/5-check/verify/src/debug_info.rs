@@ -5,11 +5,13 @@
 //! tables and abbreviations stand in their sections, and how they say what they say, is not asked.
 
 mod addresses;
+mod callees;
 mod counterparts;
 mod entries;
 mod expressions;
 mod frames;
 mod gdb_index;
+mod inlined;
 mod lines;
 mod lists;
 mod plain;
@@ -21,9 +23,12 @@ use crate::verdict::finding::{Finding, FindingKind};
 use addresses::Tables;
 use afterlink_core::DebugUnit;
 use afterlink_image::{Contents, Image, Section};
+use callees::Files;
 use counterparts::Counterparts;
 use entries::{Fault, Pair};
 use gimli::{DebugAranges, DebugInfo, DebugTypes, Dwarf, EndianSlice, LittleEndian, SectionId, UnitHeader};
+use inlined::Inlined;
+use lines::Rows;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use split::{Others, Program, Skeleton};
@@ -90,12 +95,13 @@ struct Sections<'a>(Vec<Option<Contents<'a>>>);
 const LINE_STRINGS: [&str; 1] = [".debug_line_str"];
 
 impl<'a> Sections<'a> {
-    fn read(image: &Image<'a>) -> Result<Self, Fault> {
+    /// Texts are only asked for where units may stand in other files, or line tables may name files of others.
+    fn read(image: &Image<'a>, has_inlined: bool) -> Result<Self, Fault> {
         let contents = |name: &&str| image.debug_section(name).map(|id| image.contents(id)).transpose();
         // Units with entries in other files have addresses apart.
-        let is_split = image.debug_section(".debug_addr").is_some();
+        let has_texts = has_inlined || image.debug_section(".debug_addr").is_some();
         let contents = JUDGED.par_iter().chain(&LINE_STRINGS).map(|name| match STRINGS.contains(name) {
-            true if !is_split => Ok(None),
+            true if !has_texts => Ok(None),
             _ => contents(name),
         });
         let contents = contents.collect::<Result<_, _>>();
@@ -129,7 +135,9 @@ pub(crate) fn check(check: &Check) -> Vec<Finding> {
     if check.told[0].debug_section(".debug_addr").is_none() && !STRINGS.iter().all(is_same) {
         return vec![finding((None, Fault::new("strings changed")))];
     }
-    let faults = match (Sections::read(check.told[0]), Sections::read(check.told[1])) {
+    let has_inlined = !check.places.inlined.is_empty();
+    let read = |image| Sections::read(image, has_inlined);
+    let faults = match (read(check.told[0]), read(check.told[1])) {
         (Ok(old), Ok(new)) => judge(check, &old, &new),
         (Err(fault), _) | (_, Err(fault)) => vec![(None, fault)],
     };
@@ -142,18 +150,22 @@ type Found = (Option<DebugUnit>, Fault);
 fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec<Found> {
     let counterparts = Counterparts::of(check);
     let of_both = |name| [old_sections.bytes(name), new_sections.bytes(name)];
-    let (lines, mut faults) = lines::judge(&counterparts, of_both(".debug_line"));
-    (check.forget)();
     let (old, new) = (old_sections.dwarf(), new_sections.dwarf());
+    let files = Files::new([&old, &new], &counterparts);
+    let (rows, mut faults) = lines::judge(&counterparts, of_both(".debug_line"), files);
+    (check.forget)();
     let lists = [old_sections, new_sections].map(Sections::lists);
     let unmoved = counterparts.unmoved();
     let ([addr, new_addr], [ranges, new_ranges]) = (of_both(".debug_addr"), of_both(".debug_ranges"));
     let programs = [(addr, ranges), (new_addr, new_ranges)];
     let programs = programs.map(|(addresses, ranges)| Program { addresses, ranges });
     let (others, tables) = (Others::read(check.files, programs), Tables::default());
-    let same_lines = lines.keys().map(|&table| (table, table)).collect();
+    let inlined = Inlined::default();
+    let same_lines = rows.places.keys().map(|&table| (table, table)).collect();
     let judge = Judge {
-        ways: [(&counterparts, &lines), (&unmoved, &same_lines)],
+        ways: [(&counterparts, &rows.places), (&unmoved, &same_lines)],
+        rows: &rows,
+        inlined: &inlined,
         dwarf: [&old, &new],
         lists,
         others: &others,
@@ -181,6 +193,7 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
             (check.forget)();
         }
     }
+    faults.extend(inlined.judge(&rows));
     let mut whole = Vec::from_iter(
         judge_aranges([&counterparts, &unmoved], of_both(".debug_aranges"), &mut faults).err(),
     );
@@ -197,6 +210,9 @@ fn judge(check: &Check, old_sections: &Sections, new_sections: &Sections) -> Vec
 struct Judge<'j, 'a> {
     /// As what corresponds, and as if nothing had moved; and where line tables went.
     ways: [(&'j Counterparts<'j, 'j>, &'j FxHashMap<usize, usize>); 2],
+    /// Rows of code in place of calls, and entries of such calls.
+    rows: &'j Rows,
+    inlined: &'j Inlined,
     dwarf: [&'a Dwarf<R<'a>>; 2],
     lists: [RawLists<'a>; 2],
     others: &'j Others<'j>,
@@ -217,12 +233,22 @@ impl<'a> Judge<'_, 'a> {
             _ => return Ok(()),
         };
         let [(counterparts, lines), (unmoved, same_lines)] = self.ways;
-        let mut pair = Pair { counterparts, lines, input, output };
+        let (rows, inlined) = (self.rows, self.inlined);
+        let mut pair = Pair { counterparts, lines, rows, inlined, input, output };
         if let Err(fault) = pair.judge() {
             // A unit that tells of where the code was is as good as no unit, but no wrong one.
             pair.counterparts = unmoved;
-            let is_readable =
-                || Pair { counterparts: unmoved, lines: same_lines, input: was()?, output: was()? }.judge();
+            let is_readable = || {
+                Pair {
+                    counterparts: unmoved,
+                    lines: same_lines,
+                    rows,
+                    inlined,
+                    input: was()?,
+                    output: was()?,
+                }
+                .judge()
+            };
             if pair.judge().is_err() && (a != b || is_readable().is_ok()) {
                 return Err(fault);
             }

@@ -34,7 +34,7 @@ fn rows(bytes: &[u8]) -> Vec<(Vec<Row>, u64)> {
 
 fn led(bytes: &[u8], moves: &Moves) -> Lines {
     let mut tally = Tally::default();
-    let lines = update(bytes, &[], moves, &mut tally);
+    let lines = update(bytes, &[], (moves, &Calls::default()), &mut tally);
     assert!(tally.left.is_empty());
     lines
 }
@@ -75,7 +75,7 @@ fn what_is_cut_off_stays() {
     let moves = Moves::new(Vec::new(), Vec::new(), Vec::new());
     for cut in 1..bytes.len() {
         let mut tally = Tally::default();
-        let lines = update(&bytes[..cut], &[], &moves, &mut tally);
+        let lines = update(&bytes[..cut], &[], (&moves, &Calls::default()), &mut tally);
         assert_eq!((&lines.bytes[..], tally.left.get(&Left::Rows)), (&bytes[..cut], Some(&1)));
     }
 }
@@ -96,7 +96,7 @@ fn one_odd_table_leaves_the_others() {
     };
     let moves = Moves::new(vec![piece], Vec::new(), vec![(0x1000, 0x2000)]);
     let mut tally = Tally::default();
-    let lines = update(&[&odd[..], &good, &[1]].concat(), &[], &moves, &mut tally);
+    let lines = update(&[&odd[..], &good, &[1]].concat(), &[], (&moves, &Calls::default()), &mut tally);
     assert_eq!(tally.left, [(Left::Rows, 2)].into());
     let alone = led(&good, &moves).bytes;
     assert_ne!(alone, good);
@@ -107,8 +107,12 @@ fn one_odd_table_leaves_the_others() {
     assert_eq!(lines.place(first + 1), Err(Damaged));
 
     let (both, mut tally) = ([&good[..], &good].concat(), Tally::default());
-    let lines =
-        update(&both, &[DebugUnit::Rows(good.len() as u64), DebugUnit::Entries(0)], &moves, &mut tally);
+    let lines = update(
+        &both,
+        &[DebugUnit::Rows(good.len() as u64), DebugUnit::Entries(0)],
+        (&moves, &Calls::default()),
+        &mut tally,
+    );
     assert_eq!(lines.bytes, [&alone[..], &good].concat());
     assert_eq!(tally.left, [(Left::UnprovenRows, 1)].into());
 }

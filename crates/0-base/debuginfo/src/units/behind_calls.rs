@@ -9,13 +9,13 @@ use rustc_hash::FxHashMap;
 
 /// An attribute that names a place behind a call.
 pub(super) struct BehindCall {
-    at: usize,
-    end: usize,
-    form: DwForm,
-    name: DwAt,
+    pub at: usize,
+    pub end: usize,
+    pub form: DwForm,
+    pub name: DwAt,
     /// Its entry of `.debug_addr`.
-    entry: usize,
-    place: u64,
+    pub entry: usize,
+    pub place: u64,
     /// The code of the call's entry, and where that stands.
     pub code: u64,
     pub code_at: usize,
@@ -95,7 +95,8 @@ impl Walk<'_, '_> {
         unit: &mut Unit,
         abbreviations: &mut Abbreviations,
     ) -> Result<(), Left> {
-        if Reader::new(self.bytes, call.code_at).uleb() != Ok(call.code) {
+        // That an inlined call's code starts somewhere cannot be left unsaid.
+        if call.name == DW_AT_low_pc || Reader::new(self.bytes, call.code_at).uleb() != Ok(call.code) {
             return Err(Left::SharedAddress);
         }
         let Some(other) = abbreviations.unsaying(call.code, call.name) else {

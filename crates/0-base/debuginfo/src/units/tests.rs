@@ -1,4 +1,5 @@
 use super::*;
+use crate::lines::Calls;
 use crate::moves::{Folded, Inside, Piece};
 use afterlink_core::DebugUnit;
 
@@ -36,7 +37,7 @@ fn led(low: u64, size: u64) -> (u64, u64) {
     let (lines, kept_addresses) = (&Lines::default(), &BTreeSet::new());
     let (tables, parts) = (&Tables::default(), &crate::NoParts);
     let all = Led { sections: &sections, moves: &moves, lines, kept_addresses, tables, parts };
-    let Ok(led) = update(&all, &bytes, false) else { panic!("a whole unit") };
+    let Ok(led) = update(&all, &bytes, false, None) else { panic!("a whole unit") };
     assert!(led.abbreviations.is_none(), "it stays one run");
     let number = |at| Reader::new(&led.bytes, at).number(8).expect("a whole unit");
     (number(12), number(20))
@@ -59,7 +60,7 @@ fn a_function_that_was_folded() {
         let (lines, kept_addresses) = (&Lines::default(), &BTreeSet::new());
         let (tables, parts) = (&Tables::default(), &crate::NoParts);
         let all = Led { sections: &sections, moves: &moves, lines, kept_addresses, tables, parts };
-        let Ok(led) = update(&all, &unit(low, size), false) else { panic!("a whole unit") };
+        let Ok(led) = update(&all, &unit(low, size), false, None) else { panic!("a whole unit") };
         let number = |at| Reader::new(&led.bytes, at).number(8).expect("a whole unit");
         (number(12), number(20))
     };
@@ -92,7 +93,7 @@ fn a_run_that_is_cut_beside_a_short_size() {
     let (lines, kept_addresses) = (&Lines::default(), &BTreeSet::new());
     let (tables, parts) = (&Tables::default(), &crate::NoParts);
     let all = Led { sections: &sections, moves: &moves, lines, kept_addresses, tables, parts };
-    let Ok(led) = update(&all, &bytes, false) else { panic!("a whole unit") };
+    let Ok(led) = update(&all, &bytes, false, None) else { panic!("a whole unit") };
     assert_eq!(led.ranges.fields, [(12, 4, 0)]);
     // Nothing is left of the size, in as many bytes.
     assert_eq!(led.bytes[12..], [0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0]);
@@ -114,11 +115,11 @@ fn an_offset_of_sixteen_bytes() {
     bytes.push(9);
     let moves = Moves::new(vec![], Vec::new(), vec![]);
     let sections = Sections { abbrev: &abbreviations, ..Sections::default() };
-    let lines = &crate::lines::update(&[0xff], &[], &moves, &mut Tally::default());
+    let lines = &crate::lines::update(&[0xff], &[], (&moves, &Calls::default()), &mut Tally::default());
     assert!(lines.place(0).is_ok(), "the place of what is not understood is known");
     let (kept_addresses, tables, parts) = (&BTreeSet::new(), &Tables::default(), &crate::NoParts);
     let all = Led { sections: &sections, moves: &moves, lines, kept_addresses, tables, parts };
-    let Err(left) = update(&all, &bytes, false) else { panic!("no entry has the code 9") };
+    let Err(left) = update(&all, &bytes, false, None) else { panic!("no entry has the code 9") };
     assert_eq!(left.bytes, bytes);
 }
 

@@ -117,7 +117,18 @@ impl<'c, 'a> Counterparts<'c, 'a> {
     pub fn is_place(&self, input: u64, output: u64) -> bool {
         let is_cut = || self.is_in_branch(input, output);
         let is_one = self.point(input) == output || self.is_behind(input, output);
-        self.is_code(input) && (is_one || is_cut() || self.is_in_padding_behind(input, output))
+        let is_other =
+            || is_cut() || self.is_in_padding_behind(input, output) || self.is_inlined(input, output);
+        self.is_code(input) && (is_one || is_other())
+    }
+
+    /// Whether an address is that behind a call, and one of the output where the code starts that stands in place of the call: its entry may
+    /// have become that of an inlined call.
+    fn is_inlined(&self, input: u64, output: u64) -> bool {
+        let block = input.checked_sub(1).and_then(|last| self.block_at(last));
+        block.is_some_and(|block| {
+            matches!(block.reason, Reason::Inlined(_)) && block.input_end() == input && block.output == output
+        })
     }
 
     /// Whether padding of the input corresponds to what was added behind the code in front of it.

@@ -2,6 +2,8 @@
 //! what it says of code it says of the corresponding code. A run may have become a list of runs.
 
 use super::counterparts::{Counterparts, Run};
+use super::inlined::{Inlined, Levels};
+use super::lines::Rows;
 use super::lists::Location;
 use super::plain::{Kinds, PADDING, Says};
 use super::unit::{Attribute, Entries, Entry, R, Unit};
@@ -38,15 +40,18 @@ pub(crate) struct Pair<'p, 'a> {
     pub counterparts: &'p Counterparts<'p, 'a>,
     /// Where each line table of the input is in the output.
     pub lines: &'p FxHashMap<usize, usize>,
+    /// Rows of code that stands in place of calls, and the entries of such calls.
+    pub rows: &'p Rows,
+    pub inlined: &'p Inlined,
     pub input: Unit<'a>,
     pub output: Unit<'a>,
 }
 
 /// What an entry says of where its code is.
-struct Extent {
+pub(super) struct Extent {
     /// Where it is entered, if it says so by an attribute.
     entry: Option<u64>,
-    runs: Vec<Run>,
+    pub runs: Vec<Run>,
 }
 
 impl Pair<'_, '_> {
@@ -69,8 +74,10 @@ impl Pair<'_, '_> {
         let mut old = a.header.entries_raw(&a.abbreviations, None)?;
         let mut new = b.header.entries_raw(&b.abbreviations, None)?;
         let (mut was, mut is, mut kinds) = (Entry::null(), Entry::null(), Kinds::default());
+        let mut levels = Levels::default();
         while !old.is_empty() {
             let at = old.next_offset();
+            levels.go_to(old.next_depth())?;
             if new.is_empty() || at != new.next_offset() {
                 return Err(Fault::new(format!("the entry at {:#x} of its unit stands elsewhere", at.0)));
             }
@@ -84,12 +91,15 @@ impl Pair<'_, '_> {
                 )));
             }
             if !was.is_null() {
-                self.judge_entry(&was, &is).map_err(|fault| Fault {
+                let judged =
+                    self.judge_entry(&was, &is).and_then(|()| self.add_to_level(&was, &is, &mut levels));
+                judged.map_err(|fault| Fault {
                     what: format!("{} at {:#x} of its unit: {}", was.tag(), at.0, fault.what),
                     ..fault
                 })?;
             }
         }
+        levels.go_to(0)?;
         if new.is_empty() { Ok(()) } else { Err(Fault::new("there are more entries")) }
     }
 
@@ -131,6 +141,9 @@ impl Pair<'_, '_> {
     }
 
     fn judge_entry(&self, was: &Entry, is: &Entry) -> Judged {
+        if self.became_inlined(was, is) {
+            return self.judge_inlined(was, is);
+        }
         if (was.tag(), was.has_children()) != (is.tag(), is.has_children()) {
             return Err(Fault::new(format!("became a {}", is.tag())));
         }
@@ -363,7 +376,7 @@ impl Pair<'_, '_> {
 }
 
 /// Where an entry's code is; none if it says nothing of that.
-fn extent(unit: &Unit, entry: &Entry) -> Result<Option<Extent>, Fault> {
+pub(super) fn extent(unit: &Unit, entry: &Entry) -> Result<Option<Extent>, Fault> {
     let said = entry.attr(dw::DW_AT_entry_pc).and_then(|a| unit.address(a));
     if let Some(ranges) = entry.attr(dw::DW_AT_ranges) {
         let Some(at) = unit.runs_at(ranges)? else { return Err(Fault::new("its runs are no list")) };

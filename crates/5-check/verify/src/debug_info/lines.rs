@@ -2,20 +2,23 @@
 //! has the rows of the input at the corresponding places. Where a piece begins in the middle of a row, that row begins
 //! again, as no statement, unless it goes on from what stands in front of the piece now.
 
+use super::callees::{Callees, Files, Side, is_same_head};
 use super::counterparts::{Counterparts, Run};
 use super::entries::Fault;
+use super::inlined::Call;
 use super::unit::R;
 use super::{BYTES_AT_ONCE, Found};
-use crate::address_map::places::first_code;
+use crate::address_map::places::{Block, Reason, first_code};
 use afterlink_core::DebugUnit;
 use gimli::{ColumnType, DebugLine, DebugLineOffset, IncompleteLineProgram, LineRow};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// What a row says, but for its address: where in the source, and what it marks. Large units have a million of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Said {
-    file: u32,
-    line: u32,
+pub(crate) struct Said {
+    pub file: u32,
+    pub line: u32,
     column: u32,
     discriminator: u32,
     isa: u16,
@@ -45,34 +48,77 @@ impl Said {
         })
     }
 
+    /// The same under another number of its file.
+    pub fn of_file(self, number: impl FnOnce(u32) -> u32) -> Self {
+        Self { file: number(self.file), ..self }
+    }
+
     /// What it says of the code that follows, and not only of its own place.
-    fn goes_on(self) -> Self {
-        Self { is_statement: false, marks: [false; 3], ..self }
+    pub fn goes_on(self) -> Self {
+        Self { is_statement: false, ..self.unmarked() }
+    }
+
+    /// The same, but for what it says of where functions start and end.
+    pub fn unmarked(self) -> Self {
+        Self { marks: [false; 3], ..self }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Row {
-    address: u64,
+pub(crate) struct Row {
+    pub address: u64,
     /// None at the end of a sequence.
-    said: Option<Said>,
+    pub said: Option<Said>,
 }
 
 /// Code of the input that stays together, and its rows.
-struct Piece {
+pub(crate) struct Piece {
     output: Run,
     /// The row that goes on at its start, if none begins there.
-    before: Option<Said>,
+    pub before: Option<Said>,
     /// Rows at places of the output. One may be left out if nothing is left of its code.
-    rows: Vec<(u64, Said, bool)>,
+    pub rows: Vec<Expected>,
+    call: Option<InPlace>,
+}
+
+/// A row at a place, and whether it may not be left out.
+pub(crate) type Expected = (u64, Said, bool);
+
+/// Code that stands in place of a call.
+struct InPlace {
+    call: u64,
+    /// What the call's row says.
+    said: Said,
+    /// The code of the callee: start and size.
+    callee: (u64, u32),
+}
+
+/// Where tables are in the output, and what was found of calls in place of which code stands.
+#[derive(Default)]
+pub(crate) struct Rows {
+    pub places: FxHashMap<usize, usize>,
+    /// By table, and call.
+    pub calls: BTreeMap<Call, CallRows>,
+}
+
+/// The rows of code that stands in place of a call. Caller and callee may have the same.
+pub(crate) struct CallRows {
+    /// The call's.
+    pub said: Said,
+    /// Whether they are the caller's, as those of any other code.
+    pub is_callers: bool,
+    /// Whether they are the callee's.
+    pub is_callees: bool,
 }
 
 /// Walks all line tables. Gives where each is in the output, and what is wrong.
-pub(crate) fn judge(
+pub(crate) fn judge<'a>(
     counterparts: &Counterparts,
-    [input, output]: [&[u8]; 2],
-) -> (FxHashMap<usize, usize>, Vec<Found>) {
-    let (mut places, mut faults) = (FxHashMap::default(), Vec::new());
+    [input, output]: [&'a [u8]; 2],
+    mut files: Files<'a>,
+) -> (Rows, Vec<Found>) {
+    let (mut found, mut faults) = (Rows::default(), Vec::new());
+    let callees = &Callees::read(counterparts, input, &mut files);
     let (mut at, mut other, mut pause) = (0, 0, BYTES_AT_ONCE);
     while at < input.len() {
         if at >= pause {
@@ -81,11 +127,14 @@ pub(crate) fn judge(
         }
         let (Some(size), Some(other_size)) = (size_at(input, at), size_at(output, other)) else {
             faults.push((None, Fault::new(format!("the line table at {at:#x} ends elsewhere"))));
-            return (places, faults);
+            return (found, faults);
         };
-        places.insert(at, other);
+        found.places.insert(at, other);
         let tables = [&input[at..at + size], &output[other..other + other_size]];
-        if let Err(fault) = judge_table(counterparts, tables) {
+        let mut calls = Vec::new();
+        let judged = judge_table(counterparts, tables, (at, callees, &mut files), &mut calls);
+        found.calls.extend(calls.into_iter().map(|(call, rows)| ((at, call), rows)));
+        if let Err(fault) = judged {
             let what = format!("the line table at {at:#x}: {}", fault.what);
             faults.push((Some(DebugUnit::Rows(at as u64)), Fault { what, ..fault }));
         }
@@ -94,7 +143,7 @@ pub(crate) fn judge(
     if other != output.len() {
         faults.push((None, Fault::new("there are more line tables")));
     }
-    (places, faults)
+    (found, faults)
 }
 
 /// Bytes of the table at `at`.
@@ -107,7 +156,12 @@ pub(crate) fn size_at(section: &[u8], at: usize) -> Option<usize> {
     (at.checked_add(size)? <= section.len()).then_some(size)
 }
 
-fn judge_table(counterparts: &Counterparts, [input, output]: [&[u8]; 2]) -> Result<(), Fault> {
+fn judge_table<'a>(
+    counterparts: &Counterparts,
+    [input, output]: [&'a [u8]; 2],
+    (at, callees, files): (usize, &Callees, &mut Files<'a>),
+    calls: &mut Vec<(u64, CallRows)>,
+) -> Result<(), Fault> {
     // A table that tells of where the code was is as good as none, but no wrong one: old code still stands there.
     if input == output {
         return Ok(());
@@ -118,9 +172,12 @@ fn judge_table(counterparts: &Counterparts, [input, output]: [&[u8]; 2]) -> Resu
         let version = 2 + if p.header().version() >= 5 { 2 } else { 0 };
         table[length..length + version + size + p.header().header_length()].to_vec()
     };
-    if head(input, &old) != head(output, &new) {
+    let may_name_more = !counterparts.check.places.inlined.is_empty();
+    let is_same = || head(input, &old) == head(output, &new);
+    if !(is_same() || may_name_more && is_same_head(old.header(), new.header())) {
         return Err(Fault::new("its head changed"));
     }
+    let new_head = new.header().clone();
     let old = rows(old)?;
     let (mut pieces, mut removed) = (Vec::new(), Vec::new());
     for sequence in old.split_inclusive(|row| row.said.is_none()) {
@@ -141,14 +198,15 @@ fn judge_table(counterparts: &Counterparts, [input, output]: [&[u8]; 2]) -> Resu
     let kept = kept.concat();
     drop((new, removed));
     pieces.sort_by_key(|piece| piece.output);
-    judge_rows(counterparts, &pieces, &kept)
+    let file = |file| files.number(Side::Output, at, &new_head, file);
+    judge_rows(counterparts, &pieces, &kept, (callees, file), calls)
 }
 
-fn program(table: &[u8]) -> Result<IncompleteLineProgram<R<'_>>, Fault> {
+pub(crate) fn program(table: &[u8]) -> Result<IncompleteLineProgram<R<'_>>, Fault> {
     Ok(DebugLine::new(table, gimli::LittleEndian).program(DebugLineOffset(0), 8, None, None)?)
 }
 
-fn rows(program: IncompleteLineProgram<R>) -> Result<Vec<Row>, Fault> {
+pub(crate) fn rows(program: IncompleteLineProgram<R>) -> Result<Vec<Row>, Fault> {
     let (mut found, mut rows): (Vec<Row>, _) = (Vec::new(), program.rows());
     while let Some((_, row)) = rows.next_row()? {
         // Where a sequence ends it has no code.
@@ -185,13 +243,17 @@ fn add_pieces(counterparts: &Counterparts, sequence: &[Row], pieces: &mut Vec<Pi
             let place = counterparts.point(address);
             (place, place < output.1 && !counterparts.check.code.at(address).is_none_or(|i| i.is_padding()))
         };
-        pieces.push(piece(sequence, part, output, place));
+        let mut own = piece(sequence, part, output, place);
+        if part == (block.input, block.input_end()) {
+            own.call = call(counterparts, block, sequence);
+        }
+        pieces.push(own);
         at = block.input_end();
     }
     pieces.extend(stays(at, run.1));
 }
 
-fn piece(sequence: &[Row], part: Run, output: Run, place: impl Fn(u64) -> (u64, bool)) -> Piece {
+pub(crate) fn piece(sequence: &[Row], part: Run, output: Run, place: impl Fn(u64) -> (u64, bool)) -> Piece {
     let first = sequence.partition_point(|row| row.address < part.0);
     let count = sequence[first..].partition_point(|row| row.address < part.1);
     let own = &sequence[first..first + count];
@@ -201,11 +263,37 @@ fn piece(sequence: &[Row], part: Run, output: Run, place: impl Fn(u64) -> (u64, 
         let (place, is_needed) = place(row.address);
         row.said.map(|said| (place, said, is_needed))
     });
-    Piece { output, before, rows: rows.collect() }
+    Piece { output, before, rows: rows.collect(), call: None }
+}
+
+/// If a block stands in place of a call: the call, what its row says, and the callee.
+fn call(counterparts: &Counterparts, block: &Block, sequence: &[Row]) -> Option<InPlace> {
+    let Reason::Inlined(number) = block.reason else { return None };
+    let callee = counterparts.check.places.inlined[number as usize];
+    let next = sequence.partition_point(|row| row.address <= block.input);
+    let said = next.checked_sub(1).and_then(|i| sequence[i].said)?;
+    Some(InPlace { call: block.input, said, callee })
+}
+
+/// Whether code in place of a call has the rows of the callee behind those that begin at the call; both name files by the same numbers.
+fn is_callees(piece: &Piece, callee: &[Expected], own: &[Row], mut file: impl FnMut(u32) -> u32) -> bool {
+    let start = piece.output.0;
+    let mut named = |said: Said| said.of_file(&mut file);
+    let begins = piece.rows.iter().filter(|row| row.0 == start);
+    let mut rows: Vec<Expected> = begins.map(|&(place, said, needed)| (place, named(said), needed)).collect();
+    rows.extend(callee.iter().map(|&(distance, said, needed)| (start + distance, said, needed)));
+    let own: Vec<Row> = own.iter().map(|row| Row { said: row.said.map(&mut named), ..*row }).collect();
+    judge_piece(&Piece { output: piece.output, before: None, rows, call: None }, &own, None).is_ok()
 }
 
 /// Holds the output's rows against the pieces, both by their places in the output.
-fn judge_rows(counterparts: &Counterparts, pieces: &[Piece], rows: &[Row]) -> Result<(), Fault> {
+fn judge_rows(
+    counterparts: &Counterparts,
+    pieces: &[Piece],
+    rows: &[Row],
+    (callees, mut file): (&Callees, impl FnMut(u32) -> u32),
+    calls: &mut Vec<(u64, CallRows)>,
+) -> Result<(), Fault> {
     let mut next = 0;
     for piece in pieces.iter().filter(|p| p.output.0 < p.output.1) {
         while let Some(row) = rows.get(next).filter(|row| row.address < piece.output.0) {
@@ -218,7 +306,18 @@ fn judge_rows(counterparts: &Counterparts, pieces: &[Piece], rows: &[Row]) -> Re
         let inside = rows[next..].partition_point(|row| row.address < piece.output.1);
         let own = &rows[next..next + inside];
         let in_front = next.checked_sub(1).and_then(|i| rows[i].said);
-        judge_piece(piece, own, in_front)?;
+        let judged = judge_piece(piece, own, in_front);
+        let Some(InPlace { call, said, callee }) = &piece.call else {
+            judged?;
+            next += inside;
+            continue;
+        };
+        let callee = callees.rows(*callee);
+        let is_callees = callee.is_some_and(|callee| is_callees(piece, callee, own, &mut file));
+        calls.push((*call, CallRows { said: *said, is_callers: judged.is_ok(), is_callees }));
+        if !is_callees {
+            judged?;
+        }
         next += inside;
     }
     for row in &rows[next..] {

@@ -4,6 +4,8 @@
 
 use super::counterparts::Counterparts;
 use super::entries::{Fault, Pair};
+use super::inlined::Inlined;
+use super::lines::Rows;
 use super::unit::{R, RawLists, Unit};
 use afterlink_core::SplitFiles;
 use afterlink_image::EntriesFile;
@@ -394,7 +396,9 @@ fn judge_entries<'a>(
         return Err(Fault::new("its entries have other files, macros or strings"));
     }
     let (input, output) = (apart(old, was, header)?, apart(new, is, other)?);
-    Pair { counterparts, lines: &same_lines(was), input, output }
+    // Addresses stand by their numbers there: no entry of a call has room for one of an inlined call.
+    let (rows, inlined) = (&Rows::default(), &Inlined::default());
+    Pair { counterparts, lines: &same_lines(was), rows, inlined, input, output }
         .judge()
         .map_err(|fault| Fault { what: format!("in another file: {}", fault.what), ..fault })
 }

@@ -24,6 +24,8 @@ pub(crate) struct Unit<'a> {
     pub is_apart: bool,
     /// What offsets of ranges are counted from there.
     pub ranges_from: usize,
+    /// The line table that it names.
+    pub rows: Option<usize>,
     /// The table of addresses that it names.
     pub names_addresses: Option<NamedTable>,
     strings: DebugStrOffsetsBase<usize>,
@@ -59,6 +61,7 @@ impl<'a> Unit<'a> {
             locations: None,
             is_apart: false,
             ranges_from: 0,
+            rows: None,
             names_addresses: None,
             strings: DebugStrOffsetsBase(0),
             lists,
@@ -74,6 +77,7 @@ impl<'a> Unit<'a> {
                     let is_bare = attribute.name() == dw::DW_AT_GNU_addr_base;
                     unit.names_addresses = Some(NamedTable { base: base.0, is_bare });
                 }
+                AttributeValue::DebugLineRef(table) => unit.rows = Some(table.0),
                 AttributeValue::DebugStrOffsetsBase(base) => unit.strings = base,
                 AttributeValue::DebugRngListsBase(base) => unit.ranges = Some(base),
                 AttributeValue::DebugLocListsBase(base) => unit.locations = Some(base),
@@ -97,20 +101,9 @@ impl<'a> Unit<'a> {
 
     /// A text of the program.
     pub fn text(&self, value: AttributeValue<R<'a>>) -> Option<&'a [u8]> {
-        let text = match value {
-            AttributeValue::String(text) => text,
-            AttributeValue::DebugStrRef(at) => self.dwarf.string(at).ok()?,
-            AttributeValue::DebugLineStrRef(at) => self.dwarf.line_string(at).ok()?,
-            AttributeValue::DebugStrOffsetsIndex(index) => {
-                let at = {
-                    let format = self.encoding.format;
-                    self.dwarf.debug_str_offsets.get_str_offset(format, self.strings, index).ok()?
-                };
-                self.dwarf.string(at).ok()?
-            }
-            _ => return None,
-        };
-        Some(text.slice())
+        let AttributeValue::DebugStrOffsetsIndex(index) = value else { return text(self.dwarf, value) };
+        let at = self.dwarf.debug_str_offsets.get_str_offset(self.encoding.format, self.strings, index);
+        Some(self.dwarf.string(at.ok()?).ok()?.slice())
     }
 
     /// An attribute's address, if it holds one.
@@ -178,4 +171,15 @@ impl<'a> Unit<'a> {
             _ => Err(Error::UnknownVersion(version.into())),
         }
     }
+}
+
+/// A text that is named by its place.
+pub(crate) fn text<'a>(dwarf: &Dwarf<R<'a>>, value: AttributeValue<R<'a>>) -> Option<&'a [u8]> {
+    let text = match value {
+        AttributeValue::String(text) => text,
+        AttributeValue::DebugStrRef(at) => dwarf.string(at).ok()?,
+        AttributeValue::DebugLineStrRef(at) => dwarf.line_string(at).ok()?,
+        _ => return None,
+    };
+    Some(text.slice())
 }

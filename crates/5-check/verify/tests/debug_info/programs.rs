@@ -13,10 +13,11 @@ pub struct Pair {
     pub output: Vec<u8>,
 }
 
-/// Source, compiler, flags, and whether all passes are on.
-const BUILDS: [(&str, &str, &[&str], bool); 8] = [
+/// Sources, compiler, flags, and whether all passes are on.
+const BUILDS: [(&str, &str, &[&str], bool); 9] = [
     ("calls.c", "gcc", &["-gdwarf-5"], true),
     ("calls.c", "clang-22", &["-gdwarf-5", "-fPIE", "-pie"], true),
+    ("calls.c apart.c", "gcc", &["-gdwarf-5", "-DAPART"], true),
     ("machine.c", "gcc", &["-gdwarf-4"], false),
     ("machine.c", "clang-22", &["-gdwarf-4", "-fPIE", "-pie"], false),
     ("throws.cc", "g++", &["-gdwarf-5", "-std=c++14"], false),
@@ -27,15 +28,16 @@ const BUILDS: [(&str, &str, &[&str], bool); 8] = [
 
 pub fn build() -> Vec<Pair> {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let build = |(seed, (source, compiler, flags, passes)): (usize, &(&str, &str, &[&str], bool))| {
+    let build = |(seed, (sources, compiler, flags, passes)): (usize, &(&str, &str, &[&str], bool))| {
         let program = folder.path().join("program");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mutation/programs").join(source);
+        let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mutation/programs");
         let mut command = Command::new(compiler);
-        command.args(["-O2", "-w"]).args(*flags).args(["-Wl,--emit-relocs", "-o"]).arg(&program).arg(&source);
+        command.args(["-O2", "-w"]).args(*flags).args(["-Wl,--emit-relocs", "-o"]).arg(&program);
+        command.args(sources.split(' ').map(|source| place.join(source)));
         let done = command.output().unwrap_or_else(|e| panic!("{compiler} does not run: {e}"));
         assert!(done.status.success(), "{compiler}: {}", String::from_utf8_lossy(&done.stderr));
         let input = std::fs::read(&program).expect("the compiled program");
-        let name = format!("{}, {compiler} {}", source.display(), flags.join(" "));
+        let name = format!("{sources}, {compiler} {}", flags.join(" "));
         let output = rewrite(&input, seed as u64 + 1, *passes);
         Pair { name, input, output }
     };

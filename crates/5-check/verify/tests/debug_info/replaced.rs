@@ -82,3 +82,98 @@ fn folded_functions() {
         }
     }
 }
+
+/// Calls of the input whose entries are of inlined calls in the output: where they and what follows them stand in `.debug_info`, and their abbreviations'
+/// codes.
+fn inlined_calls(pair: &Pair) -> Vec<(usize, usize, u64)> {
+    let entries = |file: &[u8]| {
+        let image = Image::parse(file).unwrap();
+        let bytes = |id: SectionId| {
+            image.section_named(id.name()).map_or(&[][..], |section| image.section_bytes(section))
+        };
+        let dwarf = Dwarf::load(|id| Ok::<_, gimli::Error>(R::new(bytes(id), LittleEndian))).unwrap();
+        let (mut all, mut headers) = (Vec::new(), dwarf.units());
+        while let Some(header) = headers.next().unwrap() {
+            let unit = dwarf.unit(header).unwrap();
+            let mut entries = unit.entries_raw(None).unwrap();
+            while !entries.is_empty() {
+                let at = entries.next_offset().to_debug_info_offset(&unit.header).unwrap().0;
+                let Some(kind) = entries.read_abbreviation().unwrap() else { continue };
+                entries.skip_attributes(kind.attributes()).unwrap();
+                let end = entries.next_offset().to_debug_info_offset(&unit.header).unwrap().0;
+                all.push((at, end, kind.tag(), kind.code()));
+            }
+        }
+        all
+    };
+    let (was, is) = (entries(&pair.input), entries(&pair.output));
+    let both = was
+        .iter()
+        .zip(&is)
+        .filter(|(was, is)| is.2 == dw::DW_TAG_inlined_subroutine && was.2 != dw::DW_TAG_inlined_subroutine);
+    both.map(|(was, is)| {
+        assert_eq!((was.0, was.1, was.2), (is.0, is.1, dw::DW_TAG_call_site));
+        (is.0, is.1, is.3)
+    })
+    .collect()
+}
+
+/// An entry of an inlined call says where its code is, where the call was, and of which function; its abbreviation may say some of it.
+#[test]
+fn inlined_calls_of_other_code() {
+    let mut kinds = [0; 3];
+    for pair in build().into_iter().filter(|pair| pair.name.starts_with("calls.c")) {
+        for (start, end, code) in inlined_calls(&pair) {
+            let size = if code < 0x80 { 1 } else { 2 };
+            kinds[0] += 1;
+            for byte in start + size..end {
+                let old = in_section(&pair.output, ".debug_info")[byte];
+                assert_refused(&pair, &with_byte(&pair.output, ".debug_info", byte, old ^ 1));
+                kinds[1] += 1;
+            }
+        }
+        // Bytes of code, file and line, where an abbreviation has them.
+        let said = in_section(&pair.output, ".debug_abbrev");
+        for at in (0..said.len() - 12).filter(|&at| said[at..].starts_with(&[0x12, 0x21])) {
+            let mut next = at;
+            for name in [0x12, 0x58, 0x59] {
+                assert_eq!(said[next..next + 2], [name, 0x21], "{}", pair.name);
+                assert_refused(
+                    &pair,
+                    &with_byte(&pair.output, ".debug_abbrev", next + 2, said[next + 2] ^ 1),
+                );
+                next += 3 + said[next + 2..].iter().take_while(|byte| **byte >= 0x80).count();
+                kinds[2] += 1;
+            }
+        }
+    }
+    assert!(kinds[0] >= 16 && kinds[1] >= 100 && kinds[2] >= 30, "{kinds:?}");
+}
+
+/// A file of a callee in another unit is another one, if a byte of its name or folder changes that the table's head has for it.
+#[test]
+fn files_of_other_units() {
+    let pair = build().into_iter().find(|pair| pair.name.starts_with("calls.c apart.c")).unwrap();
+    let (was, is) = (in_section(&pair.input, ".debug_line"), in_section(&pair.output, ".debug_line"));
+    // DWARF 5: the size of the head's rest is behind those of the unit and two sizes; the rest ends with the last file.
+    let head = |table: &[u8]| 12 + u32::from_le_bytes(*table[8..].first_chunk().unwrap()) as usize;
+    // The table of `calls.c` is the first: a name's place in four bytes, and the number of its folder.
+    assert_eq!(head(is), head(was) + 5);
+    for (byte, old) in is.iter().enumerate().take(head(is)).skip(head(was)) {
+        assert_refused(&pair, &with_byte(&pair.output, ".debug_line", byte, old ^ 1));
+    }
+}
+
+fn in_section<'a>(file: &'a [u8], name: &str) -> &'a [u8] {
+    let image = Image::parse(file).unwrap();
+    image.section_bytes(image.section_named(name).unwrap())
+}
+
+/// The file with another byte in a section.
+fn with_byte(file: &[u8], section: &str, at: usize, new: u8) -> Vec<u8> {
+    let image = Image::parse(file).unwrap();
+    let start = image.sections[image.section_named(section).unwrap()].offset.get() as usize;
+    let mut broken = file.to_vec();
+    broken[start + at] = new;
+    broken
+}

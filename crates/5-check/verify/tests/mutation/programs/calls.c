@@ -14,7 +14,11 @@ static unsigned table[16];
 
 /* Each is a few instructions that only compute. */
 NOINLINE static unsigned twice(unsigned n) { return n * 2 + 1; }
+#if defined(APART)
+unsigned mixed(unsigned n);
+#else
 NOINLINE static unsigned mixed(unsigned n) { return (n ^ 0x5bd1e995) >> 3; }
+#endif
 NOINLINE static void count(unsigned n) { total += n; }
 NOINLINE static void next_round(void) { rounds++; }
 NOINLINE static unsigned entry(unsigned n) { return table[n & 15]; }
