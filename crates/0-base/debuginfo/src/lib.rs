@@ -198,9 +198,7 @@ fn lead(
         ..kept.start(sections, places.files)?
     };
     let package = Package::new(places.files, places.machine)?;
-    let (left, needed, more) = (BTreeSet::new(), BTreeSet::new(), MoreAddresses::default());
-    let untold = BTreeSet::new();
-    let mut together = Together { updated, tally, more, left, needed, package, plans: &plans, untold };
+    let mut together = Together::new(updated, tally, package, &plans);
     led.lines = &lines;
     let at_once = if has_split { (rayon::current_num_threads(), usize::MAX) } else { AT_ONCE };
     for (section, is_types) in [(sections.info, false), (sections.types, true)] {
@@ -255,7 +253,12 @@ struct Together<'t> {
     untold: BTreeSet<usize>,
 }
 
-impl Together<'_> {
+impl<'t> Together<'t> {
+    fn new(updated: Updated, tally: Tally, package: Package, plans: &'t FxHashMap<usize, Plan>) -> Self {
+        let (left, needed, more) = (BTreeSet::new(), BTreeSet::new(), MoreAddresses::default());
+        Self { updated, tally, more, left, needed, package, plans, untold: BTreeSet::new() }
+    }
+
     /// Where units go.
     fn whole(&mut self, is_types: bool) -> &mut Scratch {
         if is_types { &mut self.updated.types } else { &mut self.updated.info }

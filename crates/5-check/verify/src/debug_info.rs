@@ -9,12 +9,13 @@ mod callees;
 mod counterparts;
 mod entries;
 mod expressions;
+mod fault;
 mod frames;
 mod gdb_index;
-mod inlined;
 mod lines;
 mod lists;
 mod plain;
+mod rows;
 mod split;
 mod unit;
 
@@ -25,11 +26,11 @@ use afterlink_core::DebugUnit;
 use afterlink_image::{Contents, Image, Section};
 use callees::Files;
 use counterparts::Counterparts;
-use entries::{Fault, Pair};
+use entries::{Inlined, Pair};
+use fault::Fault;
 use gimli::{DebugAranges, DebugInfo, DebugTypes, Dwarf, EndianSlice, LittleEndian, SectionId, UnitHeader};
-use inlined::Inlined;
-use lines::Rows;
 use rayon::prelude::*;
+use rows::Rows;
 use rustc_hash::FxHashMap;
 use split::{Others, Program, Skeleton};
 use unit::{R, RawLists, Unit};
@@ -270,7 +271,7 @@ fn finding((part, fault): Found) -> Finding {
 fn units(mut section: &[u8]) -> Vec<&[u8]> {
     let mut units = Vec::new();
     while !section.is_empty() {
-        let size = lines::size_at(section, 0).unwrap_or(section.len());
+        let size = rows::size_at(section, 0).unwrap_or(section.len());
         let (unit, rest) = section.split_at(size);
         units.push(unit);
         section = rest;

@@ -6,7 +6,7 @@
 //! to a unit that was left.
 
 use super::counterparts::Counterparts;
-use super::entries::Fault;
+use super::fault::Fault;
 use super::unit::Unit;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

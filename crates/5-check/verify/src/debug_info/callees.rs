@@ -1,7 +1,7 @@
 //! What the input's line tables say of code that stands in place of calls, and what files they mean, whichever table names them.
 
 use super::counterparts::Counterparts;
-use super::lines::{Expected, Row, piece, program, rows, size_at};
+use super::rows::{Expected, Row, piece, program, rows, size_at};
 use super::unit::{R, text};
 use gimli::{Dwarf, LineProgramHeader};
 use rustc_hash::FxHashMap;

@@ -1,37 +1,19 @@
 //! Entries of `.debug_info` and `.debug_types`, walked in step: each stands where it stood, with the same attributes, and
 //! what it says of code it says of the corresponding code. A run may have become a list of runs.
 
+mod inlined;
+
+pub(crate) use inlined::Inlined;
+
 use super::counterparts::{Counterparts, Run};
-use super::inlined::{Inlined, Levels};
-use super::lines::Rows;
+use super::fault::Fault;
 use super::lists::Location;
 use super::plain::{Kinds, PADDING, Says};
+use super::rows::Rows;
 use super::unit::{Attribute, Entries, Entry, R, Unit};
 use gimli::{Abbreviation, AttributeValue, DwAt, DwoId, LittleEndian, Operation, UnitType, constants as dw};
+use inlined::Levels;
 use rustc_hash::FxHashMap;
-
-/// What is wrong, and where: an address of the input, and one of the output.
-pub(crate) struct Fault {
-    pub what: String,
-    pub input: Option<u64>,
-    pub output: Option<u64>,
-}
-
-impl Fault {
-    pub fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), input: None, output: None }
-    }
-
-    pub fn output_at(self, output: u64) -> Self {
-        Self { output: Some(output), ..self }
-    }
-}
-
-impl From<gimli::Error> for Fault {
-    fn from(error: gimli::Error) -> Self {
-        Self::new(format!("cannot be read: {error}"))
-    }
-}
 
 type Judged = Result<(), Fault>;
 
@@ -48,10 +30,10 @@ pub(crate) struct Pair<'p, 'a> {
 }
 
 /// What an entry says of where its code is.
-pub(super) struct Extent {
+struct Extent {
     /// Where it is entered, if it says so by an attribute.
     entry: Option<u64>,
-    pub runs: Vec<Run>,
+    runs: Vec<Run>,
 }
 
 impl Pair<'_, '_> {
@@ -376,7 +358,7 @@ impl Pair<'_, '_> {
 }
 
 /// Where an entry's code is; none if it says nothing of that.
-pub(super) fn extent(unit: &Unit, entry: &Entry) -> Result<Option<Extent>, Fault> {
+fn extent(unit: &Unit, entry: &Entry) -> Result<Option<Extent>, Fault> {
     let said = entry.attr(dw::DW_AT_entry_pc).and_then(|a| unit.address(a));
     if let Some(ranges) = entry.attr(dw::DW_AT_ranges) {
         let Some(at) = unit.runs_at(ranges)? else { return Err(Fault::new("its runs are no list")) };

@@ -2,7 +2,7 @@
 //! corresponding code, instruction by instruction.
 
 use super::counterparts::{Counterparts, Run};
-use super::entries::Fault;
+use super::fault::Fault;
 use super::unit::R;
 use crate::address_map::places::{Place, Reason};
 use gimli::{

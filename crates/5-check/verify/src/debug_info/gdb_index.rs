@@ -2,7 +2,7 @@
 //! section's start behind it.
 
 use super::counterparts::{Counterparts, Run};
-use super::entries::Fault;
+use super::fault::Fault;
 use std::collections::BTreeMap;
 
 pub(super) const NAME: &str = ".gdb_index";

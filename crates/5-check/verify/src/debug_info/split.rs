@@ -3,9 +3,9 @@
 //! the input's entries, which say of the output's code what those said of the input's. Where it has not, nothing is said.
 
 use super::counterparts::Counterparts;
-use super::entries::{Fault, Pair};
-use super::inlined::Inlined;
-use super::lines::Rows;
+use super::entries::{Inlined, Pair};
+use super::fault::Fault;
+use super::rows::Rows;
 use super::unit::{R, RawLists, Unit};
 use afterlink_core::SplitFiles;
 use afterlink_image::EntriesFile;
@@ -406,7 +406,7 @@ fn judge_entries<'a>(
 /// Entries name files by tables that hold no rows, which are the same.
 fn same_lines(was: &Entries) -> FxHashMap<usize, usize> {
     let (section, mut places, mut at) = (was.part(SectionId::DebugLine), FxHashMap::default(), 0);
-    while let Some(size) = super::lines::size_at(section, at) {
+    while let Some(size) = super::rows::size_at(section, at) {
         places.insert(at, at);
         at += size;
     }

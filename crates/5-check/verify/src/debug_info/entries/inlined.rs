@@ -2,19 +2,17 @@
 //! for the call, its origin is what the call's entry named, and the call is where the input's row has it. Then, and only then,
 //! that code has the rows of the callee.
 
-use super::Found;
-use super::counterparts::Run;
-use super::entries::{Extent, Fault, Pair, extent};
-use super::lines::{Rows, Said};
-use super::unit::{Attribute, Entry};
+use super::{Extent, Pair, extent};
 use crate::address_map::places::{Block, Reason};
+use crate::debug_info::Found;
+use crate::debug_info::counterparts::Run;
+use crate::debug_info::fault::Fault;
+use crate::debug_info::rows::{Call, Rows, Said};
+use crate::debug_info::unit::{Attribute, Entry};
 use afterlink_core::DebugUnit;
 use gimli::{AttributeValue, DwAt, UnitOffset, constants as dw};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
-
-/// A line table of the input, and a call.
-pub(crate) type Call = (usize, u64);
 
 /// Calls of which entries say that they were inlined.
 #[derive(Default)]
