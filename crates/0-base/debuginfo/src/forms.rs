@@ -270,9 +270,9 @@ pub fn is_unit(tag: DwTag) -> bool {
     matches!(tag, DW_TAG_compile_unit | DW_TAG_partial_unit | DW_TAG_skeleton_unit | DW_TAG_type_unit)
 }
 
-/// Steps over an attribute.
-pub fn skip(r: &mut Reader, form: DwForm, offset_size: usize, version: u16) -> Result<()> {
-    let size = match form {
+/// Bytes of an attribute, if its form tells.
+pub fn fixed_size(form: DwForm, offset_size: usize, version: u16) -> Option<usize> {
+    Some(match form {
         DW_FORM_flag_present | DW_FORM_implicit_const => 0,
         DW_FORM_data1 | DW_FORM_ref1 | DW_FORM_flag | DW_FORM_strx1 | DW_FORM_addrx1 => 1,
         DW_FORM_data2 | DW_FORM_ref2 | DW_FORM_strx2 | DW_FORM_addrx2 => 2,
@@ -283,6 +283,24 @@ pub fn skip(r: &mut Reader, form: DwForm, offset_size: usize, version: u16) -> R
         DW_FORM_ref_addr if version == 2 => 8,
         DW_FORM_strp | DW_FORM_sec_offset | DW_FORM_ref_addr | DW_FORM_strp_sup | DW_FORM_line_strp
         | DW_FORM_GNU_ref_alt | DW_FORM_GNU_strp_alt => offset_size,
+        _ => return None,
+    })
+}
+
+/// The form of an attribute, which may stand in front of it.
+pub fn actual(mut form: DwForm, r: &mut Reader) -> Result<DwForm> {
+    while form == DW_FORM_indirect {
+        form = DwForm(u16::try_from(r.uleb()?).map_err(|_| Damaged)?);
+    }
+    Ok(form)
+}
+
+/// Steps over an attribute.
+pub fn skip(r: &mut Reader, form: DwForm, offset_size: usize, version: u16) -> Result<()> {
+    if let Some(size) = fixed_size(form, offset_size, version) {
+        return r.take(size).map(drop);
+    }
+    let size = match form {
         DW_FORM_block1 => r.u8()?.into(),
         DW_FORM_block2 => r.u16()?.into(),
         DW_FORM_block4 => r.number(4)? as usize,

@@ -3,6 +3,7 @@
 use crate::bytes::{Damaged, Reader, Result, write_uleb};
 use crate::moves::{Moves, join};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 use std::cell::RefCell;
 
 /// An entry of a list: the run, and what stands with it.
@@ -11,7 +12,7 @@ pub struct Entry {
     pub start: u64,
     pub end: u64,
     /// Of a location.
-    pub expression: Vec<u8>,
+    pub expression: SmallVec<[u8; 24]>,
     /// gcc's numbers of rows at the same address.
     pub views: (u64, u64),
     /// A location wherever no other entry says one.
@@ -99,7 +100,7 @@ impl Form<'_> {
                 (true, true) => r.uleb()? as usize,
                 (true, false) => r.u16()?.into(),
             };
-            let expression = r.take(size)?.to_vec();
+            let expression = r.take(size)?.into();
             entries.push(Entry { start, end, expression, views: std::mem::take(&mut views), is_default });
         }
     }

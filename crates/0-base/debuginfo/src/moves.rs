@@ -218,6 +218,11 @@ impl Moves {
 
     /// The runs of the output that stand for one of the input: the one that it starts in first, the others ascending.
     pub fn ranges(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
+        // Most runs lie in one piece.
+        if let Some(piece) = self.piece_at(start).filter(|piece| start < end && end <= piece.input_end()) {
+            let run = (piece.point(start), piece.end(end));
+            return if run.0 < run.1 { vec![run] } else { Vec::new() };
+        }
         let mut ranges: Vec<(u64, u64)> = self.parts(start, end).iter().map(|p| (p.start, p.end)).collect();
         let first = ranges.first().map(|r| r.0);
         join(&mut ranges, first);

@@ -5,6 +5,7 @@
 
 mod behind_calls;
 mod inlined;
+mod kinds;
 mod names;
 mod runs;
 mod split;
@@ -17,7 +18,7 @@ pub use tables::tables;
 use crate::Lines;
 use crate::Sections;
 use crate::bytes::{Damaged, Reader, Result, put, write_uleb};
-use crate::forms::{Abbreviation, Abbreviations, is_unit, skip};
+use crate::forms::{Abbreviation, Abbreviations, actual, is_unit, skip};
 use crate::indices::Tables;
 use crate::lists::{Entry, Form, Pool, moved_locations, moved_ranges};
 use crate::moves::Moves;
@@ -25,8 +26,10 @@ use crate::package::Parts;
 use crate::tally::{Left, Tally};
 use behind_calls::BehindCall;
 use gimli::constants::*;
+use kinds::{Kinds, may_name_code};
 use names::{is_numbered, names_location, names_table};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
@@ -197,11 +200,11 @@ fn lead_entries(
     unit: &mut Unit,
 ) -> Result<(), Left> {
     walk.add_planned(abbreviations)?;
-    let mut cut = Vec::new();
-    let mut undecided = FxHashSet::default();
-    walk.entries(start, abbreviations, |code, kind, attributes| {
-        if !kind.is_split && walk.is_cut(kind, attributes)? {
-            cut.push(code);
+    let (mut cut, mut undecided) = (FxHashSet::default(), FxHashSet::default());
+    let may_be_cut = |kind: &Abbreviation| walk.pool.is_some() || kind.has(DW_AT_low_pc);
+    walk.entries(start, abbreviations, may_be_cut, |code, kind, attributes| {
+        if !kind.is_split && !cut.contains(&code) && walk.is_cut(kind, attributes)? {
+            cut.insert(code);
         }
         if walk.pool.is_some() {
             undecided.extend(walk.undecided(kind, attributes));
@@ -217,8 +220,8 @@ fn lead_entries(
         walk.lacks_base |= kind.room(walk.offset_size) == Some(DW_AT_low_pc);
     }
     walk.number_addresses(&undecided);
-    walk.entries(start, abbreviations, |code, kind, attributes| {
-        unit.tally.entries += 1;
+    let is_led = |kind: &Abbreviation| may_name_code(kind, walk.version);
+    let count = walk.entries(start, abbreviations, is_led, |code, kind, attributes| {
         let code_at = attributes.first().map_or(0, |a| a.at.saturating_sub(uleb_size(code)));
         if walk.inlined(code_at, kind, attributes, unit)? {
             return Ok(());
@@ -232,6 +235,7 @@ fn lead_entries(
         let is_whole = unit.tally.removed.len() == removed || !is_unit(kind.tag);
         if is_whole { Ok(()) } else { Err(Left::NoRoom) }
     })?;
+    unit.tally.entries += count;
     walk.tables(unit)?;
     unit.address_base = walk.address_base;
     walk.take_numbers(unit);
@@ -317,24 +321,32 @@ impl<'a, 's> Walk<'a, 's> {
 }
 
 impl Walk<'_, '_> {
+    /// Visits the entries whose abbreviations are wanted, and counts all.
     fn entries(
         &self,
         start: usize,
         abbreviations: &Abbreviations,
+        is_wanted: impl Fn(&Abbreviation) -> bool,
         mut visit: impl FnMut(u64, &Abbreviation, &[Attribute]) -> Result<(), Left>,
-    ) -> Result<(), Left> {
+    ) -> Result<u64, Left> {
+        let kinds = Kinds::new(self, abbreviations, is_wanted);
         let mut r = Reader::new(self.bytes, start);
-        let mut attributes = Vec::new();
+        let (mut attributes, mut count) = (Vec::new(), 0);
         while r.at < self.bytes.len() {
             let code = r.uleb()?;
             if code == 0 {
                 continue;
             }
-            let kind = abbreviations.by_code.get(&code).ok_or(Damaged)?;
-            self.attributes(&mut r, kind, &mut attributes)?;
-            visit(code, kind, &attributes)?;
+            let kind = kinds.get(code).ok_or(Damaged)?;
+            count += 1;
+            if !kind.is_wanted {
+                kind.skip(&mut r, self)?;
+                continue;
+            }
+            self.attributes(&mut r, kind.abbreviation, &mut attributes)?;
+            visit(code, kind.abbreviation, &attributes)?;
         }
-        Ok(())
+        Ok(count)
     }
 
     /// The attributes of the first entry, which tells of the unit.
@@ -498,7 +510,7 @@ impl Walk<'_, '_> {
         let entry = |&(start, end): &(u64, u64)| Entry {
             start,
             end,
-            expression: Vec::new(),
+            expression: SmallVec::new(),
             views: (0, 0),
             is_default: false,
         };
@@ -653,10 +665,7 @@ fn read_attributes(
 ) -> Result<()> {
     attributes.clear();
     for spec in &kind.specs {
-        let mut form = spec.form;
-        while form == DW_FORM_indirect {
-            form = DwForm(u16::try_from(r.uleb()?).map_err(|_| Damaged)?);
-        }
+        let form = actual(spec.form, r)?;
         let at = r.at;
         skip(r, form, offset_size, version)?;
         attributes.push(Attribute { name: spec.name, form, at, end: r.at });
