@@ -11,7 +11,9 @@ use super::lists::Location;
 use super::plain::{Kinds, PADDING, Says};
 use super::rows::Rows;
 use super::unit::{Attribute, Entries, Entry, R, Unit};
-use gimli::{Abbreviation, AttributeValue, DwAt, DwoId, LittleEndian, Operation, UnitType, constants as dw};
+use gimli::{
+    Abbreviation, AttributeValue, DwAt, DwoId, LittleEndian, Operation, UnitOffset, UnitType, constants as dw,
+};
 use inlined::Levels;
 use rustc_hash::FxHashMap;
 
@@ -53,36 +55,49 @@ impl Pair<'_, '_> {
         if head(a) != head(b) {
             return Err(Fault::new("the unit's head changed"));
         }
-        let mut old = a.header.entries_raw(&a.abbreviations, None)?;
-        let mut new = b.header.entries_raw(&b.abbreviations, None)?;
-        let (mut was, mut is, mut kinds) = (Entry::null(), Entry::null(), Kinds::default());
-        let mut levels = Levels::default();
-        while !old.is_empty() {
-            let at = old.next_offset();
-            levels.go_to(old.next_depth())?;
-            if new.is_empty() || at != new.next_offset() {
-                return Err(Fault::new(format!("the entry at {:#x} of its unit stands elsewhere", at.0)));
+        let (start, end) = (a.header.header_size(), a.header.length_including_self());
+        let from = UnitOffset(start)..;
+        let files = [&*a.header.range_from(from.clone())?, &*b.header.range_from(from)?];
+        let (mut kinds, mut levels) = (Kinds::default(), Levels::default());
+        let (mut was, mut is) = (Entry::null(), Entry::null());
+        let (mut at, mut depth) = (start, 0);
+        loop {
+            at -= start;
+            (at, depth) = kinds.step_over(files, (at, depth));
+            at += start;
+            if self.has_inlined() {
+                levels.go_to(depth)?;
             }
-            if self.is_same(&mut kinds, &mut old, &mut new)? {
-                continue;
+            if at >= end {
+                return Ok(());
             }
-            if old.read_entry(&mut was)? != new.read_entry(&mut is)? {
-                return Err(Fault::new(format!(
-                    "the entries end at another place than {:#x} of the unit",
-                    at.0
-                )));
+            let mut old = a.header.entries_raw(&a.abbreviations, Some(UnitOffset(at)))?;
+            let mut new = b.header.entries_raw(&b.abbreviations, Some(UnitOffset(at)))?;
+            match self.is_same(&mut kinds, &mut old, &mut new)? {
+                true => depth += old.next_depth(),
+                false => {
+                    if old.read_entry(&mut was)? != new.read_entry(&mut is)? {
+                        return Err(Fault::new(format!(
+                            "the entries end at another place than {at:#x} of the unit"
+                        )));
+                    }
+                    depth += old.next_depth();
+                    if !was.is_null() {
+                        let judged = self
+                            .judge_entry(&was, &is)
+                            .and_then(|()| self.add_to_level(&was, &is, &mut levels));
+                        judged.map_err(|fault| Fault {
+                            what: format!("{} at {at:#x} of its unit: {}", was.tag(), fault.what),
+                            ..fault
+                        })?;
+                    }
+                }
             }
-            if !was.is_null() {
-                let judged =
-                    self.judge_entry(&was, &is).and_then(|()| self.add_to_level(&was, &is, &mut levels));
-                judged.map_err(|fault| Fault {
-                    what: format!("{} at {:#x} of its unit: {}", was.tag(), at.0, fault.what),
-                    ..fault
-                })?;
+            at = old.next_offset().0;
+            if at != new.next_offset().0 {
+                return Err(Fault::new(format!("the entry at {at:#x} of its unit stands elsewhere")));
             }
         }
-        levels.go_to(0)?;
-        if new.is_empty() { Ok(()) } else { Err(Fault::new("there are more entries")) }
     }
 
     /// Reads on if an entry stands there that is the same in both files and names no code, but maybe in expressions that
@@ -92,7 +107,7 @@ impl Pair<'_, '_> {
         let (Some(kind), Some(other)) = (a.read_abbreviation()?, b.read_abbreviation()?) else {
             return Ok(false);
         };
-        match kinds.says(kind, other, self.input.encoding.version) {
+        match kinds.says(kind, other, &self.input.header) {
             Says::Nothing => a.skip_attributes(kind.attributes())?,
             Says::Expressions if self.are_same_expressions(kind, &mut a)? => {}
             Says::Expressions | Says::More => return Ok(false),

@@ -1,6 +1,7 @@
 //! Entries that say nothing of code, most of all: types, members, declarations. In the same bytes they say the same.
 
-use gimli::{Abbreviation, AttributeSpecification, DwAt, DwForm, constants as dw};
+use super::unit::R;
+use gimli::{Abbreviation, AttributeSpecification, DwAt, DwForm, UnitHeader, constants as dw};
 
 /// Names in the range for vendors under which an attribute is skipped that became shorter or was said twice.
 pub(super) const PADDING: [DwAt; 2] = [DwAt(0x3fff), DwAt(0x3ffe)];
@@ -50,7 +51,7 @@ const FORMS: [DwForm; 27] = [
 ];
 
 /// What an entry of some kind can say of code.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Says {
     Nothing,
     /// Only in expressions.
@@ -61,7 +62,15 @@ pub(super) enum Says {
 
 /// What is known of a unit's abbreviations, by code.
 #[derive(Default)]
-pub(super) struct Kinds(Vec<Option<Says>>);
+pub(super) struct Kinds(Vec<Option<Kind>>);
+
+#[derive(Clone, Copy)]
+struct Kind {
+    says: Says,
+    has_children: bool,
+    /// Bytes of all attributes, if all entries have as many.
+    size: Option<usize>,
+}
 
 /// Codes are given one after the other; others are not remembered.
 const MOST: u64 = 1 << 16;
@@ -69,15 +78,39 @@ const MOST: u64 = 1 << 16;
 impl Kinds {
     /// What entries say of code that have this kind in the one file and in the other. Before DWARF 4 numbers may be places of lists,
     /// and expressions are blocks.
-    pub fn says(&mut self, was: &Abbreviation, is: &Abbreviation, version: u16) -> Says {
+    pub fn says(&mut self, was: &Abbreviation, is: &Abbreviation, unit: &UnitHeader<R>) -> Says {
         let code = was.code();
-        if code != is.code() || code >= MOST || version < 4 {
+        if code != is.code() || code >= MOST || unit.version() < 4 {
             return Says::More;
         }
         if self.0.len() <= code as usize {
             self.0.resize(code as usize + 1, None);
         }
-        *self.0[code as usize].get_or_insert_with(|| says(was, is))
+        let size = || was.attributes().iter().map(|attribute| attribute.size(unit)).sum();
+        let kind = || Kind { says: says(was, is), has_children: was.has_children(), size: size() };
+        self.0[code as usize].get_or_insert_with(kind).says
+    }
+
+    /// Steps over entries of known kinds that say nothing of code and are the same in both files, and over ends of levels.
+    pub fn step_over(&self, files: [&[u8]; 2], (mut at, mut depth): (usize, isize)) -> (usize, isize) {
+        let [was, is] = files;
+        loop {
+            // Longer codes are read by the library.
+            let Some(&code) = was.get(at).filter(|code| **code < 0x80) else { return (at, depth) };
+            let Some(kind) = self.0.get(usize::from(code)).copied().flatten().filter(|_| code != 0) else {
+                if code == 0 && is.get(at) == Some(&0) {
+                    (at, depth) = (at + 1, depth - 1);
+                    continue;
+                }
+                return (at, depth);
+            };
+            let (Says::Nothing, Some(size)) = (kind.says, kind.size) else { return (at, depth) };
+            let end = at + 1 + size;
+            match (was.get(at..end), is.get(at..end)) {
+                (Some(a), Some(b)) if a == b => (at, depth) = (end, depth + isize::from(kind.has_children)),
+                _ => return (at, depth),
+            }
+        }
     }
 }
 

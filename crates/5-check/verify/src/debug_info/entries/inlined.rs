@@ -138,9 +138,14 @@ impl Pair<'_, '_> {
         Ok(())
     }
 
+    /// Whether code stands in place of any call.
+    pub(super) fn has_inlined(&self) -> bool {
+        !self.counterparts.check.places.inlined.is_empty()
+    }
+
     /// Adds an entry's code to its level.
     pub(super) fn add_to_level(&self, was: &Entry, is: &Entry, levels: &mut Levels) -> Result<(), Fault> {
-        if self.counterparts.check.places.inlined.is_empty() {
+        if !self.has_inlined() {
             return Ok(());
         }
         let Some(level) = levels.0.last_mut() else { return Ok(()) };
