@@ -9,9 +9,9 @@ cd "$(dirname "$0")"
 target=$1
 targets=(whole image eh_frame fdata counter_file recording pprof bolt_yaml address_map eh_frame_hdr lsda debug_info notes program_text)
 # Inputs of a short run, by target.
-declare -A short_runs=([whole]=9000 [image]=1000000 [eh_frame]=1500000 [fdata]=700000 [counter_file]=350000 [recording]=300000
-    [pprof]=300000 [bolt_yaml]=100000
-    [address_map]=2000000 [eh_frame_hdr]=700000 [lsda]=500000 [debug_info]=150000 [notes]=9000000 [program_text]=250000)
+declare -A short_runs=([whole]=6000 [image]=666000 [eh_frame]=1000000 [fdata]=466000 [counter_file]=233000 [recording]=200000
+    [pprof]=200000 [bolt_yaml]=66000
+    [address_map]=1333000 [eh_frame_hdr]=466000 [lsda]=333000 [debug_info]=100000 [notes]=6000000 [program_text]=166000)
 
 build() {
     export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
