@@ -27,7 +27,7 @@ pub(crate) struct Counterparts<'c, 'a> {
 pub(crate) type Run = (u64, u64);
 
 /// Runs, mostly few.
-type Runs = SmallVec<[Run; 4]>;
+pub(crate) type Runs = SmallVec<[Run; 4]>;
 
 impl<'c, 'a> Counterparts<'c, 'a> {
     pub fn of(check: &'c Check<'c, 'a>) -> Self {

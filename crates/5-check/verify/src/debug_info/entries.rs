@@ -5,7 +5,7 @@ mod inlined;
 
 pub(crate) use inlined::Inlined;
 
-use super::counterparts::{Counterparts, Run};
+use super::counterparts::{Counterparts, Run, Runs};
 use super::fault::Fault;
 use super::lists::Location;
 use super::plain::{Kinds, PADDING, Says};
@@ -16,6 +16,7 @@ use gimli::{
 };
 use inlined::Levels;
 use rustc_hash::FxHashMap;
+use smallvec::smallvec;
 
 type Judged = Result<(), Fault>;
 
@@ -35,7 +36,7 @@ pub(crate) struct Pair<'p, 'a> {
 struct Extent {
     /// Where it is entered, if it says so by an attribute.
     entry: Option<u64>,
-    runs: Vec<Run>,
+    runs: Runs,
 }
 
 impl Pair<'_, '_> {
@@ -341,7 +342,7 @@ impl Pair<'_, '_> {
             while new.get(next).is_some_and(|other| same(other) && other.run.is_some_and(fits)) {
                 next += 1;
             }
-            let runs: Vec<Run> = new[first..next].iter().filter_map(|other| other.run).collect();
+            let runs: Runs = new[first..next].iter().filter_map(|other| other.run).collect();
             if let Some(at) = image.lack(&runs) {
                 let what = format!("the location of {:#x} to {:#x} leaves out code", run.0, run.1);
                 return Err(Fault { what, input: Some(run.0), output: Some(at) });
@@ -391,7 +392,7 @@ fn extent(unit: &Unit, entry: &Entry) -> Result<Option<Extent>, Fault> {
             None => return Err(Fault::new("ends at no address")),
         },
     };
-    Ok(Some(Extent { entry: said.or(Some(start)), runs: vec![(start, end)] }))
+    Ok(Some(Extent { entry: said.or(Some(start)), runs: smallvec![(start, end)] }))
 }
 
 /// Whether an attribute was judged with its entry's runs.

@@ -1,6 +1,6 @@
 //! Lists of runs and of locations, read in all their forms.
 
-use super::counterparts::Run;
+use super::counterparts::{Run, Runs};
 use super::unit::{R, Unit};
 use gimli::{
     DebugAddrIndex, LocationListsOffset, RangeListsOffset, RawLocListEntry, RawRngListEntry, Result,
@@ -17,9 +17,9 @@ pub(crate) struct Location<'a> {
 }
 
 impl<'a> Unit<'a> {
-    pub fn runs(&self, at: usize) -> Result<Vec<Run>> {
+    pub fn runs(&self, at: usize) -> Result<Runs> {
         let mut list = self.dwarf.ranges.raw_ranges(RangeListsOffset(at), self.encoding)?;
-        let (mut runs, mut base) = (Vec::new(), self.base);
+        let (mut runs, mut base) = (Runs::new(), self.base);
         while let Some(entry) = list.next()? {
             runs.push(match entry {
                 RawRngListEntry::BaseAddress { addr } => {
