@@ -1,7 +1,7 @@
 //! Holds an output against its input before anybody gets to see it; what can't be proven is left alone.
 
 use crate::Progress;
-use crate::debug_file::{Beside, DebugPair, Outputs};
+use crate::companions::{Beside, DebugPair, Outputs};
 use afterlink_core::{DebugUnit, Error, NoSplitFiles, Packaged, Result, SplitFiles, Viewed};
 use afterlink_image::Image;
 use afterlink_verify::{DebugFiles, Finding, Options, UnprovenFunction, Verdict};

@@ -2,7 +2,7 @@
 
 use crate::Progress;
 use crate::check::{Check, LeftAlone, write_proven};
-use crate::debug_file::Outputs;
+use crate::companions::Outputs;
 use crate::optimize::recover;
 use crate::report::{RefusalCount, refusals, write_refusals, write_unproven};
 use afterlink_core::{Output, Result, Viewed};

@@ -3,8 +3,8 @@
 mod before_after;
 pub mod bisect;
 mod check;
-mod debug_file;
-mod debug_files;
+mod companions;
+mod debug_source;
 mod export;
 mod grade;
 mod hot_functions;
@@ -19,8 +19,8 @@ mod survey;
 
 pub use afterlink_instrument::Counting;
 pub use check::{Check, check_pair, verify, verify_with};
-pub use debug_file::{Beside, DebugFile, DebugPair};
-pub use debug_files::DebugSource;
+pub use companions::{Beside, DebugFile, DebugPair};
+pub use debug_source::DebugSource;
 pub use export::{ExportOptions, Exported, Steps, export};
 pub use grade::{Aspect, Grade, Mark, grade};
 pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument, instrument_to};

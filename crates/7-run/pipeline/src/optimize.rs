@@ -2,8 +2,8 @@
 
 use crate::before_after::BeforeAfter;
 use crate::check::{Check, LeftAlone, Written, write_proven};
-use crate::debug_file::{self, Beside, DebugFile, Outputs};
-use crate::debug_files::DebugSource;
+use crate::companions::{self, Beside, DebugFile, Outputs};
+use crate::debug_source::DebugSource;
 use crate::hot_functions::{self, Hottest};
 use crate::memory::Copied;
 use crate::report::{HotPages, Report, debug_bytes, outdated, refusals};
@@ -97,7 +97,7 @@ pub fn optimize_to<'o>(
     let started = Instant::now();
     let profile = sum(profiles)?;
     if let Some(debug) = &debug {
-        debug_file::check(&Image::parse(input.bytes())?, debug)?;
+        companions::check(&Image::parse(input.bytes())?, debug)?;
     }
     let outputs = Outputs { program: out, debug, beside: Some(beside) };
     let written = write_proven(input, outputs, options.check, progress, |left, outputs| {

@@ -2,7 +2,7 @@
 //! speed difference is mere layout.
 
 use crate::check::{Check, write_proven};
-use crate::debug_file::Outputs;
+use crate::companions::Outputs;
 use crate::optimize::{leave_alone, recover};
 use crate::{Silent, UnprovenFunction};
 use afterlink_core::{Error, Result};
