@@ -7,6 +7,8 @@ use afterlink_core::IdVec;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Weights {
     pub functions: IdVec<FuncId, FunctionWeights>,
+    /// Nothing was counted: the counts are estimates, from samples of single addresses.
+    pub estimated: bool,
 }
 
 /// Counts for one function. All empty if it never ran.

@@ -252,7 +252,7 @@ impl Flows {
                 function_weights(function, entries, edges, calls)
             })
             .collect();
-        Weights { functions: functions.into() }
+        Weights { functions: functions.into(), estimated: false }
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn weigh(program: &Program, sampled: &Sampled) -> Weights {
         .zip(&fits)
         .map(|(&id, fit)| fit.as_ref().map(|fit| weights(&program.functions[id], fit)).unwrap_or_default())
         .collect();
-    Weights { functions: functions.into() }
+    Weights { functions: functions.into(), estimated: true }
 }
 
 /// How long instructions take, and what is known of each function that has samples; of the others nothing.

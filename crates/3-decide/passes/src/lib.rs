@@ -53,8 +53,8 @@ pub struct LayoutOptions {
     /// Alignment of the hot section in bytes, a power of two: that of a huge page lets the system map the section as one.
     pub hot_alignment: u64,
     /// Share of all executed bytes, 0 to 1, that the hot part is to cover; what runs more seldom is warm and stands
-    /// behind it.
-    pub hot_share: f64,
+    /// behind it. `None`: 0.98, and less of what was only estimated (`docs/decisions/`).
+    pub hot_share: Option<f64>,
     /// Passes that were turned on or off.
     pub switches: Switches,
     /// Hold the program and its order against [`check`] after every pass. Always so in builds with debug assertions.
@@ -72,7 +72,7 @@ impl Default for LayoutOptions {
             seed: 0,
             function_alignment: 1,
             hot_alignment: SECTION_ALIGNMENT,
-            hot_share: 0.98,
+            hot_share: None,
             switches: Switches::default(),
             check_passes: cfg!(debug_assertions),
         }

@@ -16,6 +16,11 @@ pub enum Split {
     Random,
 }
 
+/// Share of what runs that the hot part covers unless options say otherwise: of what was counted, and of what was estimated, whose last
+/// hundredths are mostly code that might have run.
+const HOT_SHARE: f64 = 0.98;
+const ESTIMATED_SHARE: f64 = 0.97;
+
 pub(crate) const PASS: Pass = Pass {
     name: "splitting",
     what: "takes blocks out of the hot part of their function (--split)",
@@ -28,7 +33,8 @@ pub(crate) const PASS: Pass = Pass {
 fn split(job: &OrderJob, parts: &mut Vec<Parts>) {
     let OrderJob { program, weights, options } = job;
     let moved: Vec<FuncId> = parts.iter().map(|p| p.function).collect();
-    let warm_limit = warm_limit(program, weights, &moved, options.hot_share);
+    let hot_share = options.hot_share.unwrap_or(if weights.estimated { ESTIMATED_SHARE } else { HOT_SHARE });
+    let warm_limit = warm_limit(program, weights, &moved, hot_share);
     for parts in parts {
         let (function, order) = (parts.function, std::mem::take(&mut parts.hot));
         let weights = weights.functions.get(function).filter(|w| w.is_hot());

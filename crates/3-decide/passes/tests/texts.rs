@@ -49,7 +49,7 @@ fn options(text: &str) -> LayoutOptions {
                 let orders = [("cdsort", FunctionOrder::Cdsort), ("hfsort", FunctionOrder::Hfsort)];
                 options.order_functions = choose(value, &orders);
             }
-            "hot-share" => options.hot_share = value.parse().expect("a number"),
+            "hot-share" => options.hot_share = Some(value.parse().expect("a number")),
             "function-alignment" => options.function_alignment = value.parse().expect("a number"),
             _ => panic!("{name} is no option of pass tests"),
         }

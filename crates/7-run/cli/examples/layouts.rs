@@ -37,7 +37,7 @@ fn options(layout: &str) -> OptimizeOptions {
         let number = || value.parse::<u64>().expect("a number");
         match (name, value) {
             ("align", _) => own.function_alignment = number() as u32,
-            ("share", _) => own.hot_share = value.parse().expect("a share"),
+            ("share", _) => own.hot_share = Some(value.parse().expect("a share")),
             ("seed", _) => own.seed = number(),
             ("huge", _) => options.huge_pages = Some(number()),
             ("functions", "random") => own.order_functions = FunctionOrder::Random,

@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
                 rows: self.rows,
                 ..Program::of(self.arch, self.functions.into(), frames)
             },
-            weights: Weights { functions: weights.into() },
+            weights: Weights { functions: weights.into(), estimated: false },
             placement: self.placement,
         })
     }

@@ -42,7 +42,7 @@ pub(super) fn infer(
         inferred[to.index()] = weights;
     }
     add_new_functions(new.program, found, &mut inferred);
-    Weights { functions: inferred.into() }
+    Weights { functions: inferred.into(), estimated: false }
 }
 
 /// What was counted of a function's pair, as a flow of its own.

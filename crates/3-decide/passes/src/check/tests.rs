@@ -1,7 +1,7 @@
 //! A good program passes; each thing that may be wrong with it is found.
 
 use super::*;
-use afterlink_core::{IdVec, InputAddr, Refusal};
+use afterlink_core::{InputAddr, Refusal};
 use afterlink_isa::{Arch, Condition, Encoding};
 use afterlink_program::{
     Block, BlockId, Fragment, Function, JumpTable, Operand, Range, Role, SectionId, Span, Stop, Target,
@@ -81,7 +81,7 @@ fn sample() -> Sample {
             EhFrame::parse(&[], InputAddr(0), Bases::default(), Arch::X86_64.unwind_numbers())
                 .expect("nothing is read"),
         ),
-        weights: Weights { functions: vec![weights, FunctionWeights::default()].into() },
+        weights: Weights { functions: vec![weights, FunctionWeights::default()].into(), estimated: false },
         placement: Placement::of(fragments),
     }
 }
@@ -109,7 +109,7 @@ impl Sample {
 fn a_good_program_has_no_faults() {
     let Sample { program, weights, placement } = sample();
     assert_eq!(faults(&program, &weights, &placement), []);
-    let nothing = Weights { functions: IdVec::new() };
+    let nothing = Weights::default();
     assert_eq!(faults(&program, &nothing, &Placement::default()), []);
 }
 

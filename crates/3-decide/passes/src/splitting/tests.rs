@@ -1,6 +1,7 @@
 use super::*;
+use crate::LayoutOptions;
 use afterlink_core::{IdVec, InputAddr};
-use afterlink_program::{Block, Range, Stop, Terminator};
+use afterlink_program::{Block, Range, Stop, Terminator, text};
 
 /// Three blocks, and a fourth that the compiler has split off.
 fn function() -> Function<'static> {
@@ -28,4 +29,36 @@ fn what_is_not_known_stays_as_the_compiler_left_it() {
     assert_eq!((often.hot, often.warm, often.cold), (blocks(&[0, 1, 2]), vec![], blocks(&[3])));
     let seldom = parts(51);
     assert_eq!((seldom.hot, seldom.warm, seldom.cold), (vec![], blocks(&[0, 1, 2]), blocks(&[3])));
+}
+
+/// 97.5 % are in the first block.
+const TEXT: &str = "\
+program x86-64 counted
+function main 0x1000+0x3
+block b0 0x1000:
+  90
+  next b1
+block b1 0x1001:
+  90
+  next b2
+block b2 0x1002:
+  c3
+  return
+ran 9750: 9750 150 100
+edge b0 b1 150
+edge b1 b2 100
+";
+
+#[test]
+fn the_hot_part_covers_less_of_what_was_only_estimated() {
+    let text = text::read(TEXT).expect("a program");
+    let hot = |estimated: bool, hot_share: Option<f64>| {
+        let weights = Weights { estimated, ..text.weights.clone() };
+        let options = LayoutOptions { hot_share, ..LayoutOptions::default() };
+        let mut parts = Parts::of_input(&text.program, &[FuncId(0)]);
+        split(&OrderJob { program: &text.program, weights: &weights, options: &options }, &mut parts);
+        parts[0].hot.len()
+    };
+    assert_eq!((hot(false, None), hot(true, None)), (2, 1));
+    assert_eq!((hot(false, Some(0.97)), hot(true, Some(0.98))), (1, 2), "options come first");
 }
