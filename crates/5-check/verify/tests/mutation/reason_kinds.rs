@@ -41,14 +41,14 @@ pub const REASON_KINDS: [(&str, Break); 17] = [
     ("reason changed", other_reason),
 ];
 
-fn of_output(mutant: Mutant) -> Option<Broken> {
+pub fn of_output(mutant: Mutant) -> Option<Broken> {
     mutant.map(|(output, what)| Broken { input: None, output, what })
 }
 
 /// A piece of the map: function, fragment, and place in it.
-type Place = (usize, usize, usize);
+pub type Place = (usize, usize, usize);
 
-fn pieces(map: &AddressMap, fits: impl Fn(&BlockMap) -> bool) -> Vec<Place> {
+pub fn pieces(map: &AddressMap, fits: impl Fn(&BlockMap) -> bool) -> Vec<Place> {
     let mut found = Vec::new();
     for (f, function) in map.functions.iter().enumerate() {
         for (r, fragment) in function.fragments.iter().enumerate() {
@@ -72,7 +72,7 @@ fn is_replaced(block: &BlockMap) -> bool {
 }
 
 /// Output address and bytes of a piece.
-fn range(sites: &Sites, (f, r, b): Place) -> (u64, u64) {
+pub fn range(sites: &Sites, (f, r, b): Place) -> (u64, u64) {
     let fragment = &sites.map.functions[f].fragments[r];
     let start = u64::from(fragment.blocks[b].output_offset);
     let end = fragment.blocks.get(b + 1).map_or(fragment.size, |next| u64::from(next.output_offset));
@@ -110,7 +110,7 @@ pub fn with_map(sites: &Sites, map: &AddressMap, what: String) -> Option<Broken>
 }
 
 /// Writes `new` at an address of the input, where the output still has it, and, `with_copies`, wherever it stands now.
-fn change_code(sites: &Sites, address: u64, new: &[u8], with_copies: bool, what: &str) -> Option<Broken> {
+pub fn change_code(sites: &Sites, address: u64, new: &[u8], with_copies: bool, what: &str) -> Option<Broken> {
     let mut input = sites.input.bytes.to_vec();
     let mut output = sites.bytes.to_vec();
     let at = sites.input.file_offset(InputAddr(address))?.get() as usize;
@@ -145,7 +145,7 @@ fn inst_at(sites: &Sites, address: u64) -> Option<Inst> {
 }
 
 /// Instructions of the input in a range.
-fn insts(sites: &Sites, start: u64, size: u64) -> Vec<(u64, Inst)> {
+pub fn insts(sites: &Sites, start: u64, size: u64) -> Vec<(u64, Inst)> {
     let mut found = Vec::new();
     let mut at = start;
     while let Some(inst) = inst_at(sites, at).filter(|inst| at + u64::from(inst.len) <= start + size) {
