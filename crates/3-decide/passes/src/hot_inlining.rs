@@ -19,7 +19,7 @@ use afterlink_isa::PlainCall;
 use afterlink_layout::random;
 use afterlink_program::{BlockId, FuncId, Program, Role, Target, Terminator};
 use afterlink_weigh::Weights;
-use body::Body;
+use body::{Body, candidates, has_language_data};
 use counts::Gone;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -110,14 +110,23 @@ fn shared(program: &Program) -> Vec<FuncId> {
     shared
 }
 
+/// Whether code may stand in place of calls in a function.
+fn may_take(program: &Program, shared: &[FuncId], caller: FuncId) -> bool {
+    shared.binary_search(&caller).is_err() && !has_language_data(program, &program.functions[caller])
+}
+
 fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
     let (program, weights) = (&mut *job.program, &mut *job.weights);
     let (calls, hot_bytes) = hot_calls(program, weights, form, job.moved);
+    let candidates = candidates(program, job.moved);
     let mut bodies: FxHashMap<FuncId, Option<Body>> = FxHashMap::default();
     let mut ranked = Vec::new();
     for call in calls {
         let known = &weights.functions[call.callee];
         let body = bodies.entry(call.callee).or_insert_with(|| {
+            if !candidates[call.callee] {
+                return None;
+            }
             let often = |block| known.block(block) > 0 && known.block(block) >= known.entries / SELDOM;
             Body::find(program, call.callee, often)
         });
@@ -162,7 +171,7 @@ fn hot_calls(program: &Program, weights: &Weights, form: PlainCall, moved: &[Fun
         let own = &weights.functions[caller];
         let ran = program.functions[caller].blocks.iter().filter(|(id, _)| own.block(*id) > 0);
         hot_bytes += ran.map(|(_, block)| u64::from(block.size)).sum::<u64>();
-        if own.inside_unknown || shared.binary_search(&caller).is_ok() {
+        if own.inside_unknown || !may_take(program, &shared, caller) {
             continue;
         }
         let mut counts: BTreeMap<(BlockId, u32, FuncId), u64> = BTreeMap::new();
@@ -188,11 +197,13 @@ fn run_random(job: &mut CodeJob, form: PlainCall) -> usize {
     let seed = job.options.seed;
     let draw = |what: u64, of: u64| random::key_of(seed, &what.to_le_bytes()) % of;
     let (mut chosen, shared) = (Vec::new(), shared(program));
-    for &caller in job.moved.iter().filter(|caller| shared.binary_search(caller).is_err()) {
+    let candidates = candidates(program, job.moved);
+    for &caller in job.moved.iter().filter(|&&caller| may_take(program, &shared, caller)) {
         for block in program.functions[caller].blocks.ids() {
             let start = program.functions[caller].blocks[block].input.get();
             let calls = calls_in(program, form, caller, block);
-            chosen.extend(calls.into_iter().filter(|call| draw(start + u64::from(call.at), 3) == 0));
+            let drawn = |call: &Call| draw(start + u64::from(call.at), 3) == 0;
+            chosen.extend(calls.into_iter().filter(|call| candidates[call.callee] && drawn(call)));
         }
     }
     put_in_place(program, weights, form, chosen, |program, call| {

@@ -80,11 +80,12 @@ pub fn frame_step(bytes: &[u8], depth: u32) -> Option<FrameStep> {
             _ => {}
         }
     }
-    let needs_place = is_call || accesses(&inst, depth)?;
-    if is_call {
-        accesses(&inst, depth)?;
+    let reaches = accesses(&inst, depth)?;
+    // Such counts who was called from where (`__fentry__`): it reads the return address above its own.
+    if is_call && depth == 0 {
+        return None;
     }
-    step(depth, needs_place)
+    step(depth, is_call || reaches)
 }
 
 /// Whether an instruction does something with the stack that depends on where it is. `None`: it may see the return address, or names the

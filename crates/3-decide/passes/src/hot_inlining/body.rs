@@ -1,7 +1,8 @@
 //! What of a function can run in place of a call: those of its blocks that are asked for, reached from its entry, and where control leaves
 //! them for the rest of it, which stays where it is.
 
-use afterlink_core::InputAddr;
+use crate::entries::Entries;
+use afterlink_core::{IdVec, InputAddr};
 use afterlink_isa::{Arch, Flow};
 use afterlink_program::{BlockId, FuncId, Function, Operand, Program, Stop, Target, Terminator};
 use afterlink_unwind::RowId;
@@ -66,19 +67,6 @@ impl Body {
 
     /// Finds what can run in place of a call of `callee`, of those blocks that are `wanted`. `None` if nothing can.
     pub fn find(program: &Program, callee: FuncId, wanted: impl Fn(BlockId) -> bool) -> Option<Self> {
-        let function = &program.functions[callee];
-        let has_data = |function: &Function| {
-            function.unwind.iter().any(|span| program.eh_frame.fdes[span.fde].lsda.is_some())
-        };
-        let fits = function.refusal.is_none()
-            && function.folded_into.is_none()
-            && !function.is_read
-            && !function.blocks.is_empty()
-            && !has_data(function)
-            && !has_odd_entry(program, function);
-        if !fits {
-            return None;
-        }
         let mut body = Self { callee, parts: Vec::new(), exits: Vec::new(), needs_place: false };
         let mut depths: BTreeMap<BlockId, u32> = BTreeMap::from([(BlockId(0), 0)]);
         let mut open = vec![BlockId(0)];
@@ -141,6 +129,30 @@ impl Body {
             }
         }
     }
+}
+
+/// Functions of which blocks can run in place of calls, among those that `moved`: of no other, and of none of which somebody may hold on to a
+/// place inside, is it known that nobody looks for its code where it stands, or goes on there when it faults.
+pub(super) fn candidates(program: &Program, moved: &[FuncId]) -> IdVec<FuncId, bool> {
+    let entries = Entries::find(program);
+    let mut candidates = IdVec::filled(false, program.functions.len());
+    for &id in moved {
+        let function = &program.functions[id];
+        candidates[id] = function.refusal.is_none()
+            && function.folded_into.is_none()
+            && !function.is_read
+            && !function.blocks.is_empty()
+            && !entries.is_known_inside(id)
+            && !has_language_data(program, function)
+            && !has_odd_entry(program, function);
+    }
+    candidates
+}
+
+/// Whether something is said of exceptions in a function. A landing pad finds the stack and the registers as they are at a call, which no code in
+/// its place keeps.
+pub(super) fn has_language_data(program: &Program, function: &Function) -> bool {
+    function.unwind.iter().any(|span| program.eh_frame.fdes[span.fde].lsda.is_some())
 }
 
 /// A target as code of any function names it.

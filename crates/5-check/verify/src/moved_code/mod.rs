@@ -3,6 +3,7 @@
 
 pub(crate) mod behind_faults;
 pub(crate) mod blocks;
+pub(crate) mod callees;
 pub(crate) mod counter_sections;
 pub(crate) mod counters;
 pub(crate) mod folded;

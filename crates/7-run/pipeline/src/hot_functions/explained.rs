@@ -139,7 +139,9 @@ fn replaced_calls(function: &Function, weights: &FunctionWeights) -> [(usize, u6
                     }
                     1
                 }
-                Chunk::Input(_) | Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::InPlace(_) => continue,
+                Chunk::Input(_) | Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::InPlace(_) => {
+                    continue;
+                }
             };
             found[kind].0 += 1;
             found[kind].1 += weights.block(id);

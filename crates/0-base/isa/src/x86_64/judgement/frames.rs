@@ -64,6 +64,10 @@ pub(crate) fn change(factory: &mut InstructionInfoFactory, code: &[u8], depth: i
         return None;
     }
     let reaches = reach(factory, &inst, depth, calls)?;
+    // What is called there finds the return address of who calls it right above its own, and may be after it (`__fentry__`).
+    if calls && depth == 0 {
+        return None;
+    }
     Some(FrameChange { depth, needs_place: calls || reaches })
 }
 
