@@ -2,12 +2,13 @@
 //! leaves for the callee itself, and what the map says of it.
 
 use crate::kinds::write;
-use crate::reason_kinds::{Break, Broken, Place, change_code, insts, of_output, pieces, range, with_map};
+use crate::reason_kinds::{
+    Break, Broken, Place, calls_of_pieces, change_code, insts, of_output, pieces, range, with_map,
+};
 use crate::sites::Sites;
 use afterlink_core::address_map::{BlockMap, Reason};
 use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
-use std::collections::BTreeSet;
 
 pub const IN_PLACE_KINDS: [(&str, Break); 8] = [
     ("in place: another room for the return address", other_room),
@@ -23,17 +24,9 @@ pub const IN_PLACE_KINDS: [(&str, Break); 8] = [
 const MAKES: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0xf8];
 const GIVES_BACK: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 8];
 
-/// Calls in place of which several pieces stand.
-fn calls(sites: &Sites) -> BTreeSet<u64> {
-    let chains: BTreeSet<u64> = sites.map.chains.iter().flatten().map(|call| call.get()).collect();
-    let all = sites.map.functions.iter().flat_map(|f| &f.fragments).flat_map(|f| &f.blocks);
-    let replaced = all.filter(|block| block.reason == Reason::Replaced);
-    replaced.filter_map(|block| Some(block.input?.get())).filter(|call| chains.contains(call)).collect()
-}
-
 /// Pieces in place of them, with what leads in.
 fn in_place(sites: &Sites, fits: impl Fn(&BlockMap) -> bool) -> Vec<Place> {
-    let calls = calls(sites);
+    let calls = calls_of_pieces(sites);
     let is_one = |block: &BlockMap| match block.reason {
         Reason::Inlined(chain) => {
             sites.map.chains[chain.0 as usize].iter().any(|call| calls.contains(&call.get()))

@@ -11,6 +11,7 @@ use afterlink_image::{Section, elf};
 use afterlink_isa::{Flow, Inst, x86_64};
 use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeSet;
 
 /// A broken pair: the input, if it is another one, and the output.
 pub struct Broken {
@@ -61,6 +62,24 @@ pub fn pieces(map: &AddressMap, fits: impl Fn(&BlockMap) -> bool) -> Vec<Place> 
 
 fn piece(map: &mut AddressMap, (f, r, b): Place) -> &mut BlockMap {
     &mut map.functions[f].fragments[r].blocks[b]
+}
+
+/// Calls in place of which several pieces stand.
+pub fn calls_of_pieces(sites: &Sites) -> BTreeSet<u64> {
+    let chains: BTreeSet<u64> = sites.map.chains.iter().flatten().map(|call| call.get()).collect();
+    let all = sites.map.functions.iter().flat_map(|f| &f.fragments).flat_map(|f| &f.blocks);
+    let replaced = all.filter(|block| block.reason == Reason::Replaced);
+    replaced.filter_map(|block| Some(block.input?.get())).filter(|call| chains.contains(call)).collect()
+}
+
+/// Pieces that are all in place of a call.
+fn inlined(sites: &Sites) -> Vec<Place> {
+    let others = calls_of_pieces(sites);
+    let is_other = |call: &InputAddr| others.contains(&call.get());
+    pieces(&sites.map, |block| match block.reason {
+        Reason::Inlined(chain) => !sites.map.chains[chain.0 as usize].iter().any(is_other),
+        _ => false,
+    })
 }
 
 fn is_inlined(block: &BlockMap) -> bool {
@@ -227,7 +246,7 @@ fn replaced_range(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
 // Inlined code.
 
 fn other_callee(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
-    let found = pieces(&sites.map, is_inlined);
+    let found = inlined(sites);
     let (place, other) = (*found.choose(rng)?, *found.choose(rng)?);
     let mut map = sites.map.clone();
     let other = *piece(&mut map, other);
@@ -238,7 +257,7 @@ fn other_callee(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
 
 /// Less in the map, in the code, or in both.
 fn cut_short(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
-    let place = *pieces(&sites.map, is_inlined).choose(rng)?;
+    let place = *inlined(sites).choose(rng)?;
     let block = sites.map.functions[place.0].fragments[place.1].blocks[place.2];
     let (last, inst) = *insts(sites, block.input?.get(), u64::from(block.input_size)).last()?;
     let (address, size) = range(sites, place);
@@ -260,7 +279,7 @@ fn cut_short(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
 }
 
 fn inlined_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
-    let place = *pieces(&sites.map, is_inlined).choose(rng)?;
+    let place = *inlined(sites).choose(rng)?;
     let block = sites.map.functions[place.0].fragments[place.1].blocks[place.2];
     let (address, _) = range(sites, place);
     let at = sites.offset(address)?;
@@ -312,7 +331,7 @@ const MORE: [&[u8]; 16] = [
 
 /// The callee is another one in both files, and stands alike wherever it was called.
 fn more_than_compute(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
-    let place = *pieces(&sites.map, is_inlined).choose(rng)?;
+    let place = *inlined(sites).choose(rng)?;
     let block = sites.map.functions[place.0].fragments[place.1].blocks[place.2];
     let start = block.input?.get();
     let plain = insts(sites, start, u64::from(block.input_size));
