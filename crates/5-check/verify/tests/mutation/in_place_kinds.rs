@@ -6,6 +6,7 @@ use crate::reason_kinds::{
     Break, Broken, Place, calls_of_pieces, change_code, insts, of_output, pieces, range, with_map,
 };
 use crate::sites::Sites;
+use afterlink_core::InputAddr;
 use afterlink_core::address_map::{BlockMap, Reason};
 use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
@@ -151,6 +152,12 @@ fn more_than_it_may(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
         |i: &afterlink_isa::Inst| i.operand.is_none() && i.flow == afterlink_isa::Flow::Next && !i.nop;
     let (at, inst) = *plain.choose(rng).filter(|(_, i)| goes_on(i))?;
     let more = MORE.choose(rng).filter(|more| more.len() <= usize::from(inst.len))?;
+    // Another register that is pushed, or popped, is one in both files, and nobody's return address.
+    let old = sites.input.bytes_at(InputAddr(at), usize::from(inst.len))?;
+    let opcode = old.iter().find(|byte| **byte & 0xf0 != 0x40)?;
+    if more.len() == 1 && more[0] & 0xf8 == opcode & 0xf8 {
+        return None;
+    }
     let mut new = more.to_vec();
     new.resize(usize::from(inst.len), 0x90);
     change_code(sites, at, &new, true, "instruction of a callee in place of its call")
