@@ -20,7 +20,8 @@ plugin=$TAKEN_WORK/taken.so
 counts=$(mktemp -d "$TAKEN_WORK/taken.XXXXXX")
 trap 'rm -rf "$counts"' EXIT
 status=0
-qemu-x86_64 -plugin "$plugin,out=$counts/of" "$@" || status=$?
+# The program gets its own environment: what stands there moves its stack.
+env -u TAKEN -u TAKEN_WORK qemu-x86_64 -plugin "$plugin,out=$counts/of" "$@" || status=$?
 awk '{ if (!($1 in own)) order[++kinds] = $1; own[$1] += $2; all[$1] += $3 }
     END { printf "%-14s %14s %14s\n", "kind", "own", "all"; for (i = 1; i <= kinds; i++) printf "%-14s %14d %14d\n", order[i], own[order[i]], all[order[i]] }' \
     "$counts"/of.* > "$TAKEN"

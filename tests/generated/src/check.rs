@@ -13,7 +13,7 @@ use afterlink_testkit::tool::{own_faults, run_afterlink};
 use crate::build::Built;
 
 /// Orders of blocks and functions, which blocks leave their functions, and passes that are off otherwise.
-const ORDERS: [(&str, &str, &str, &[&str]); 5] = [
+const ORDERS: [(&str, &str, &str, &[&str]); 6] = [
     ("input", "input", "none", &[]),
     ("reverse", "reverse", "none", &[]),
     ("random", "random", "none", &[]),
@@ -24,6 +24,7 @@ const ORDERS: [(&str, &str, &str, &[&str]); 5] = [
         "random",
         &["--pass", "identical-functions", "--pass", "plt-calls", "--pass", "inlining"],
     ),
+    ("in-place", "random", "random", &["--pass", "hot-inlining"]),
 ];
 
 /// How long an original may run; a rewritten one has three times as long, and five seconds more. Most need a hundredth of a second,

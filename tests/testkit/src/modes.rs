@@ -38,7 +38,7 @@ pub const ORDERS: [Order; 5] = [
 ];
 
 /// The passes that change code in ways of their own; all but one are off if nobody asks for them.
-const CODE_PASSES: [&str; 6] = ["--pass", "identical-functions", "--pass", "plt-calls", "--pass", "inlining"];
+const CODE_PASSES: [&str; 4] = ["identical-functions", "plt-calls", "inlining", "hot-inlining"];
 
 /// The order in which they run once more over everything.
 const PASSES: Order = order("passes", "random", "random", 4);
@@ -311,7 +311,9 @@ pub fn check_variant(case: &Case, variant: &Variant) -> Faults {
         Err(faults) => return faults,
     };
     let mut faults: Faults = ORDERS.iter().flat_map(|&order| bench.check_order(order, &[])).collect();
-    faults.extend(bench.check_order(PASSES, &CODE_PASSES));
+    let passes =
+        CODE_PASSES.into_iter().filter(|pass| !case.plan.without_passes.iter().any(|name| name == pass));
+    faults.extend(bench.check_order(PASSES, &passes.flat_map(|pass| ["--pass", pass]).collect::<Vec<_>>()));
     faults.extend(bench.check_determinism());
     faults.extend(bench.check_profile().err().unwrap_or_default());
     if faults.is_empty() {

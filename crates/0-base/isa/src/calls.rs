@@ -21,7 +21,77 @@ pub struct CallThroughMemory {
     pub field: u8,
 }
 
+/// What an instruction does with the stack of its function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameStep {
+    /// Bytes of the instruction.
+    pub len: u8,
+    /// Bytes from the stack's top up to the return address, behind the instruction.
+    pub depth: u32,
+    /// It needs the stack's top to be where a call would have put it: it calls, or reaches for what is above the return address, or keeps
+    /// the address of a place on the stack, or may count on its alignment.
+    pub needs_place: bool,
+}
+
+/// What stands in place of a call's and a return's own steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InPlaceForms {
+    /// Makes room for a return address.
+    pub make_room: &'static [u8],
+    pub give_room_back: &'static [u8],
+    /// A call, its field left zero.
+    pub call: &'static [u8],
+    /// Where the field that names the callee stands in it.
+    pub call_field: u32,
+}
+
 impl Arch {
+    /// The instructions by which code runs in place of a call; `None` if passes do not know those of the instruction set yet.
+    pub fn in_place_forms(self) -> Option<InPlaceForms> {
+        match self {
+            Self::X86_64 => Some(InPlaceForms {
+                make_room: &x86_64::MAKE_ROOM,
+                give_room_back: &x86_64::GIVE_ROOM_BACK,
+                call: &[0xe8, 0, 0, 0, 0],
+                call_field: 1,
+            }),
+            Self::Aarch64 => None,
+        }
+    }
+
+    /// The instruction that takes a return address from the stack's top and puts it to where it stands `depth` bytes above what is then the top.
+    pub fn put_return_address(self, depth: u32) -> Vec<u8> {
+        match self {
+            Self::X86_64 => x86_64::put_return_address(depth),
+            Self::Aarch64 => Vec::new(),
+        }
+    }
+
+    /// What the instruction that `bytes` start with does with the stack, where the return address stands `depth` bytes above its top;
+    /// `None` if it may not run in place of a call.
+    pub fn frame_step(self, bytes: &[u8], depth: u32) -> Option<FrameStep> {
+        match self {
+            Self::X86_64 => x86_64::frame_step(bytes, depth),
+            Self::Aarch64 => None,
+        }
+    }
+
+    /// Bytes of the plain return that `bytes` are, and of the mark for indirect branches that they start with.
+    pub fn is_plain_return(self, bytes: &[u8]) -> bool {
+        match self {
+            Self::X86_64 => matches!(bytes, [0xc3] | [0xf3, 0xc3]),
+            Self::Aarch64 => false,
+        }
+    }
+
+    /// Bytes of the mark for indirect branches that code starts with.
+    pub fn mark_size(self, bytes: &[u8]) -> u32 {
+        match self {
+            Self::X86_64 if bytes.starts_with(&x86_64::ENDBR64) => x86_64::ENDBR64.len() as u32,
+            _ => 0,
+        }
+    }
+
     /// The form of direct calls; `None` if passes do not know those of the instruction set yet.
     pub fn plain_call(self) -> Option<PlainCall> {
         match self {

@@ -23,7 +23,7 @@ mod work;
 mod writing;
 pub mod x86_64;
 
-pub use calls::{CallThroughMemory, PlainCall};
+pub use calls::{CallThroughMemory, FrameStep, InPlaceForms, PlainCall};
 pub use counter::CounterForm;
 pub use disassembly::Disassembler;
 pub use effects::{Effects, EffectsReader, Places, StepKind};

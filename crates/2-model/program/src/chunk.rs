@@ -1,8 +1,9 @@
 //! The code of a block as a sequence of chunks. Most blocks have one, which is copied, and no row for it.
 
-use crate::{Block, BlockId, Function, Operand, OperandSpan, Span};
+use crate::{Block, BlockId, Function, Operand, OperandSpan, Span, Terminator};
 use afterlink_core::InputAddr;
 use afterlink_isa::{CounterForm, TargetCode};
+use afterlink_unwind::RowId;
 
 /// A run of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub enum Chunk {
     Inlined(u32),
     /// Instructions that the input lacks: a row of [`Function::new_code`].
     New(u32),
+    /// All of a block that runs in place of a call: a row of [`Function::in_place`].
+    InPlace(u32),
 }
 
 /// A part of a block's body: from so many bytes behind its start on.
@@ -52,6 +55,28 @@ pub struct NewCode {
     pub replaced_size: u32,
 }
 
+/// A block of the caller that runs in place of a call: a block of the callee, or what leads into the callee or out of it.
+/// Copied bytes come first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InPlaceCode {
+    /// The call.
+    pub call: InputAddr,
+    /// What of the input it stands for: the call itself, where it leads in; a block of the callee; or the place that it leads out
+    /// to, of which it stands for no byte.
+    pub start: InputAddr,
+    pub size: u32,
+    /// Bytes from `start` on that are copied.
+    pub copied: u32,
+    /// Instructions behind these.
+    pub added: Vec<u8>,
+    /// In [`Function::operands`], with fields counted from the first byte.
+    pub operands: OperandSpan,
+    /// What unwinders are told, by bytes from the start; all of it is under the entry of the call, and lands where the call does.
+    pub rows: Vec<(u32, RowId)>,
+    /// What holds where the block jumps on.
+    pub ending: RowId,
+}
+
 impl InputChunk {
     /// One past its last byte, from the block's start.
     pub fn end(self) -> u32 {
@@ -75,6 +100,10 @@ impl Function<'_> {
             Chunk::Targets { code, .. } => code.size(),
             Chunk::Inlined(row) => self.inlined[row as usize].size,
             Chunk::New(row) => self.new_code[row as usize].bytes.len() as u32,
+            Chunk::InPlace(row) => {
+                let code = &self.in_place[row as usize];
+                code.copied + code.added.len() as u32
+            }
         }
     }
 
@@ -127,6 +156,62 @@ impl Function<'_> {
         let call = self.blocks[block].input + u64::from(at);
         self.inlined.push(InlinedCode { call, call_size, start, size, operands });
         self.put(block, at, call_size, Chunk::Inlined(row));
+    }
+
+    /// What a block is that runs in place of a call.
+    pub fn in_place_of(&self, block: &Block) -> Option<&InPlaceCode> {
+        match self.chunks[block.chunks.range()] {
+            [Chunk::InPlace(row)] => Some(&self.in_place[row as usize]),
+            _ => None,
+        }
+    }
+
+    /// Adds a block that runs in place of a call, with these operands.
+    pub fn add_in_place(
+        &mut self,
+        code: InPlaceCode,
+        operands: &[Operand],
+        terminator: Terminator,
+    ) -> BlockId {
+        let operands = self.add_operands(operands);
+        let (row, first) = (self.in_place.len() as u32, self.chunks.len());
+        let mut block = Block::empty(code.call, terminator);
+        self.in_place.push(InPlaceCode { operands, ..code });
+        self.chunks.push(Chunk::InPlace(row));
+        block.chunks = Span::since(first, self.chunks.len());
+        self.blocks.push(block)
+    }
+
+    /// Cuts a block in front of the call of so many bytes at `at` in its body: gives a new block, from behind the call on, with
+    /// the terminator. The first part has none of its own any more, and leads there.
+    ///
+    /// # Panics
+    /// If the block is not copied as one run.
+    pub fn cut_around(&mut self, block: BlockId, at: u32, call_size: u32) -> BlockId {
+        let own = self.blocks[block].clone();
+        assert!(own.chunks.is_empty(), "the code of {block} is copied");
+        let (call, behind) = (at, at + call_size);
+        let operands = self.operands_of(&own);
+        let rest: Vec<Operand> = operands
+            .iter()
+            .filter(|operand| operand.at >= behind)
+            .map(|operand| Operand { at: operand.at - behind, ..*operand })
+            .collect();
+        let kept = operands.iter().filter(|operand| operand.at < call).count() as u32;
+        let second = Block {
+            input: own.input + u64::from(behind),
+            size: own.size - behind,
+            body: own.body - behind,
+            operands: self.add_operands(&rest),
+            ..own
+        };
+        let second = self.blocks.push(second);
+        let first = &mut self.blocks[block];
+        // Invariant: operands of a block ascend.
+        first.operands.end = first.operands.first + kept;
+        (first.size, first.body) = (call, call);
+        first.terminator = Terminator::FallThrough(second);
+        second
     }
 
     fn add_operands(&mut self, operands: &[Operand]) -> OperandSpan {

@@ -1,7 +1,8 @@
 //! Functions.
 
 use crate::{
-    Block, BlockId, Chunk, DataId, InlinedCode, Landing, NewCode, Operand, Stream, Target, Terminator,
+    Block, BlockId, Chunk, DataId, InPlaceCode, InlinedCode, Landing, NewCode, Operand, Stream, Target,
+    Terminator,
 };
 use afterlink_core::{IdVec, InputAddr, Refusal};
 use afterlink_unwind::{ExceptionTable, FdeId, RowId};
@@ -45,6 +46,7 @@ pub struct Function<'a> {
     pub chunks: Vec<Chunk>,
     pub inlined: Vec<InlinedCode>,
     pub new_code: Vec<NewCode>,
+    pub in_place: Vec<InPlaceCode>,
     pub jump_tables: Vec<JumpTable>,
     /// Blocks whose address is taken, by data or by code, ascending.
     pub labels: Vec<BlockId>,
@@ -139,6 +141,7 @@ impl<'a> Function<'a> {
             chunks: Vec::new(),
             inlined: Vec::new(),
             new_code: Vec::new(),
+            in_place: Vec::new(),
             jump_tables: Vec::new(),
             labels: Vec::new(),
             unwind: Vec::new(),

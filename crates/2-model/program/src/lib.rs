@@ -18,7 +18,7 @@ pub mod text;
 mod weights;
 
 pub use block::{Block, BlockId, Stop, Terminator};
-pub use chunk::{Chunk, InlinedCode, InputChunk, NewCode};
+pub use chunk::{Chunk, InPlaceCode, InlinedCode, InputChunk, NewCode};
 pub use code_bytes::{CodeBytes, Contradiction};
 pub use exceptions::Landing;
 pub use function::{Function, JumpTable, Range, TableFormat, UnwindSpan};

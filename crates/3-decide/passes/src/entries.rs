@@ -1,27 +1,34 @@
-//! Who knows where a function starts: what may be folded or inlined depends on it.
+//! Who knows where a function starts, or a place inside of it: what may be folded or inlined depends on it.
 
-use afterlink_core::IdVec;
 use afterlink_core::index::Id;
+use afterlink_core::{IdVec, InputAddr};
 use afterlink_program::{FuncId, Program, Role, Target, Terminator};
 
 /// For each function whether anything but direct calls and jumps to its entry knows a place in it.
 pub(crate) struct Entries {
     known: IdVec<FuncId, bool>,
+    known_inside: IdVec<FuncId, bool>,
 }
 
 impl Entries {
     /// Looks through all pointers, operands and places that somebody outside knows.
     pub fn find(program: &Program) -> Self {
         let mut known = IdVec::filled(false, program.functions.len());
-        let mut note = |id: Option<FuncId>| {
-            if let Some(id) = id {
+        let mut known_inside = known.clone();
+        let mut note = |place: Option<(FuncId, bool)>| {
+            if let Some((id, is_inside)) = place {
                 known[id] = true;
+                known_inside[id] |= is_inside;
             }
         };
+        let at = |address: InputAddr| {
+            let id = program.function_at(address)?;
+            Some((id, program.functions[id].entry() != address))
+        };
         let of_target = |target: Target, own: FuncId| match target {
-            Target::Code(id, _) => Some(id),
-            Target::Block(_) => Some(own),
-            Target::Input(address) => program.function_at(address),
+            Target::Code(id, block) => Some((id, block.index() > 0)),
+            Target::Block(block) => Some((own, block.index() > 0)),
+            Target::Input(address) => at(address),
             Target::Table(_) | Target::Data(..) => None,
         };
         for pointer in &program.pointers {
@@ -34,22 +41,30 @@ impl Entries {
                 let inside = matches!(operand.target, Target::Code(_, block) if block.index() > 0)
                     || matches!(operand.target, Target::Input(_));
                 if !calls_entry || inside {
-                    note(of_target(operand.target, id).filter(|to| *to != id || !calls_entry));
+                    note(of_target(operand.target, id).filter(|(to, _)| *to != id || !calls_entry));
                 }
             }
             for (_, block) in function.blocks.iter() {
                 // Falling out of one function into another needs that one to stand where it does, or a jump.
                 if let Terminator::LastCall(target) = block.terminator {
-                    note(of_target(target, id).filter(|to| *to != id));
+                    note(of_target(target, id).filter(|(to, _)| *to != id));
                 }
             }
         }
-        program.known_places.iter().for_each(|&address| note(program.function_at(address)));
-        Self { known }
+        program.known_places.iter().for_each(|&address| note(at(address)));
+        for (id, function) in program.functions.iter() {
+            known_inside[id] |= function.labels.iter().any(|label| label.index() > 0);
+        }
+        Self { known, known_inside }
     }
 
     /// Whether somebody may hold on to a place in the function.
     pub fn is_known(&self, id: FuncId) -> bool {
         self.known[id]
+    }
+
+    /// Whether somebody may hold on to a place inside of the function.
+    pub fn is_known_inside(&self, id: FuncId) -> bool {
+        self.known_inside[id]
     }
 }

@@ -34,6 +34,7 @@ pub(crate) enum Run {
 pub(crate) struct CodeJob<'j, 'a> {
     pub program: &'j mut Program<'a>,
     pub weights: &'j mut Weights,
+    pub options: &'j LayoutOptions,
     /// The functions that move, in input order.
     pub moved: &'j mut Vec<FuncId>,
 }

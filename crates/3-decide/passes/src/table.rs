@@ -2,18 +2,19 @@
 
 use crate::pass::{CodeJob, OrderJob, Pass, Run};
 use crate::{
-    LayoutOptions, Parts, block_order, branches, check, function_order, identical_functions, inlining,
-    plt_calls, splitting,
+    LayoutOptions, Parts, block_order, branches, check, function_order, hot_inlining, identical_functions,
+    inlining, plt_calls, splitting,
 };
 use afterlink_program::{FuncId, Placement, Program};
 use afterlink_weigh::Weights;
 use std::time::Instant;
 
 /// All passes, in the order in which they run: those that change code first.
-pub const PASSES: [&Pass; 7] = [
+pub const PASSES: [&Pass; 8] = [
     &identical_functions::PASS,
     &plt_calls::PASS,
     &inlining::PASS,
+    &hot_inlining::PASS,
     &branches::PASS,
     &block_order::PASS,
     &splitting::PASS,
@@ -55,7 +56,7 @@ pub fn run<'a>(
             Run::Code(run) => {
                 // Invariant: passes over code come first in the table.
                 assert!(parts.is_none(), "{} comes too late", pass.name);
-                changes = Some(run(&mut CodeJob { program, weights, moved: &mut moved }));
+                changes = Some(run(&mut CodeJob { program, weights, options, moved: &mut moved }));
             }
             Run::Order(run) => {
                 let parts = parts.get_or_insert_with(|| Parts::of_input(program, &moved));

@@ -42,13 +42,18 @@ fn options(text: &str) -> LayoutOptions {
             "scope" => options.scope = choose(value, &[("hot", Scope::Hot), ("all", Scope::All)]),
             "split" => options.split = choose(value, &[("none", Split::None), ("hot-cold", Split::HotCold)]),
             "order-blocks" => {
-                let orders = [("ext-tsp", BlockOrder::ExtTsp), ("reverse", BlockOrder::Reverse)];
+                let orders = [
+                    ("ext-tsp", BlockOrder::ExtTsp),
+                    ("reverse", BlockOrder::Reverse),
+                    ("random", BlockOrder::Random),
+                ];
                 options.order_blocks = choose(value, &orders);
             }
             "order-functions" => {
                 let orders = [("cdsort", FunctionOrder::Cdsort), ("hfsort", FunctionOrder::Hfsort)];
                 options.order_functions = choose(value, &orders);
             }
+            "seed" => options.seed = value.parse().expect("a number"),
             "hot-share" => options.hot_share = Some(value.parse().expect("a number")),
             "function-alignment" => options.function_alignment = value.parse().expect("a number"),
             _ => panic!("{name} is no option of pass tests"),

@@ -2,7 +2,8 @@
 //! blocks in the output's order and a range for each fragment.
 //!
 //! A block is where its first instruction is, and as long as what stands for it, with a jump that was added behind it. A part of it that
-//! stands apart and is nothing but a jump is no block's any more; where any other part stands apart, the function is left out.
+//! stands apart and is nothing but a jump is no block's any more; where any other part stands apart, the function is left out, and so
+//! is one with code in place of calls.
 
 mod format;
 
@@ -31,12 +32,14 @@ pub(crate) struct Lost {
     folded: usize,
     apart: usize,
     without_blocks: usize,
+    in_place: usize,
 }
 
 enum Why {
     Folded,
     Apart,
     WithoutBlocks,
+    InPlace,
 }
 
 impl Lost {
@@ -45,16 +48,18 @@ impl Lost {
             Why::Folded => self.folded += 1,
             Why::Apart => self.apart += 1,
             Why::WithoutBlocks => self.without_blocks += 1,
+            Why::InPlace => self.in_place += 1,
         }
     }
 
     /// A reason, if there is any.
     pub fn reason(&self) -> Option<String> {
-        let Self { all, folded, apart, without_blocks } = *self;
+        let Self { all, folded, apart, without_blocks, in_place } = *self;
         let parts = [
             (folded, "became one with another"),
             (apart, "with a block whose parts stand apart"),
             (without_blocks, "without blocks"),
+            (in_place, "with code in place of calls"),
         ];
         let lost: usize = parts.iter().map(|part| part.0).sum();
         let parts = parts.iter().filter(|part| part.0 > 0).map(|(count, what)| format!("{count} {what}"));
@@ -198,6 +203,13 @@ impl<'e, 'i> Places<'e, 'i> {
         }
         if entry.is_without_blocks() {
             return Err(Why::WithoutBlocks);
+        }
+        let has_in_place = |base| {
+            let function = self.program.function_at(InputAddr(base));
+            function.is_some_and(|id| !self.program.functions[id].in_place.is_empty())
+        };
+        if bases().any(has_in_place) {
+            return Err(Why::InPlace);
         }
         let ranges = self.ranges(entry).ok_or(Why::Apart)?;
         let mut entry = entry.clone();

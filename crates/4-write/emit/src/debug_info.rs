@@ -175,7 +175,7 @@ pub(crate) fn moves(
     for (i, fragment) in placement.fragments.iter().enumerate() {
         let function = &program.functions[fragment.function];
         for (&block, ends) in fragment.blocks.iter().zip(shapes[i].offsets.windows(2)) {
-            if block.0 < function.input_blocks {
+            if block.0 < function.input_blocks || function.blocks[block].size > 0 {
                 let start = addresses.fragments[i];
                 let place = (start + u64::from(ends[0]), start + u64::from(ends[1]));
                 add_block(image, function, &function.blocks[block], place, &mut pieces);
@@ -230,7 +230,8 @@ fn add_block(
                 let code = &function.inlined[row as usize];
                 Some((code.call, code.call_size, Inside::FromEnd))
             }
-            Chunk::Counter { .. } | Chunk::Targets { .. } => None,
+            // What debug information says of a callee is said of the callee itself.
+            Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::InPlace(_) => None,
         };
         if let Some((input, size, inside)) = run {
             let (input, input_size) = (input.get(), size.into());

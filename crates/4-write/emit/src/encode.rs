@@ -90,6 +90,14 @@ impl Encoder<'_, '_, '_> {
                     self.operand(out, base + operand.at as usize, id, operand, address);
                 }
             }
+            Chunk::InPlace(row) => {
+                let code = &function.in_place[row as usize];
+                out.extend_from_slice(self.input(code.start, code.copied));
+                out.extend_from_slice(&code.added);
+                for operand in &function.operands[code.operands.range()] {
+                    self.operand(out, base + operand.at as usize, id, operand, address);
+                }
+            }
             Chunk::New(row) => {
                 let code = &function.new_code[row as usize];
                 out.extend_from_slice(&code.bytes);

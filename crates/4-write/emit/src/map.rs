@@ -5,7 +5,8 @@ use crate::shape::Shape;
 use afterlink_core::address_map::{ChainId, MapWriter};
 use afterlink_core::index::Id;
 use afterlink_core::{BlockMap, FragmentMap, FunctionMap, InputAddr, Reason};
-use afterlink_program::{Block, Chunk, Function, Placement, Program};
+use afterlink_program::{Block, BlockId, Chunk, Function, InPlaceCode, Placement, Program, Terminator};
+use rustc_hash::FxHashMap;
 
 /// The bytes of the map that goes into the output, and the number of functions in it.
 pub(crate) fn map(
@@ -23,8 +24,9 @@ pub(crate) fn map(
     let (mut writer, mut chains, mut count) = (MapWriter::new(), Vec::new(), 0);
     for (id, function) in program.functions.iter().filter(|(id, _)| addresses.is_moved(*id)) {
         let mut fragments = Vec::new();
+        let mut of_call = FxHashMap::default();
         for &i in &of_function[id.index()] {
-            let mut pieces = Pieces { chains: &mut chains, pieces: Vec::new() };
+            let mut pieces = Pieces { chains: &mut chains, of_call: &mut of_call, pieces: Vec::new() };
             for (&block, &offset) in placement.fragments[i].blocks.iter().zip(&shapes[i].offsets) {
                 let is_input = block.0 < function.input_blocks;
                 pieces.block(function, &function.blocks[block], is_input, offset);
@@ -42,12 +44,22 @@ pub(crate) fn map(
 /// The pieces of a fragment as they come.
 struct Pieces<'m> {
     chains: &'m mut Vec<Vec<InputAddr>>,
+    /// The chains of calls in place of which several pieces stand.
+    of_call: &'m mut FxHashMap<InputAddr, usize>,
     pieces: Vec<BlockMap>,
 }
 
 impl Pieces<'_> {
     /// Adds the pieces of a block that starts at `offset` of the fragment.
     fn block(&mut self, function: &Function, block: &Block, is_input: bool, offset: u32) {
+        if let Some(code) = function.in_place_of(block) {
+            return self.in_place(code, offset);
+        }
+        // Nothing is left of a block that began with a call which gave way; and what stood behind such a call is the input's, too.
+        let leads_in = |next: BlockId| function.in_place_of(&function.blocks[next]).is_some();
+        let is_gone =
+            block.size == 0 && matches!(block.terminator, Terminator::FallThrough(next) if leads_in(next));
+        let is_input = (is_input || block.size > 0) && !is_gone;
         let reason = if is_input { Reason::Copied } else { Reason::Inserted };
         let input = is_input.then_some(block.input);
         self.pieces.push(BlockMap { output_offset: offset, input, input_size: block.size, reason });
@@ -73,10 +85,25 @@ impl Pieces<'_> {
                     let piece = BlockMap { output_offset: at, input, input_size, reason };
                     self.insert(piece, code.call, code.call_size, at + size);
                 }
-                Chunk::Input(_) | Chunk::Counter { .. } | Chunk::Targets { .. } => {}
+                Chunk::Input(_) | Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::InPlace(_) => {}
             }
             at += size;
         }
+    }
+
+    /// Adds a block that runs in place of a call.
+    fn in_place(&mut self, code: &InPlaceCode, offset: u32) {
+        let reason = if code.start == code.call {
+            Reason::Replaced
+        } else {
+            let number = *self.of_call.entry(code.call).or_insert_with(|| {
+                self.chains.push(vec![code.call]);
+                self.chains.len() - 1
+            });
+            Reason::Inlined(ChainId::from_index(number))
+        };
+        let (input, input_size) = (Some(code.start), code.size);
+        self.pieces.push(BlockMap { output_offset: offset, input, input_size, reason });
     }
 
     /// Cuts the last piece, which is copied, where `size` bytes of it from `input` on gave way to `piece`, and goes on at `end`.

@@ -5,7 +5,7 @@ use crate::shape::Shape;
 use crate::targets;
 use afterlink_core::{Error, IdVec, InputAddr, OutputAddr, Result};
 use afterlink_program::{
-    Block, Chunk, Fragment, FuncId, Function, Landing, Placement, Program, Target, Terminator,
+    Block, Chunk, Fragment, FuncId, Function, InPlaceCode, Landing, Placement, Program, Target, Terminator,
 };
 use afterlink_unwind::{
     CfaRule, CieId, FdeBody, FdeId, OutputCallSite, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size,
@@ -289,7 +289,12 @@ fn runs(program: &Program, fragment: &Fragment, shape: &Shape, address: OutputAd
             continue;
         }
         runs.block(function, block, start);
-        if let Some(row) = row_of_ending(program, function, block)
+        let in_place = function.in_place_of(block);
+        let ending = match in_place {
+            Some(code) => Some(runs.in_place(function, code, code.ending)),
+            None => row_of_ending(program, function, block),
+        };
+        if let Some(row) = ending
             && end > start + function.code_size(block)
         {
             runs.set(start + function.code_size(block), row);
@@ -384,6 +389,12 @@ struct Runs<'p, 'a> {
 impl Runs<'_, '_> {
     /// The code of a block that starts at `start`, without what ends it.
     fn block(&mut self, function: &Function, block: &Block, start: u32) {
+        if let Some(code) = function.in_place_of(block) {
+            for &(offset, row) in &code.rows {
+                self.set(start + offset, self.in_place(function, code, row));
+            }
+            return;
+        }
         let mut at = start;
         // Where the input would be, from the block's start: what is added has the row that holds there.
         let mut reached = 0;
@@ -409,10 +420,16 @@ impl Runs<'_, '_> {
                 }
                 Chunk::Inlined(row) => reached += function.inlined[row as usize].call_size,
                 Chunk::New(row) => reached += function.new_code[row as usize].replaced_size,
-                Chunk::Input(_) => {}
+                Chunk::Input(_) | Chunk::InPlace(_) => {}
             }
             at += function.chunk_size(chunk);
         }
+    }
+
+    /// A row of code that runs in place of a call, under what the call is under.
+    fn in_place(&self, function: &Function, code: &InPlaceCode, row: RowId) -> Found {
+        let (span, _) = function.unwind_row_at(code.call)?;
+        Some((span.fde, State::of(row, function.landing_at(code.call))))
     }
 
     /// From `at` on, something else holds.

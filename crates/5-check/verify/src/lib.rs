@@ -41,7 +41,7 @@ use input::references::References;
 use input::slots::Slots;
 use kept_bytes::expected::{Expected, Layout};
 use kept_bytes::{expected, gaps, given_way, kept_code, loaded, old_code};
-use moved_code::{behind_faults, blocks, folded, start_up};
+use moved_code::{behind_faults, blocks, callees, folded, start_up};
 use std::collections::BTreeSet;
 use unwind::landing_pads::LandingPads;
 use unwind::rows::{UnwindRows, Unwinding};
@@ -174,6 +174,7 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
             findings.extend(found);
             findings.extend(taken::check(check, &layout, text_end));
             findings.extend(folded::check(check, &layout));
+            findings.extend(callees::check(check, &layout, &jumps, &rows.input));
             findings.extend(uses::check(check));
             findings.extend(sorted_tables::check(check, &layout));
             (check.forget)();

@@ -10,6 +10,9 @@ pub struct Lookup {
     by_output: Vec<Piece>,
     /// Indices into `by_output` of those that come from the input, by ascending input address.
     by_input: Vec<u32>,
+    /// One past the last byte of the input that any of those up to each stands for: a block of a callee in place of a call may be only the
+    /// end of one elsewhere, or more than one.
+    reach: Vec<InputAddr>,
     /// Where each fragment starts and ends, ascending.
     fragments: Vec<(OutputAddr, OutputAddr)>,
     /// A function that was folded, and the one that it became.
@@ -22,6 +25,13 @@ struct Piece {
     end: OutputAddr,
     block: BlockMap,
     function: InputAddr,
+}
+
+impl Piece {
+    /// One past the last byte of the input that it stands for, or the next, if it stands for none.
+    fn input_end(&self) -> Option<InputAddr> {
+        Some(self.block.input? + u64::from(self.block.input_size.max(1)))
+    }
 }
 
 /// Where output code comes from.
@@ -59,13 +69,19 @@ impl Lookup {
         let input = |i: &u32| by_output[*i as usize].block.input;
         let mut by_input: Vec<u32> = (0..by_output.len() as u32).filter(|i| input(i).is_some()).collect();
         by_input.sort_by_key(input);
+        let ends = by_input.iter().filter_map(|i| by_output[*i as usize].input_end());
+        let reach = ends.scan(InputAddr(0), |last, end| {
+            *last = end.max(*last);
+            Some(*last)
+        });
+        let reach = reach.collect();
         let folded = map.functions.iter().filter_map(|f| Some((f.entry, f.folded_into?)));
         let mut folded: Vec<(InputAddr, InputAddr)> = folded.collect();
         folded.sort_unstable();
         let all = map.functions.iter().flat_map(|f| &f.fragments);
         let mut fragments: Vec<_> = all.map(|f| (f.output, f.output + f.size)).collect();
         fragments.sort_unstable();
-        Self { chains: map.chains, by_output, by_input, fragments, folded }
+        Self { chains: map.chains, by_output, by_input, reach, fragments, folded }
     }
 
     /// Where the fragment around the output's `address` starts and ends.
@@ -108,17 +124,11 @@ impl Lookup {
 
     /// The pieces that stand for the input's code around `address`.
     fn holding(&self, address: InputAddr) -> impl Iterator<Item = &Piece> {
-        let holds = move |p: &Piece| {
-            p.block.input.is_some_and(|start| {
-                start <= address && address.since(start) < u64::from(p.block.input_size.max(1))
-            })
-        };
         let piece = |i: &u32| &self.by_output[*i as usize];
         let next = self.by_input.partition_point(|i| piece(i).block.input.is_some_and(|a| a <= address));
-        let before = self.by_input[..next].iter().rev().map(piece);
-        // Pieces of the input do not overlap, so those that hold the address start at the same place.
-        let start = before.clone().find(|p| holds(p)).map(|p| p.block.input);
-        before.take_while(move |p| Some(p.block.input) >= start).filter(move |p| holds(p))
+        let before = self.by_input[..next].iter().zip(&self.reach).rev();
+        let near = before.take_while(move |(_, reach)| **reach > address).map(move |(i, _)| piece(i));
+        near.filter(move |piece| piece.input_end().is_some_and(|end| address < end))
     }
 
     /// Where the input's code at `address` was copied to: the first place, if there are several; none if it stayed, or was written anew.

@@ -194,6 +194,33 @@ impl Judgement {
         }
     }
 
+    /// Bytes of the instruction that `code` starts with, if it makes room for a return address and does nothing else.
+    pub fn makes_room(self, code: &[u8]) -> Option<usize> {
+        self.room(code, 0)
+    }
+
+    /// The same of one that gives that room back.
+    pub fn gives_room_back(self, code: &[u8]) -> Option<usize> {
+        self.room(code, 1)
+    }
+
+    fn room(self, code: &[u8], which: usize) -> Option<usize> {
+        let form = match self.arch {
+            Arch::X86_64 => x86_64::judgement::ROOM[which],
+            Arch::Aarch64 => return None,
+        };
+        code.starts_with(form).then_some(form.len())
+    }
+
+    /// Bytes of the instruction that `code` starts with, if it takes a word from the stack's top, puts it to where it stands `depth` bytes
+    /// above what is then the top, and does nothing else.
+    pub fn carries_return_address(self, code: &[u8], depth: i64) -> Option<usize> {
+        match self.arch {
+            Arch::X86_64 => x86_64::judgement::carries_return_address(code, depth),
+            Arch::Aarch64 => None,
+        }
+    }
+
     /// The first few instructions of `code`, which stands at `address`, as text, one a line.
     pub fn disassemble(self, code: &[u8], address: u64, lines: usize) -> Vec<String> {
         match self.arch {
@@ -225,6 +252,15 @@ impl Judgement {
             Arch::X86_64 | Arch::Aarch64 => &x86_64::judgement::CONVENTION,
         }
     }
+}
+
+/// What an instruction that runs in place of a call does with the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameChange {
+    /// Bytes from the stack's top up to the return address, behind the instruction.
+    pub depth: i64,
+    /// It does the same only if the stack's top is where the call would have put it.
+    pub needs_place: bool,
 }
 
 /// A run of code that is decoded instruction by instruction.
@@ -271,6 +307,15 @@ impl Reader {
         match self.arch {
             Arch::X86_64 => self.x86_64.only_computes(bytes),
             Arch::Aarch64 => false,
+        }
+    }
+
+    /// What an instruction does with the stack, where the return address stands `depth` bytes above its top. `None` if the instruction may touch
+    /// that word or anything below the top, asks for more than registers and memory, or goes elsewhere than on or into a call.
+    pub fn frame_change(&mut self, bytes: &[u8], depth: i64) -> Option<FrameChange> {
+        match self.arch {
+            Arch::X86_64 => self.x86_64.frame_change(bytes, depth),
+            Arch::Aarch64 => None,
         }
     }
 

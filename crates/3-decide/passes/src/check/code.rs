@@ -94,6 +94,9 @@ fn is_whole(function: &Function, block: &Block, chunk: Chunk) -> bool {
         Chunk::New(row) => {
             function.new_code.get(row as usize).is_some_and(|code| is_in(code.operands, operands))
         }
+        Chunk::InPlace(row) => {
+            function.in_place.get(row as usize).is_some_and(|code| is_in(code.operands, operands))
+        }
         Chunk::Counter { .. } => true,
         Chunk::Targets { call, .. } => call < block.body,
     }

@@ -2,7 +2,7 @@
 //! the map says so (and `blocks` proves the map), or if they come to do so after steps that change nothing:
 //! nops and direct jumps on either side, and counter code on the output's.
 
-use crate::address_map::places::{Place, Places};
+use crate::address_map::places::{Block, Place, Places};
 use crate::input::code::{Code, Kind};
 use afterlink_isa::Flow;
 use afterlink_isa::judgement::Effect;
@@ -18,10 +18,17 @@ pub(crate) struct Meeting {
     pub effects: Vec<Effect>,
 }
 
-/// Whether control at `output` does what control at `input` does, but for counting.
-pub(crate) fn corresponds(code: &Code, places: &Places, input: u64, output: u64) -> Option<Meeting> {
+/// Whether control at `output` does what control at `input` does, but for counting. In a `context`, it does so in place of a call.
+pub(crate) fn corresponds(
+    code: &Code,
+    places: &Places,
+    context: Option<u32>,
+    input: u64,
+    output: u64,
+) -> Option<Meeting> {
+    let is_place = |input, output| is_place_in(code, places, context, input, output);
     let mut effects = Vec::new();
-    if is_place(code, places, input, output) {
+    if is_place(input, output) {
         return Some(Meeting { input, effects });
     }
     let mut inputs = [input; STEPS];
@@ -34,7 +41,7 @@ pub(crate) fn corresponds(code: &Code, places: &Places, input: u64, output: u64)
     }
     let mut at = output;
     for _ in 0..STEPS {
-        if let Some(&input) = inputs[..count].iter().find(|&&input| is_place(code, places, input, at)) {
+        if let Some(&input) = inputs[..count].iter().find(|&&input| is_place(input, at)) {
             return Some(Meeting { input, effects });
         }
         let (next, effect) = step_output(places, at)?;
@@ -46,14 +53,34 @@ pub(crate) fn corresponds(code: &Code, places: &Places, input: u64, output: u64)
 
 /// Whether `output` is the very place of `input`.
 pub(crate) fn is_place(code: &Code, places: &Places, input: u64, output: u64) -> bool {
-    match places.of(code, input) {
-        Place::Same => input == output && !places.may_be_stub(input),
-        Place::Moved(place) => place == output,
-        Place::Nowhere => false,
+    is_place_in(code, places, None, input, output)
+}
+
+/// Whether `output` is the very place of `input`, in a context or outside of any.
+fn is_place_in(code: &Code, places: &Places, context: Option<u32>, input: u64, output: u64) -> bool {
+    match context {
+        Some(context) => {
+            let context = &places.contexts.all[context as usize];
+            // What carries a return address to its place is no exit by itself: a call leads there.
+            let leaves = |piece: &Block| piece.output == output && !carries(places, piece.output);
+            context.exits_to(input).any(leaves) || context.place_of(code, input) == Some(output)
+        }
+        None => match places.of(code, input) {
+            Place::Same => input == output && !places.may_be_stub(input),
+            Place::Moved(place) => place == output,
+            Place::Nowhere => false,
+        },
     }
 }
 
-fn step_input(code: &Code, at: u64) -> Option<u64> {
+/// Whether the output has there what takes a return address off the stack's top.
+fn carries(places: &Places, output: u64) -> bool {
+    let bytes = places.output_bytes(output);
+    !places.judgement.decode(bytes).is_some_and(|inst| inst.flow != afterlink_isa::Flow::Next)
+        && places.judgement.gives_room_back(bytes).is_none()
+}
+
+pub(crate) fn step_input(code: &Code, at: u64) -> Option<u64> {
     let inst = code.at(at)?;
     match inst.kind {
         Kind::Jump => Some(inst.target(code, at)),

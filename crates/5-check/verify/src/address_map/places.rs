@@ -3,7 +3,9 @@
 //!
 //! The map is a hint: a wrong one leads to findings in `blocks`, which compares what stands at both places.
 
-use crate::input::code::{Code, Inst};
+use crate::address_map::contexts::Contexts;
+pub(crate) use crate::address_map::pieces::{Block, Reason, Shape};
+use crate::input::code::Code;
 use crate::input::functions::Functions;
 use crate::input::ranges::merged;
 use crate::moved_code::counters;
@@ -15,45 +17,6 @@ use afterlink_isa::judgement::{Counters, Judgement};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
-/// A block of the map.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Block {
-    /// Start in the input; meaningless if `added`.
-    pub input: u64,
-    pub input_size: u32,
-    pub output_size: u32,
-    pub output: u64,
-    pub reason: Reason,
-}
-
-/// Why a block of the output stands for code of the input. Each reason has a rule of its own in `moved_code`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
-    /// It has the input's instructions.
-    Copied,
-    /// It stands for nothing.
-    Inserted,
-    /// It does what one instruction of the input does.
-    Replaced,
-    /// It is a callee's code, a row of [`Places::inlined`], in place of the call that is the block's input.
-    Inlined(u32),
-}
-
-impl Block {
-    /// Whether it is code that is not the input's.
-    pub fn is_added(&self) -> bool {
-        self.reason == Reason::Inserted
-    }
-
-    pub fn input_end(&self) -> u64 {
-        self.input.wrapping_add(u64::from(self.input_size))
-    }
-
-    pub fn output_end(&self) -> u64 {
-        self.output + u64::from(self.output_size)
-    }
-}
 
 /// A function of the map.
 pub(crate) struct MovedFunction {
@@ -93,6 +56,8 @@ pub(crate) struct Places<'a> {
     pub blocks: Vec<Block>,
     /// Start and bytes of each callee's code that stands in place of a call.
     pub inlined: Vec<(u64, u32)>,
+    /// Calls in place of which several pieces stand.
+    pub contexts: Contexts,
     /// Input ranges that moved, ascending, merged.
     pub moved: Vec<(u64, u64)>,
     /// Where functions start, and where a stub there would end: none reaches from one to the next. Ascending.
@@ -142,6 +107,7 @@ impl<'a> Places<'a> {
             functions: Vec::new(),
             blocks: Vec::with_capacity(blocks),
             inlined: Vec::new(),
+            contexts: Contexts::default(),
             moved: Vec::new(),
             stubs: Vec::new(),
             fragments: Vec::new(),
@@ -153,6 +119,7 @@ impl<'a> Places<'a> {
             places: Vec::new(),
         };
         let folded = places.take_map(code, map, findings);
+        places.contexts.sort();
         places.take_folded(folded, findings);
         places.check_overlaps(code, findings);
         places.places = code.insts.par_iter().map(|_| AtomicU32::new(UNMOVED)).collect();
@@ -184,6 +151,7 @@ impl<'a> Places<'a> {
             let entry = function.entry.get();
             let first = self.blocks.len();
             let mut fragments = Vec::new();
+            self.contexts.expect(&function);
             if let Some(into) = function.folded_into {
                 folded.push((entry, into.get()));
                 continue;
@@ -241,6 +209,14 @@ impl<'a> Places<'a> {
                 let Some(&[call]) = chains.get(chain.0 as usize).map(Vec::as_slice) else { return false };
                 let Some(inst) = code.at(call.get()) else { return false };
                 self.inlined.push((input, input_size));
+                if let Some(context) = self.contexts.of_piece(call.get()) {
+                    let output_size = output_size.unwrap_or(0);
+                    let reason = Reason::InPlace(context);
+                    let piece = Block { input, input_size, output_size, output, reason };
+                    self.contexts.add(context, piece);
+                    self.blocks.push(piece);
+                    return true;
+                }
                 (call.get(), u32::from(inst.len), Reason::Inlined(self.inlined.len() as u32 - 1))
             }
             // No rule says when code may stand in two places.
@@ -264,6 +240,10 @@ impl<'a> Places<'a> {
             let first = self.blocks.len();
             for block in self.functions[of].blocks.clone() {
                 let mut block = self.blocks[block];
+                // What stands in place of a call stands for one of the other function's.
+                if matches!(block.reason, Reason::InPlace(_)) {
+                    continue;
+                }
                 block.input = block.input.wrapping_sub(into).wrapping_add(entry);
                 self.blocks.push(block);
             }
@@ -408,29 +388,6 @@ impl<'a> Places<'a> {
     pub fn output_bytes(&self, address: u64) -> &'a [u8] {
         let at = address.checked_sub(self.new_start).and_then(|at| usize::try_from(at).ok());
         at.and_then(|at| self.new_bytes.get(at..)).unwrap_or(&[])
-    }
-}
-
-/// How a block's instructions are used: so many that stay, then maybe a branch, then padding.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    /// Instructions before the branch or the padding.
-    pub body: usize,
-    /// Whether an instruction follows the body that does not simply go on.
-    pub ends: bool,
-}
-
-impl Shape {
-    pub fn of(insts: &[Inst]) -> Self {
-        if let Some(body) = insts.iter().position(Inst::ends_block) {
-            return Self { body, ends: true };
-        }
-        let body = match insts.iter().rposition(|i| !i.is_nop()) {
-            // A handler of its signal may look at the nops behind a trap.
-            Some(last) if insts[last].is_trap() => insts.len(),
-            last => last.map_or(0, |i| i + 1),
-        };
-        Self { body, ends: false }
     }
 }
 

@@ -26,6 +26,17 @@ pub(crate) fn targets(check: &Check, layout: &Layout, named: &Named, jumps: &Jum
     targets.flatten().collect()
 }
 
+/// Where those lead into moved code that no jump tells about: the others must not, see `right`.
+pub(crate) fn unclaimed(check: &Check, layout: &Layout, jumps: &Jumps) -> Vec<u64> {
+    let words = check.references.relative_words.iter().filter(|word| bases(jumps, word.address).is_empty());
+    let targets = words.filter_map(|word| {
+        let of_itself = || check.references.counts_from_itself(word.address).then_some(word.address);
+        let base = check.references.base_of_virtual(word.address).or_else(of_itself)?;
+        Some(base.wrapping_add(word_at(check.input.bytes, layout, *word)? as u64))
+    });
+    targets.collect()
+}
+
 /// The word with each base that a jump tells.
 fn bases(jumps: &Jumps, word: u64) -> &[(u64, u64)] {
     let first = jumps.words.partition_point(|w| w.0 < word);

@@ -329,7 +329,7 @@ fn without_jump(check: &Check, block: Block) -> Block {
         }
         // Code that only computes has the same size anywhere.
         Reason::Inlined(row) => Some(block.output + u64::from(check.places.inlined[row as usize].1)),
-        Reason::Inserted => None,
+        Reason::Inserted | Reason::InPlace(_) => None,
     };
     let end = own_end.unwrap_or(block.output_end()).min(block.output_end());
     Block { output_size: end.saturating_sub(block.output) as u32, ..block }

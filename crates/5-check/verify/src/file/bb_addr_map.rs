@@ -2,8 +2,8 @@
 //! of there, in the same order: as it was if it did not move; or else each block, by its id, is where its first instruction is,
 //! with all that stands for it there and nothing else, and the rest is as it was but for whether control runs out of its end.
 //!
-//! Only these functions may be missing, and must be: those that became one with another; those that moved and of which no blocks are told; and
-//! those with a block of which a part stands apart that is more than a jump.
+//! Only these functions may be missing, and must be: those that became one with another; those that moved and of which no blocks are told;
+//! those with a callee's blocks in place of a call; and those with a block of which a part stands apart that is more than a jump.
 
 mod entries;
 
@@ -70,8 +70,8 @@ struct Moved<'c, 'a> {
     check: &'c Check<'c, 'a>,
     /// Ascending in the input.
     blocks: Vec<places::Block>,
-    /// Of functions that became one with another.
-    folded: Vec<(u64, u64)>,
+    /// Of functions that became one with another, or have others' blocks in place of calls.
+    untold: Vec<(u64, u64)>,
 }
 
 /// Where a block stands.
@@ -95,16 +95,20 @@ struct Run {
 
 impl<'c, 'a> Moved<'c, 'a> {
     fn of(check: &'c Check<'c, 'a>) -> Self {
-        let (mut blocks, mut folded) = (Vec::new(), Vec::new());
+        let (mut blocks, mut untold) = (Vec::new(), Vec::new());
         for function in &check.places.functions {
-            let own = check.places.blocks[function.blocks.clone()].iter().filter(|block| !block.is_added());
-            match function.folded_into {
-                None => blocks.extend(own.copied()),
-                Some(_) => folded.extend(own.map(|block| (block.input, block.input_end()))),
+            let all = &check.places.blocks[function.blocks.clone()];
+            let has_in_place = all.iter().any(|block| matches!(block.reason, Reason::InPlace(_)));
+            let own = all.iter().filter(|block| !block.is_added());
+            if function.folded_into.is_some() || has_in_place {
+                untold.extend(own.clone().map(|block| (block.input, block.input_end())));
+            }
+            if function.folded_into.is_none() {
+                blocks.extend(own.copied());
             }
         }
         blocks.sort_unstable_by_key(|block| block.input);
-        Self { check, blocks, folded }
+        Self { check, blocks, untold }
     }
 
     fn in_run(&self, start: u64, end: u64) -> &[places::Block] {
@@ -115,8 +119,8 @@ impl<'c, 'a> Moved<'c, 'a> {
 
     /// What must be told; `None`: nothing.
     fn expected(&self, entry: &Entry) -> Option<Entry> {
-        let is_folded = |base: u64| self.folded.iter().any(|&(start, end)| start <= base && base < end);
-        if entry.ranges.iter().any(|range| is_folded(range.base)) {
+        let is_untold = |base: u64| self.untold.iter().any(|&(start, end)| start <= base && base < end);
+        if entry.ranges.iter().any(|range| is_untold(range.base)) {
             return None;
         }
         let has_moved = |start, end| !self.in_run(start, end).is_empty();
@@ -258,7 +262,7 @@ impl<'c, 'a> Moved<'c, 'a> {
         };
         let Some(block) = self.in_run(start, start + 1).first() else { return Some(address) };
         match block.reason {
-            Reason::Inlined(_) => None,
+            Reason::Inlined(_) | Reason::InPlace(_) => None,
             Reason::Replaced => {
                 let bytes = self.check.places.output_bytes(block.output);
                 let call = self.check.code.judgement.slot_of_call(bytes, block.output);

@@ -7,7 +7,7 @@
 
 use crate::address_map::places::Block;
 use crate::input::code::{Inst, Kind};
-use crate::moved_code::blocks::Walk;
+use crate::moved_code::walk::Walk;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_isa::judgement::Reader;
 

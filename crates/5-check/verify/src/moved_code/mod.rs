@@ -3,11 +3,14 @@
 
 pub(crate) mod behind_faults;
 pub(crate) mod blocks;
+pub(crate) mod callees;
 pub(crate) mod counter_sections;
 pub(crate) mod counters;
 pub(crate) mod folded;
 pub(crate) mod huge_pages;
+mod in_place;
 mod inlined;
 pub(crate) mod liveness;
 mod replaced;
 pub(crate) mod start_up;
+mod walk;

@@ -4,7 +4,7 @@
 //! same place of the input, and no register, flag or other memory is touched.
 
 use crate::address_map::places::{Block, Place};
-use crate::moved_code::blocks::Walk;
+use crate::moved_code::walk::Walk;
 use crate::verdict::finding::{Finding, FindingKind};
 
 impl Walk<'_, '_, '_> {

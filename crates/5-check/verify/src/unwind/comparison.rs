@@ -38,7 +38,12 @@ fn check_function(check: &Check, rows: &Unwinding, function: &MovedFunction) -> 
         let compared = match block.reason {
             Reason::Inserted => compare.added(block),
             Reason::Copied => compare.block(block),
-            Reason::Replaced | Reason::Inlined(_) => compare.in_place_of(block),
+            Reason::Replaced => match check.places.contexts.of_call(block.input) {
+                Some(_) => compare.leads_in(block),
+                None => compare.in_place_of(block),
+            },
+            Reason::Inlined(_) => compare.in_place_of(block),
+            Reason::InPlace(context) => compare.in_place(block, context),
         };
         compared.err()
     });
@@ -46,14 +51,14 @@ fn check_function(check: &Check, rows: &Unwinding, function: &MovedFunction) -> 
 }
 
 /// Compares rows along moved blocks.
-struct Compare<'x, 'c, 'a> {
-    check: &'x Check<'c, 'a>,
-    rows: &'x Unwinding,
-    hint_input: usize,
-    hint_output: usize,
+pub(super) struct Compare<'x, 'c, 'a> {
+    pub check: &'x Check<'c, 'a>,
+    pub rows: &'x Unwinding,
+    pub hint_input: usize,
+    pub hint_output: usize,
 }
 
-fn finding(input: u64, output: u64) -> Box<Finding> {
+pub(super) fn finding(input: u64, output: u64) -> Box<Finding> {
     let what = "unwinding from here gives another caller or other registers";
     Box::new(Finding::new(FindingKind::Unwind, what).input(input).output(output))
 }

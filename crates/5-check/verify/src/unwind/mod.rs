@@ -2,6 +2,7 @@
 //! corresponding instructions have the same.
 
 pub(crate) mod comparison;
+mod in_place;
 pub(crate) mod landing_pads;
 pub(crate) mod language_data;
 mod libgcc_reading;

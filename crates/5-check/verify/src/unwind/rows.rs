@@ -441,6 +441,111 @@ impl Known {
     }
 }
 
+/// A row's string in its parts, if it counts the frame from a register and says of registers only where they are saved.
+pub(crate) struct Frame<'r> {
+    /// Up to what libgcc reads otherwise, with that.
+    head: &'r [u8],
+    register: u16,
+    offset: i64,
+    /// Registers, and where they are saved, counted from the frame. Ascending.
+    saved: Vec<(u16, i64)>,
+    /// All else about registers is in order: `None` of a rule that is no place.
+    others: Vec<u16>,
+    rules: &'r [u8],
+    /// What a landing pad is told, with its size.
+    told: &'r [u8],
+}
+
+/// A register's rule: its number, a tag, and a word.
+const RULE: usize = 2 + 1 + 8;
+/// The tag of a place, counted from the frame.
+const SAVED: u8 = 2;
+/// The numbers that DWARF gives x86-64's stack pointer, and where the return address is.
+const STACK_POINTER: u16 = 7;
+const RETURN_ADDRESS: u16 = 16;
+
+impl<'r> Frame<'r> {
+    /// Reads a row without where language data are.
+    pub fn read(row: &'r [u8]) -> Option<Self> {
+        let (head, rest) = row.split_at_checked(ENTRY_SIZE - POINTER + LibgccReading::SIZE)?;
+        let (body, size) = rest.split_last_chunk::<8>()?;
+        let told = usize::try_from(u64::from_le_bytes(*size)).ok()?;
+        let (body, _) = body.split_at_checked(body.len().checked_sub(told)?)?;
+        let (cfa, rules) = body.split_at_checked(1 + 2 + 8)?;
+        let told = &rest[body.len()..];
+        let [0, low, high, offset @ ..] = cfa else { return None };
+        let (mut saved, mut others) = (Vec::new(), Vec::new());
+        if rules.len() % RULE != 0 {
+            return None;
+        }
+        for rule in rules.chunks_exact(RULE) {
+            let register = u16::from_le_bytes([rule[0], rule[1]]);
+            match rule[2] {
+                SAVED => saved.push((register, i64::from_le_bytes(rule[3..].try_into().ok()?))),
+                // Expressions have a length of their own.
+                5 | 6 => return None,
+                _ => others.push(register),
+            }
+        }
+        let register = u16::from_le_bytes([*low, *high]);
+        let offset = i64::from_le_bytes(offset.try_into().ok()?);
+        Some(Self { head, register, offset, saved, others, rules, told })
+    }
+
+    /// The row of this frame while a callee's code runs in place of a call, where the callee's row would be `callee`. The stack's top is
+    /// higher by `shift`, as a return address has no room, and lower by `lower`.
+    pub fn around(&self, callee: &Self, shift: i64, lower: i64) -> Option<Vec<u8>> {
+        let is_plain = callee.register == STACK_POINTER
+            && callee.others.is_empty()
+            && callee.told == [0; 8]
+            // It is no signal's frame, its column is this frame's, exceptions go on to its caller, and libgcc reads no more than is written.
+            && callee.head.get(2 * POINTER..2 * POINTER + 1) == Some(&[callee.head[2 * POINTER] & 2])
+            && callee.head.get(2 * POINTER + 1..2 * POINTER + 3) == self.head.get(2 * POINTER + 1..2 * POINTER + 3)
+            && callee.head.get(POINTER) == Some(&0)
+            && callee.head.get(2 * POINTER + 3..).is_some_and(|read| read.iter().all(|&byte| byte == 0))
+            && callee.saved.contains(&(RETURN_ADDRESS, -8));
+        if !is_plain {
+            return None;
+        }
+        let mut rules: Vec<(u16, [u8; RULE])> = Vec::new();
+        for rule in self.rules.chunks_exact(RULE) {
+            rules.push((u16::from_le_bytes([rule[0], rule[1]]), rule.try_into().ok()?));
+        }
+        for &(register, at) in callee.saved.iter().filter(|saved| saved.0 != RETURN_ADDRESS) {
+            if register == self.register || self.others.contains(&register) {
+                return None;
+            }
+            if rules.iter().any(|rule| rule.0 == register) {
+                continue;
+            }
+            // Where the callee's frame is, is known from the stack's top alone.
+            if self.register != STACK_POINTER {
+                return None;
+            }
+            let at = at.checked_sub(self.offset)?.checked_add(shift)?;
+            let mut rule = [0; RULE];
+            rule[..2].copy_from_slice(&register.to_le_bytes());
+            rule[2] = SAVED;
+            rule[3..].copy_from_slice(&at.to_le_bytes());
+            rules.push((register, rule));
+        }
+        rules.sort_by_key(|rule| rule.0);
+        let offset = match self.register {
+            STACK_POINTER => {
+                self.offset.checked_add(callee.offset)?.checked_sub(shift)?.checked_add(lower)?
+            }
+            _ => self.offset,
+        };
+        let mut row = self.head.to_vec();
+        row.push(0);
+        row.extend_from_slice(&self.register.to_le_bytes());
+        row.extend_from_slice(&offset.to_le_bytes());
+        rules.iter().for_each(|rule| row.extend_from_slice(&rule.1));
+        row.extend_from_slice(self.told);
+        Some(row)
+    }
+}
+
 /// The row where the stack pointer is so many bytes lower: of the same frame, if that is counted from the stack pointer. A landing pad
 /// finds the stack pointer where it was, if so many bytes count as pushed arguments.
 pub(crate) fn lowered(row: &[u8], bytes: i64) -> Cow<'_, [u8]> {

@@ -5,6 +5,7 @@ mod counter_kinds;
 mod eh_frame;
 mod header_kinds;
 mod huge_kinds;
+mod in_place_kinds;
 mod kinds;
 mod landing_kinds;
 mod language_data;
@@ -18,6 +19,7 @@ use afterlink_verify::{Options, verify};
 use counter_kinds::COUNTER_KINDS;
 use header_kinds::HEADER_KINDS;
 use huge_kinds::HUGE_KINDS;
+use in_place_kinds::IN_PLACE_KINDS;
 use kinds::KINDS;
 use landing_kinds::{LANDING_KINDS, LANDING_PAIR_KINDS};
 use programs::Pair;
@@ -103,10 +105,11 @@ fn all_kinds() -> Vec<(&'static str, Box<BreakPair>)> {
             });
             (name, of_pair)
         });
-    let of_pair = REASON_KINDS.into_iter().chain(LANDING_PAIR_KINDS).map(|(name, of_pair)| {
-        let of_pair: Box<BreakPair> = Box::new(of_pair);
-        (name, of_pair)
-    });
+    let of_pair =
+        REASON_KINDS.into_iter().chain(IN_PLACE_KINDS).chain(LANDING_PAIR_KINDS).map(|(name, of_pair)| {
+            let of_pair: Box<BreakPair> = Box::new(of_pair);
+            (name, of_pair)
+        });
     of_output.chain(of_pair).collect()
 }
 
@@ -115,7 +118,8 @@ fn broken_outputs_are_caught() {
     let mut tallies: Vec<Tally> = all_kinds().iter().map(|_| Tally::default()).collect();
     let mut survivors = Vec::new();
     let programs = programs::build().into_iter().chain(programs::build_instrumented());
-    let programs = programs.chain(programs::build_with_passes()).chain(programs::build_on_huge_pages());
+    let programs = programs.chain(programs::build_with_passes()).chain(programs::build_in_place());
+    let programs = programs.chain(programs::build_on_huge_pages());
     for (number, pair) in programs.enumerate() {
         let (input, output) = (Image::parse(&pair.input).unwrap(), Image::parse(&pair.output).unwrap());
         let verdict = verify(&input, &output, &Options::default());

@@ -43,7 +43,8 @@ pub fn build_with_passes() -> Vec<Pair> {
     let build = |(seed, (compiler, flags)): (usize, &(&str, &[&str]))| {
         let input = compile(folder.path(), "calls", compiler, flags);
         let mut options = random_options(seed as u64 + 1);
-        for pass in PASSES {
+        // Code in place of calls has programs of its own.
+        for pass in PASSES.into_iter().filter(|pass| pass.name != IN_PLACE) {
             options.layout.switches.turn(pass, true);
         }
         options.trap_old_code = true;
@@ -53,6 +54,35 @@ pub fn build_with_passes() -> Vec<Pair> {
         Pair { name: format!("all passes, {compiler} {}", flags.join(" ")), input, output }
     };
     CALLS.iter().enumerate().map(build).collect()
+}
+
+/// The pass that puts several blocks in place of a call.
+const IN_PLACE: &str = "hot-inlining";
+
+/// Those with callees of all sorts.
+const FRAMES: [(&str, &[&str]); 4] = [
+    ("gcc", &["-O2"]),
+    ("gcc", &["-O2", "-fno-pie", "-no-pie"]),
+    ("gcc", &["-O2", "-fcf-protection=full"]),
+    ("clang-22", &["-O2", "-fPIE", "-pie", "-fuse-ld=lld-22"]),
+];
+
+/// Builds programs and rewrites them in random orders, with callees' blocks in place of calls.
+#[allow(dead_code, reason = "not every test that has this module needs all kinds")]
+pub fn build_in_place() -> Vec<Pair> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let build = |(seed, (compiler, flags)): (usize, &(&str, &[&str]))| {
+        let input = compile(folder.path(), "frames", compiler, flags);
+        let mut options = random_options(seed as u64 + 1);
+        for pass in PASSES.into_iter().filter(|pass| pass.name == IN_PLACE) {
+            options.layout.switches.turn(pass, true);
+        }
+        let output = afterlink_pipeline::optimize(&input, Vec::new(), &options, &Silent)
+            .expect("a rewritten program")
+            .bytes;
+        Pair { name: format!("in place of calls, {compiler} {}", flags.join(" ")), input, output }
+    };
+    FRAMES.iter().enumerate().map(build).collect()
 }
 
 /// Builds all programs and instruments them.

@@ -11,6 +11,7 @@ use afterlink_image::{Section, elf};
 use afterlink_isa::{Flow, Inst, x86_64};
 use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeSet;
 
 /// A broken pair: the input, if it is another one, and the output.
 pub struct Broken {
@@ -41,14 +42,14 @@ pub const REASON_KINDS: [(&str, Break); 17] = [
     ("reason changed", other_reason),
 ];
 
-fn of_output(mutant: Mutant) -> Option<Broken> {
+pub fn of_output(mutant: Mutant) -> Option<Broken> {
     mutant.map(|(output, what)| Broken { input: None, output, what })
 }
 
 /// A piece of the map: function, fragment, and place in it.
-type Place = (usize, usize, usize);
+pub type Place = (usize, usize, usize);
 
-fn pieces(map: &AddressMap, fits: impl Fn(&BlockMap) -> bool) -> Vec<Place> {
+pub fn pieces(map: &AddressMap, fits: impl Fn(&BlockMap) -> bool) -> Vec<Place> {
     let mut found = Vec::new();
     for (f, function) in map.functions.iter().enumerate() {
         for (r, fragment) in function.fragments.iter().enumerate() {
@@ -63,6 +64,24 @@ fn piece(map: &mut AddressMap, (f, r, b): Place) -> &mut BlockMap {
     &mut map.functions[f].fragments[r].blocks[b]
 }
 
+/// Calls in place of which several pieces stand.
+pub fn calls_of_pieces(sites: &Sites) -> BTreeSet<u64> {
+    let chains: BTreeSet<u64> = sites.map.chains.iter().flatten().map(|call| call.get()).collect();
+    let all = sites.map.functions.iter().flat_map(|f| &f.fragments).flat_map(|f| &f.blocks);
+    let replaced = all.filter(|block| block.reason == Reason::Replaced);
+    replaced.filter_map(|block| Some(block.input?.get())).filter(|call| chains.contains(call)).collect()
+}
+
+/// Pieces that are all in place of a call.
+fn inlined(sites: &Sites) -> Vec<Place> {
+    let others = calls_of_pieces(sites);
+    let is_other = |call: &InputAddr| others.contains(&call.get());
+    pieces(&sites.map, |block| match block.reason {
+        Reason::Inlined(chain) => !sites.map.chains[chain.0 as usize].iter().any(is_other),
+        _ => false,
+    })
+}
+
 fn is_inlined(block: &BlockMap) -> bool {
     matches!(block.reason, Reason::Inlined(_))
 }
@@ -72,7 +91,7 @@ fn is_replaced(block: &BlockMap) -> bool {
 }
 
 /// Output address and bytes of a piece.
-fn range(sites: &Sites, (f, r, b): Place) -> (u64, u64) {
+pub fn range(sites: &Sites, (f, r, b): Place) -> (u64, u64) {
     let fragment = &sites.map.functions[f].fragments[r];
     let start = u64::from(fragment.blocks[b].output_offset);
     let end = fragment.blocks.get(b + 1).map_or(fragment.size, |next| u64::from(next.output_offset));
@@ -110,7 +129,7 @@ pub fn with_map(sites: &Sites, map: &AddressMap, what: String) -> Option<Broken>
 }
 
 /// Writes `new` at an address of the input, where the output still has it, and, `with_copies`, wherever it stands now.
-fn change_code(sites: &Sites, address: u64, new: &[u8], with_copies: bool, what: &str) -> Option<Broken> {
+pub fn change_code(sites: &Sites, address: u64, new: &[u8], with_copies: bool, what: &str) -> Option<Broken> {
     let mut input = sites.input.bytes.to_vec();
     let mut output = sites.bytes.to_vec();
     let at = sites.input.file_offset(InputAddr(address))?.get() as usize;
@@ -145,7 +164,7 @@ fn inst_at(sites: &Sites, address: u64) -> Option<Inst> {
 }
 
 /// Instructions of the input in a range.
-fn insts(sites: &Sites, start: u64, size: u64) -> Vec<(u64, Inst)> {
+pub fn insts(sites: &Sites, start: u64, size: u64) -> Vec<(u64, Inst)> {
     let mut found = Vec::new();
     let mut at = start;
     while let Some(inst) = inst_at(sites, at).filter(|inst| at + u64::from(inst.len) <= start + size) {
@@ -227,7 +246,7 @@ fn replaced_range(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
 // Inlined code.
 
 fn other_callee(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
-    let found = pieces(&sites.map, is_inlined);
+    let found = inlined(sites);
     let (place, other) = (*found.choose(rng)?, *found.choose(rng)?);
     let mut map = sites.map.clone();
     let other = *piece(&mut map, other);
@@ -238,7 +257,7 @@ fn other_callee(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
 
 /// Less in the map, in the code, or in both.
 fn cut_short(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
-    let place = *pieces(&sites.map, is_inlined).choose(rng)?;
+    let place = *inlined(sites).choose(rng)?;
     let block = sites.map.functions[place.0].fragments[place.1].blocks[place.2];
     let (last, inst) = *insts(sites, block.input?.get(), u64::from(block.input_size)).last()?;
     let (address, size) = range(sites, place);
@@ -260,7 +279,7 @@ fn cut_short(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
 }
 
 fn inlined_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
-    let place = *pieces(&sites.map, is_inlined).choose(rng)?;
+    let place = *inlined(sites).choose(rng)?;
     let block = sites.map.functions[place.0].fragments[place.1].blocks[place.2];
     let (address, _) = range(sites, place);
     let at = sites.offset(address)?;
@@ -312,7 +331,7 @@ const MORE: [&[u8]; 16] = [
 
 /// The callee is another one in both files, and stands alike wherever it was called.
 fn more_than_compute(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
-    let place = *pieces(&sites.map, is_inlined).choose(rng)?;
+    let place = *inlined(sites).choose(rng)?;
     let block = sites.map.functions[place.0].fragments[place.1].blocks[place.2];
     let start = block.input?.get();
     let plain = insts(sites, start, u64::from(block.input_size));

@@ -126,6 +126,12 @@ fn replaced_calls(function: &Function, weights: &FunctionWeights) -> [(usize, u6
         for chunk in &function.chunks[block.chunks.range()] {
             let kind = match chunk {
                 Chunk::Inlined(_) => 0,
+                // One that leads in stands for the call.
+                Chunk::InPlace(row)
+                    if function.in_place[*row as usize].start == function.in_place[*row as usize].call =>
+                {
+                    0
+                }
                 Chunk::New(row) => {
                     let operands = &function.operands[function.new_code[*row as usize].operands.range()];
                     if !operands.iter().any(|o| o.role == Role::Memory) {
@@ -133,7 +139,9 @@ fn replaced_calls(function: &Function, weights: &FunctionWeights) -> [(usize, u6
                     }
                     1
                 }
-                Chunk::Input(_) | Chunk::Counter { .. } | Chunk::Targets { .. } => continue,
+                Chunk::Input(_) | Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::InPlace(_) => {
+                    continue;
+                }
             };
             found[kind].0 += 1;
             found[kind].1 += weights.block(id);

@@ -59,11 +59,14 @@ pub(crate) fn only_computes(factory: &mut InstructionInfoFactory, code: &[u8]) -
 /// Instructions that ask for more than registers and memory: the system, which may look where they stand, or the second
 /// stack of return addresses.
 fn is_watched(inst: &Instruction) -> bool {
+    inst.flow_control() != FlowControl::Next || inst.is_stack_instruction() || asks_for_more(inst)
+}
+
+/// Those that ask the system, or are the second stack's.
+pub(super) fn asks_for_more(inst: &Instruction) -> bool {
     use Mnemonic as M;
-    inst.flow_control() != FlowControl::Next
-        || inst.cpuid_features().contains(&CpuidFeature::CET_SS)
+    inst.cpuid_features().contains(&CpuidFeature::CET_SS)
         || inst.is_privileged()
         || inst.is_save_restore_instruction()
-        || inst.is_stack_instruction()
         || matches!(inst.mnemonic(), M::Endbr64 | M::Hlt)
 }

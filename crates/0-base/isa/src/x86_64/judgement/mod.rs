@@ -3,6 +3,7 @@
 mod calls;
 mod counter;
 mod disassembly;
+mod frames;
 mod handling;
 pub(crate) mod huge_pages;
 mod relocation;
@@ -15,11 +16,12 @@ mod uses;
 pub(crate) use calls::{is_plain_call, is_plain_return, mark_size, slot_of_call, slot_of_stub};
 pub(crate) use counter::{parse as parse_counter, stack_steps};
 pub(crate) use disassembly::disassemble;
+pub(crate) use frames::{ROOM, carries_return_address};
 pub(crate) use relocation::{relocation, start_up_relocation};
 pub(crate) use return_address::is_taken as takes_return_address;
 pub(crate) use uses::is_displacement_of_access;
 
-use crate::judgement::{Convention, Handling, Step, Use};
+use crate::judgement::{Convention, FrameChange, Handling, Step, Use};
 use crate::x86_64::full;
 use iced_x86::InstructionInfoFactory;
 
@@ -73,6 +75,10 @@ impl Reader {
 
     pub fn only_computes(&mut self, bytes: &[u8]) -> bool {
         calls::only_computes(&mut self.factory, bytes)
+    }
+
+    pub fn frame_change(&mut self, bytes: &[u8], depth: i64) -> Option<FrameChange> {
+        frames::change(&mut self.factory, bytes, depth)
     }
 
     pub fn read_handling(&mut self, bytes: &[u8], address: u64) -> Option<Handling> {

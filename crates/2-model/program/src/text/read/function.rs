@@ -5,8 +5,9 @@ use crate::DataId;
 use crate::text::lexer::index;
 use crate::text::words::{STOPS, meaning_of};
 use crate::{
-    Block, BlockId, CallWeight, Chunk, EdgeWeight, FuncId, Function, FunctionWeights, InlinedCode,
-    InputChunk, JumpTable, NewCode, OperandSpan, Range, Span, TableFormat, Terminator, UnwindSpan,
+    Block, BlockId, CallWeight, Chunk, EdgeWeight, FuncId, Function, FunctionWeights, InPlaceCode,
+    InlinedCode, InputChunk, JumpTable, NewCode, OperandSpan, Range, Span, TableFormat, Terminator,
+    UnwindSpan,
 };
 use afterlink_core::{Refusal, Result};
 use afterlink_isa::{Condition, CounterForm, TargetCode};
@@ -155,6 +156,8 @@ impl Reader<'_> {
                 Chunk::Targets { site, call, code }
             } else if self.lexer.take("new") {
                 self.new_code(function)?
+            } else if self.lexer.take("in-place") {
+                self.in_place(function)?
             } else if self.lexer.take("inlined") {
                 let (call, call_size) = self.lexer.sized()?;
                 self.lexer.need("from")?;
@@ -168,7 +171,9 @@ impl Reader<'_> {
                 function.inlined.push(InlinedCode { call, call_size, start, size, operands });
                 Chunk::Inlined(function.inlined.len() as u32 - 1)
             } else if function.chunks.len() == first {
-                return self.lexer.expected("a chunk (`copy`, `counter`, `targets`, `new`, `inlined`)");
+                return self
+                    .lexer
+                    .expected("a chunk (`copy`, `counter`, `targets`, `new`, `inlined`, `in-place`)");
             } else {
                 return Ok(Span::since(first, function.chunks.len()));
             };
@@ -184,6 +189,34 @@ impl Reader<'_> {
         let operands = add_operands(function, code.operands);
         function.new_code.push(NewCode { bytes: code.bytes, operands, replaces, replaced_size });
         Ok(Chunk::New(function.new_code.len() as u32 - 1))
+    }
+
+    fn in_place(&mut self, function: &mut Function) -> Result<Chunk> {
+        let call = self.lexer.address()?;
+        self.lexer.need("of")?;
+        let (start, size) = self.lexer.sized()?;
+        self.lexer.need("copied")?;
+        let copied = self.lexer.number("bytes that are copied")?;
+        let mut rows = Vec::new();
+        while !self.lexer.take("ending") {
+            let at = self.lexer.number("bytes from the start, or `ending`")?;
+            rows.push((at, RowId(self.lexer.index("row", "a row (`row0`)")?)));
+        }
+        let ending = RowId(self.lexer.index("row", "a row (`row0`)")?);
+        self.lexer.need_mark(b':')?;
+        let code = self.code()?;
+        let operands = add_operands(function, code.operands);
+        function.in_place.push(InPlaceCode {
+            call,
+            start,
+            size,
+            copied,
+            added: code.bytes,
+            operands,
+            rows,
+            ending,
+        });
+        Ok(Chunk::InPlace(function.in_place.len() as u32 - 1))
     }
 
     fn counter_form(&mut self) -> Result<CounterForm> {

@@ -123,6 +123,21 @@ impl Writer<'_, '_> {
                 let operands = &function.operands[code.operands.range()];
                 self.code(&Code { bytes: &[], start: None, operands, function: id });
             }
+            Chunk::InPlace(row) => {
+                let code = &function.in_place[row as usize];
+                let start = Sized(code.start, code.size.into());
+                put!(self, "  in-place {:#x} of {start} copied {}", code.call, code.copied);
+                for (at, row) in code.rows.iter().filter_map(|(at, row)| Some((at, self.names.row(*row)?))) {
+                    put!(self, " {at} {row}");
+                }
+                if let Some(row) = self.names.row(code.ending) {
+                    put!(self, " ending {row}");
+                }
+                self.text.push_str(":\n");
+                let operands = &function.operands[code.operands.range()];
+                self.code(&Code { bytes: &code.added, start: None, operands: &[], function: id });
+                self.code(&Code { bytes: &[], start: None, operands, function: id });
+            }
             Chunk::New(row) => {
                 let code = &function.new_code[row as usize];
                 put!(self, "  new {}:\n", Sized(code.replaces, code.replaced_size.into()));

@@ -40,7 +40,9 @@ impl<'a> Names<'a> {
             let listed = || program.functions.iter().filter(|(id, _)| all.is_listed(*id));
             let spans = || listed().flat_map(|(_, function)| &function.unwind);
             let fdes: BTreeSet<FdeId> = spans().map(|span| span.fde).collect();
-            let rows = spans().flat_map(|s| s.rows.changes()).map(|(_, row)| *row).collect();
+            let in_place = listed().flat_map(|(_, function)| &function.in_place);
+            let in_place = in_place.flat_map(|c| c.rows.iter().map(|(_, row)| *row).chain([c.ending]));
+            let rows = spans().flat_map(|s| s.rows.changes()).map(|(_, row)| *row).chain(in_place).collect();
             all.cies = Some(numbered(fdes.iter().map(|fde| program.eh_frame.fdes[*fde].cie).collect()));
             all.rows = Some(numbered(rows));
             all.fdes = Some(numbered(fdes));

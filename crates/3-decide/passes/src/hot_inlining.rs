@@ -1,0 +1,251 @@
+//! The hot part of a function stands where it is called: without call, return and a line of cache.
+//!
+//! Of a callee only those blocks are written that ran; where control leaves them, it goes on in the callee itself, as if it had been called
+//! (`rewrite.rs`). So no cold code is written twice, and of what a function does seldom nothing has to be known. The stack is what it would
+//! have been, but for the return address (`body.rs`), and unwinders find the caller at once (`rows.rs`).
+//!
+//! Calls are taken by what they save for their bytes, up to a share of the code that runs. Without a profile, calls and blocks are
+//! drawn at random, for tests.
+
+mod body;
+mod counts;
+mod rewrite;
+mod rows;
+
+use crate::BlockOrder;
+use crate::pass::{CodeJob, Pass, Run};
+use afterlink_core::index::Id;
+use afterlink_isa::PlainCall;
+use afterlink_layout::random;
+use afterlink_program::{BlockId, FuncId, Program, Role, Target, Terminator};
+use afterlink_weigh::Weights;
+use body::{Body, candidates, has_language_data};
+use counts::Gone;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Bytes of a body that is written in place of one call of several; one with a single hot call may be longer.
+const LARGEST: u32 = 64;
+const LARGEST_OF_ONE: u32 = 480;
+/// Share of the code that ran, in percent, by which it may grow.
+const GROWTH: u64 = 1;
+/// A block belongs to the hot part if it runs at least once in so many calls.
+const SELDOM: u64 = 32;
+/// What a body costs if its function is hardly called from elsewhere, as a share of its bytes: the function itself becomes cold.
+const MOVED_COST: u64 = 4;
+/// Bytes that make room for a return address, and give it back.
+const STEPS: u64 = 10;
+
+pub(crate) const PASS: Pass = Pass {
+    name: "hot-inlining",
+    what: "puts the hot part of functions in place of hot calls of them",
+    by_default: false,
+    off: None,
+    has_work: |_| true,
+    run: Run::Code(run),
+};
+
+/// A call that may go.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    caller: FuncId,
+    block: BlockId,
+    /// From the block's start.
+    at: u32,
+    callee: FuncId,
+    count: u64,
+}
+
+fn run(job: &mut CodeJob) -> usize {
+    let Some(form) = job.program.arch.plain_call() else { return 0 };
+    if job.program.arch.in_place_forms().is_none() {
+        return 0;
+    }
+    let has_counts = !job.weights.functions.is_empty();
+    if has_counts {
+        return run_hot(job, form);
+    }
+    if job.options.order_blocks == BlockOrder::Random { run_random(job, form) } else { 0 }
+}
+
+/// The plain calls of functions' entries in a block that is still copied as it was, in order.
+fn calls_in(program: &Program, form: PlainCall, caller: FuncId, block: BlockId) -> Vec<Call> {
+    let function = &program.functions[caller];
+    let own = &function.blocks[block];
+    if !own.chunks.is_empty() || own.size == 0 {
+        return Vec::new();
+    }
+    let calls = function.operands_of(own).iter().filter(|operand| operand.role == Role::Call);
+    let mut found: Vec<Call> = calls
+        .filter_map(|operand| match operand.target {
+            Target::Code(callee, BlockId(0)) if callee != caller => {
+                // Others may lead to where a block begins, and do not see what runs in place of a call there.
+                let at = operand.at.checked_sub(form.field).filter(|at| *at > 0)?;
+                Some(Call { caller, block, at, callee, count: 0 })
+            }
+            _ => None,
+        })
+        .collect();
+    if !found.is_empty() {
+        let bytes = program.code.at(own.input, own.body as usize).unwrap_or(&[]);
+        let plain = program.arch.plain_calls(bytes);
+        found.retain(|call| plain.binary_search(&call.at).is_ok());
+        // A last call, behind which the function ends.
+        let is_last = |call: &Call| call.at + form.size == own.size;
+        let ends = !matches!(own.terminator, Terminator::FallThrough(_));
+        found.retain(|call| !(is_last(call) && ends));
+    }
+    found
+}
+
+/// Where profiles may have a call: some tell where it starts, some where it ends.
+fn places(call: &Call, form: PlainCall) -> [(BlockId, u32, FuncId); 2] {
+    [call.at, call.at + form.size].map(|at| (call.block, at, call.callee))
+}
+
+/// Functions that stand for others, too: what runs in place of a call would stand for another one of theirs.
+fn shared(program: &Program) -> Vec<FuncId> {
+    let mut shared: Vec<FuncId> = program.functions.iter().filter_map(|(_, f)| f.folded_into).collect();
+    shared.sort_unstable();
+    shared
+}
+
+/// Whether code may stand in place of calls in a function.
+fn may_take(program: &Program, shared: &[FuncId], caller: FuncId) -> bool {
+    shared.binary_search(&caller).is_err() && !has_language_data(program, &program.functions[caller])
+}
+
+fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
+    let (program, weights) = (&mut *job.program, &mut *job.weights);
+    let (calls, hot_bytes) = hot_calls(program, weights, form, job.moved);
+    let candidates = candidates(program, job.moved);
+    let mut bodies: FxHashMap<FuncId, Option<Body>> = FxHashMap::default();
+    let mut ranked = Vec::new();
+    for call in calls {
+        let known = &weights.functions[call.callee];
+        let body = bodies.entry(call.callee).or_insert_with(|| {
+            if !candidates[call.callee] {
+                return None;
+            }
+            let often = |block| known.block(block) > 0 && known.block(block) >= known.entries / SELDOM;
+            Body::find(program, call.callee, often)
+        });
+        let Some(body) = body else { continue };
+        let size = u64::from(body.size());
+        let is_only = call.count >= known.entries - known.entries / 16;
+        let largest = if is_only { LARGEST_OF_ONE } else { LARGEST };
+        if size <= u64::from(largest) {
+            let overhead = if body.needs_place { STEPS } else { 0 };
+            let cost = if is_only { size / MOVED_COST } else { size } + overhead;
+            ranked.push((call.count.saturating_mul(1 << 16) / (cost + 4), cost, call));
+        }
+    }
+    ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.2.caller.cmp(&b.2.caller)).then(a.2.at.cmp(&b.2.at)));
+    let mut left = hot_bytes * GROWTH / 100;
+    let chosen = ranked.into_iter().filter_map(|(_, cost, call)| {
+        left = left.checked_sub(cost)?;
+        Some(call)
+    });
+    let mut chosen: Vec<Call> = chosen.collect();
+    leave_what_goes(weights, &mut chosen);
+    put_in_place(program, weights, form, chosen, |_, call| bodies[&call.callee].clone())
+}
+
+/// Takes out calls by functions that are hardly run themselves any more: what stands in their place calls what they called.
+fn leave_what_goes(weights: &Weights, chosen: &mut Vec<Call>) {
+    let mut gone: FxHashMap<FuncId, u64> = FxHashMap::default();
+    for call in chosen.iter() {
+        *gone.entry(call.callee).or_default() += call.count;
+    }
+    chosen.retain(|call| {
+        let entries = weights.functions[call.caller].entries;
+        gone.get(&call.caller).is_none_or(|gone| *gone < entries - entries / 8)
+    });
+}
+
+/// The calls that ran, of functions of which the inside is known; and the bytes of all code that ran.
+fn hot_calls(program: &Program, weights: &Weights, form: PlainCall, moved: &[FuncId]) -> (Vec<Call>, u64) {
+    let (mut found, mut hot_bytes) = (Vec::new(), 0);
+    let shared = shared(program);
+    for &caller in moved {
+        let own = &weights.functions[caller];
+        let ran = program.functions[caller].blocks.iter().filter(|(id, _)| own.block(*id) > 0);
+        hot_bytes += ran.map(|(_, block)| u64::from(block.size)).sum::<u64>();
+        if own.inside_unknown || !may_take(program, &shared, caller) {
+            continue;
+        }
+        let mut counts: BTreeMap<(BlockId, u32, FuncId), u64> = BTreeMap::new();
+        for call in &own.calls {
+            *counts.entry((call.block, call.offset, call.callee)).or_default() += call.count;
+        }
+        let mut blocks: Vec<BlockId> = own.calls.iter().map(|call| call.block).collect();
+        blocks.dedup();
+        for block in blocks {
+            found.extend(calls_in(program, form, caller, block).into_iter().filter_map(|call| {
+                let count = places(&call, form).iter().filter_map(|place| counts.get(place)).sum::<u64>();
+                let known = &weights.functions[call.callee];
+                let fits = count > 0 && !known.inside_unknown && !known.blocks.is_empty();
+                fits.then_some(Call { count, ..call })
+            }));
+        }
+    }
+    (found, hot_bytes)
+}
+
+fn run_random(job: &mut CodeJob, form: PlainCall) -> usize {
+    let (program, weights) = (&mut *job.program, &mut *job.weights);
+    let seed = job.options.seed;
+    let draw = |what: u64, of: u64| random::key_of(seed, &what.to_le_bytes()) % of;
+    let (mut chosen, shared) = (Vec::new(), shared(program));
+    let candidates = candidates(program, job.moved);
+    for &caller in job.moved.iter().filter(|&&caller| may_take(program, &shared, caller)) {
+        for block in program.functions[caller].blocks.ids() {
+            let start = program.functions[caller].blocks[block].input.get();
+            let calls = calls_in(program, form, caller, block);
+            let drawn = |call: &Call| draw(start + u64::from(call.at), 3) == 0;
+            chosen.extend(calls.into_iter().filter(|call| candidates[call.callee] && drawn(call)));
+        }
+    }
+    put_in_place(program, weights, form, chosen, |program, call| {
+        let start = program.functions[call.callee].entry().get() ^ u64::from(call.at) << 40;
+        let wanted = |block: BlockId| draw(start ^ u64::from(block.0) << 20, 4) > 0;
+        Body::find(program, call.callee, wanted).filter(|body| body.size() <= LARGEST_OF_ONE)
+    })
+}
+
+/// Rewrites these calls; gives the number of those that are gone.
+fn put_in_place(
+    program: &mut Program,
+    weights: &mut Weights,
+    form: PlainCall,
+    mut calls: Vec<Call>,
+    body: impl Fn(&Program, &Call) -> Option<Body>,
+) -> usize {
+    // Of a block, the last call first: the others stay where they are in it. No callee changes by it, as all bodies are the input's.
+    calls.sort_by_key(|call| (call.caller, call.block, std::cmp::Reverse(call.at)));
+    let mut plans = Vec::new();
+    for call in calls {
+        if let Some(body) = body(program, &call) {
+            plans.push((call, body));
+        }
+    }
+    let (mut count, before) = (0, weights.functions.clone());
+    for (call, _) in &plans {
+        if let (Some(now), Some(before)) =
+            (weights.functions.as_mut_slice().get_mut(call.callee.index()), before.get(call.callee))
+        {
+            counts::forget(now, before, call.count);
+        }
+    }
+    for (call, body) in plans {
+        let rewritten = rewrite::rewrite(program, call.caller, (call.block, call.at), &body);
+        let Some(new) = rewritten else { continue };
+        count += 1;
+        if let Some(callee) = before.get(call.callee) {
+            let runs = call.count.min(weights.functions[call.caller].block(call.block));
+            let gone = Gone { call: &call, form, body: &body, new: &new, callee, runs };
+            counts::lead(program, weights, &gone);
+        }
+    }
+    count
+}

@@ -1,0 +1,261 @@
+//! What of a function can run in place of a call: those of its blocks that are asked for, reached from its entry, and where control leaves
+//! them for the rest of it, which stays where it is.
+
+use crate::entries::Entries;
+use afterlink_core::{IdVec, InputAddr};
+use afterlink_isa::{Arch, Flow};
+use afterlink_program::{BlockId, FuncId, Function, Operand, Program, Stop, Target, Terminator};
+use afterlink_unwind::RowId;
+use std::collections::BTreeMap;
+
+/// What of a function runs in place of a call.
+#[derive(Clone, Debug)]
+pub(super) struct Body {
+    pub callee: FuncId,
+    /// The first one begins with the entry.
+    pub parts: Vec<Part>,
+    pub exits: Vec<Exit>,
+    /// Whether the stack's top has to be where a call would have put it.
+    pub needs_place: bool,
+}
+
+/// A block that runs in place of a call.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub block: BlockId,
+    /// Where it begins behind the mark that may stand at the entry, and its bytes with terminator and padding.
+    pub start: InputAddr,
+    pub size: u32,
+    /// Bytes from `start` that are copied: neither the return nor another terminator.
+    pub copied: u32,
+    /// With fields counted from `start`.
+    pub operands: Vec<Operand>,
+    /// The callee's rows, from `start` on.
+    pub rows: Vec<(u32, RowId)>,
+    /// That of the terminator, or behind a block that goes on.
+    pub ending: RowId,
+    pub terminator: Terminator,
+}
+
+/// Where control leaves for what does not run in place of the call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exit {
+    pub to: Target,
+    pub address: InputAddr,
+    /// Bytes up to the return address.
+    pub depth: u32,
+    /// The callee's row there, if it is the callee's own place.
+    pub row: Option<RowId>,
+}
+
+impl Body {
+    /// Bytes that it takes.
+    pub fn size(&self) -> u32 {
+        self.parts.iter().map(|part| part.copied + 2).sum()
+    }
+
+    /// The part that is a block of the callee.
+    pub fn part_of(&self, block: BlockId) -> Option<usize> {
+        self.parts.iter().position(|part| part.block == block)
+    }
+
+    /// The exit to a target of the callee.
+    pub fn exit_to(&self, to: Target) -> Option<usize> {
+        let to = of_anybody(to, self.callee);
+        self.exits.iter().position(|exit| exit.to == to)
+    }
+
+    /// Finds what can run in place of a call of `callee`, of those blocks that are `wanted`. `None` if nothing can.
+    pub fn find(program: &Program, callee: FuncId, wanted: impl Fn(BlockId) -> bool) -> Option<Self> {
+        let mut body = Self { callee, parts: Vec::new(), exits: Vec::new(), needs_place: false };
+        let mut depths: BTreeMap<BlockId, u32> = BTreeMap::from([(BlockId(0), 0)]);
+        let mut open = vec![BlockId(0)];
+        while let Some(block) = open.pop() {
+            let depth = depths[&block];
+            let read = wanted(block).then(|| read(program, callee, block, depth)).flatten();
+            let Some(Read { part, depth: behind, needs_place }) = read else {
+                if block == BlockId(0) {
+                    return None;
+                }
+                body.exit(program, Target::Code(callee, block), depth)?;
+                continue;
+            };
+            body.needs_place |= needs_place;
+            let mut targets = Vec::new();
+            match part.terminator {
+                Terminator::FallThrough(next) => targets.push(Target::Block(next)),
+                Terminator::Jump(target) => targets.push(target),
+                Terminator::Branch { taken, next, .. } => targets.extend([taken, Target::Block(next)]),
+                _ => {}
+            }
+            body.parts.push(part);
+            for target in targets {
+                match target {
+                    Target::Block(next) => match depths.get(&next) {
+                        Some(&known) if known != behind => return None,
+                        Some(_) => {}
+                        None => {
+                            depths.insert(next, behind);
+                            open.push(next);
+                        }
+                    },
+                    _ => body.exit(program, target, behind)?,
+                }
+            }
+        }
+        // To give way to a frame of its own, the frame must be where a call would have put it.
+        body.needs_place |= body.exits.iter().any(|exit| exit.depth > 0);
+        Some(body)
+    }
+
+    fn exit(&mut self, program: &Program, to: Target, depth: u32) -> Option<()> {
+        let to = of_anybody(to, self.callee);
+        let address = program.input_of(to, self.callee)?;
+        let is_own = matches!(to, Target::Code(id, _) if id == self.callee);
+        // Other functions are gone to as if they had been called.
+        if !is_own && depth > 0 {
+            return None;
+        }
+        let function = &program.functions[self.callee];
+        let row = function.unwind_row_at(address).map(|(_, row)| row).filter(|_| is_own);
+        if depth > 0 && row.is_none() {
+            return None;
+        }
+        match self.exits.iter().find(|exit| exit.to == to) {
+            Some(known) => (known.depth == depth).then_some(()),
+            None => {
+                self.exits.push(Exit { to, address, depth, row });
+                Some(())
+            }
+        }
+    }
+}
+
+/// Functions of which blocks can run in place of calls, among those that `moved`: of no other, and of none of which somebody may hold on to a
+/// place inside, is it known that nobody looks for its code where it stands, or goes on there when it faults.
+pub(super) fn candidates(program: &Program, moved: &[FuncId]) -> IdVec<FuncId, bool> {
+    let entries = Entries::find(program);
+    let mut candidates = IdVec::filled(false, program.functions.len());
+    for &id in moved {
+        let function = &program.functions[id];
+        candidates[id] = function.refusal.is_none()
+            && function.folded_into.is_none()
+            && !function.is_read
+            && !function.blocks.is_empty()
+            && !entries.is_known_inside(id)
+            && !has_language_data(program, function)
+            && !has_odd_entry(program, function);
+    }
+    candidates
+}
+
+/// Whether something is said of exceptions in a function. A landing pad finds the stack and the registers as they are at a call, which no code in
+/// its place keeps.
+pub(super) fn has_language_data(program: &Program, function: &Function) -> bool {
+    function.unwind.iter().any(|span| program.eh_frame.fdes[span.fde].lsda.is_some())
+}
+
+/// A target as code of any function names it.
+fn of_anybody(target: Target, own: FuncId) -> Target {
+    match target {
+        Target::Block(block) => Target::Code(own, block),
+        other => other,
+    }
+}
+
+/// Whether a tracer may count who comes by the entry.
+fn has_odd_entry(program: &Program, function: &Function) -> bool {
+    let entry = &function.blocks[BlockId(0)];
+    let bytes = program.code.at(entry.input, entry.body as usize).unwrap_or(&[]);
+    let mark = program.arch.mark_size(bytes) as usize;
+    let first = program.arch.decode(&bytes[mark..]);
+    entry.body > 0 && first.is_none_or(|inst| inst.nop)
+}
+
+struct Read {
+    part: Part,
+    /// Behind the block.
+    depth: u32,
+    needs_place: bool,
+}
+
+/// A block as a part of a body, if it can be one.
+fn read(program: &Program, callee: FuncId, id: BlockId, depth: u32) -> Option<Read> {
+    let function = &program.functions[callee];
+    let block = &function.blocks[id];
+    let is_entry = id == BlockId(0);
+    let known = &program.known_places;
+    let first = known.partition_point(|place| *place < block.input);
+    let mut inside = known[first..].iter().take_while(|place| **place < block.input_end());
+    let may_be_observed = inside.any(|place| !(is_entry && *place == block.input));
+    let goes_on = matches!(
+        block.terminator,
+        Terminator::FallThrough(_)
+            | Terminator::Jump(_)
+            | Terminator::Branch { .. }
+            | Terminator::Stop(Stop::Return)
+    );
+    if !block.chunks.is_empty() || block.size == 0 || may_be_observed || !goes_on {
+        return None;
+    }
+    let bytes = program.code.at(block.input, block.body as usize)?;
+    let mark = if is_entry { program.arch.mark_size(bytes) } else { 0 };
+    let walked = walk(program.arch, &bytes[mark as usize..], depth)?;
+    let returns = block.terminator == Terminator::Stop(Stop::Return);
+    if walked.returns != returns || returns && walked.depth != 0 {
+        return None;
+    }
+    let (start, size) = (block.input + u64::from(mark), block.size - mark);
+    let own = |operand: &Operand| {
+        let target = match operand.target {
+            Target::Block(_) | Target::Table(_) => return None,
+            other => other,
+        };
+        Some(Operand { at: operand.at.checked_sub(mark)?, target, ..*operand })
+    };
+    let operands = function.operands_of(block).iter().map(own).collect::<Option<Vec<_>>>()?;
+    let behind = match block.terminator {
+        Terminator::FallThrough(_) => block.size,
+        _ => mark + walked.copied,
+    };
+    let row = |at: u32| function.unwind_row_at(block.input + u64::from(at)).map(|(_, row)| row);
+    let rows = rows(function, start, walked.copied)?;
+    let ending = row(behind)?;
+    let copied = walked.copied;
+    let part = Part { block: id, start, size, copied, operands, rows, ending, terminator: block.terminator };
+    Some(Read { part, depth: walked.depth, needs_place: walked.needs_place })
+}
+
+/// The rows along code of a function.
+fn rows(function: &Function, start: InputAddr, size: u32) -> Option<Vec<(u32, RowId)>> {
+    let (span, first) = function.unwind_row_at(start)?;
+    let from = start.since(span.range.start) as u32;
+    let changes = span.rows.between(from, from + size).iter().map(|(at, row)| (at - from, *row));
+    let is_covered = start + u64::from(size) <= span.range.end();
+    is_covered.then(|| [(0, first)].into_iter().chain(changes).collect())
+}
+
+struct Walked {
+    copied: u32,
+    depth: u32,
+    needs_place: bool,
+    returns: bool,
+}
+
+/// Follows the stack along the instructions of a block's body.
+fn walk(arch: Arch, bytes: &[u8], mut depth: u32) -> Option<Walked> {
+    let (mut at, mut needs_place) = (0, false);
+    while at < bytes.len() {
+        let inst = arch.decode(&bytes[at..])?;
+        let end = at + usize::from(inst.len);
+        if inst.flow == Flow::Return {
+            let is_last = end == bytes.len() && arch.is_plain_return(&bytes[at..end]);
+            return is_last.then_some(Walked { copied: at as u32, depth, needs_place, returns: true });
+        }
+        let step = arch.frame_step(&bytes[at..], depth)?;
+        depth = step.depth;
+        needs_place |= step.needs_place;
+        at = end;
+    }
+    Some(Walked { copied: at as u32, depth, needs_place, returns: false })
+}

@@ -1,0 +1,226 @@
+//! Puts a function's code in place of a call of it.
+//!
+//! In front of the callee's entry, room for the return address is made, if the stack's top has to be where the call would have put it; in place
+//! of each return it is given back. Where control leaves for what does not run in place of the call, the rest of the callee, or a
+//! function that it tail-calls, goes on as if the call had been made: a call of that place puts the return address there.
+//! Below the frame, a call puts its return address on top of the stack, and the next instruction carries it to where it belongs.
+
+use super::body::{Body, Exit, Part};
+use super::rows::AtCall;
+use afterlink_core::InputAddr;
+use afterlink_isa::{Encoding, InPlaceForms, PlainCall};
+use afterlink_program::{
+    BlockId, FuncId, InPlaceCode, Operand, OperandSpan, Program, Role, Target, Terminator,
+};
+use afterlink_unwind::{Row, RowId};
+
+/// Bytes of a return address.
+const WORD: i64 = 8;
+
+/// The blocks that run in place of a call.
+pub(super) struct Rewritten {
+    /// Those behind the call.
+    pub rest: BlockId,
+    /// What leads in.
+    pub entry: BlockId,
+    /// By the body's parts and exits.
+    pub parts: Vec<BlockId>,
+    pub exits: Vec<BlockId>,
+}
+
+struct Piece {
+    code: InPlaceCode,
+    operands: Vec<Operand>,
+    terminator: Terminator,
+}
+
+/// Where what is written.
+struct Site<'s> {
+    caller: FuncId,
+    call: InputAddr,
+    form: PlainCall,
+    forms: InPlaceForms,
+    body: &'s Body,
+    at_call: AtCall,
+    ids: Rewritten,
+    /// What leads into the callee's frames, by exit.
+    crossings: Vec<Option<BlockId>>,
+}
+
+/// Puts the body in place of the call at `at` in a block of the caller. `None` if unwinders could not be told; nothing has changed then.
+pub(super) fn rewrite(
+    program: &mut Program,
+    caller: FuncId,
+    (block, at): (BlockId, u32),
+    body: &Body,
+) -> Option<Rewritten> {
+    let form = program.arch.plain_call()?;
+    let forms = program.arch.in_place_forms()?;
+    let function = &program.functions[caller];
+    let call = function.blocks[block].input + u64::from(at);
+    let at_call = AtCall::find(program, caller, call, body.needs_place)?;
+    let ids = numbers(body, function.blocks.len() as u32);
+    let mut next = function.blocks.len() as u32 + 2 + (body.parts.len() + body.exits.len()) as u32;
+    let crossings = body.exits.iter().map(|exit| {
+        (exit.depth > 0).then(|| {
+            next += 1;
+            BlockId(next - 1)
+        })
+    });
+    let crossings = crossings.collect();
+    let site = Site { caller, call, form, forms, body, at_call, ids, crossings };
+    let pieces = site.pieces(program)?;
+    let function = &mut program.functions[caller];
+    let rest = function.cut_around(block, at, form.size);
+    debug_assert_eq!(rest, site.ids.rest, "blocks are numbered as they come");
+    function.blocks[block].terminator = Terminator::FallThrough(site.ids.entry);
+    for piece in pieces {
+        function.add_in_place(piece.code, &piece.operands, piece.terminator);
+    }
+    Some(site.ids)
+}
+
+/// The numbers of new blocks, of which `first` is the first.
+fn numbers(body: &Body, first: u32) -> Rewritten {
+    let parts = first + 2..first + 2 + body.parts.len() as u32;
+    let exits = parts.end..parts.end + body.exits.len() as u32;
+    Rewritten {
+        rest: BlockId(first),
+        entry: BlockId(first + 1),
+        parts: parts.map(BlockId).collect(),
+        exits: exits.map(BlockId).collect(),
+    }
+}
+
+impl Site<'_> {
+    /// All of them, in the order of their numbers.
+    fn pieces(&self, program: &mut Program) -> Option<Vec<Piece>> {
+        let mut pieces = vec![self.entry(program)];
+        for part in &self.body.parts {
+            pieces.push(self.part(program, part)?);
+        }
+        let exits = || self.body.exits.iter().zip(&self.crossings);
+        for (exit, crossing) in exits() {
+            pieces.push(self.exit(program, exit, *crossing)?);
+        }
+        for (exit, _) in exits().filter(|(_, crossing)| crossing.is_some()) {
+            pieces.push(self.crossing(program, exit)?);
+        }
+        Some(pieces)
+    }
+
+    fn code(&self, start: InputAddr, size: u32) -> InPlaceCode {
+        InPlaceCode {
+            call: self.call,
+            start,
+            size,
+            copied: 0,
+            added: Vec::new(),
+            operands: OperandSpan::default(),
+            rows: Vec::new(),
+            ending: self.at_call.id(),
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.body.needs_place
+    }
+
+    fn row_with_room(&self, program: &mut Program) -> RowId {
+        program.rows.intern(&self.at_call.with_room())
+    }
+
+    fn around(&self, program: &mut Program, callee: RowId, lower: i64) -> Option<RowId> {
+        let callee: Row = program.rows[callee].clone();
+        Some(program.rows.intern(&self.at_call.around(&callee, lower)?))
+    }
+
+    fn entry(&self, program: &mut Program) -> Piece {
+        let mut code = self.code(self.call, self.form.size);
+        if self.has_room() {
+            code.added.extend_from_slice(self.forms.make_room);
+            code.rows.push((0, self.at_call.id()));
+            code.ending = self.row_with_room(program);
+        }
+        let terminator = Terminator::FallThrough(self.ids.parts[0]);
+        Piece { code, operands: Vec::new(), terminator }
+    }
+
+    fn part(&self, program: &mut Program, part: &Part) -> Option<Piece> {
+        let mut code = self.code(part.start, part.size);
+        code.copied = part.copied;
+        for (at, row) in &part.rows {
+            code.rows.push((*at, self.around(program, *row, 0)?));
+        }
+        let terminator = match part.terminator {
+            Terminator::FallThrough(next) => Terminator::FallThrough(self.block(Target::Block(next))?),
+            Terminator::Jump(target) => Terminator::Jump(Target::Block(self.block(target)?)),
+            Terminator::Branch { condition, taken, next } => Terminator::Branch {
+                condition,
+                taken: Target::Block(self.block(taken)?),
+                next: self.block(Target::Block(next))?,
+            },
+            _ => {
+                if self.has_room() {
+                    code.rows.push((part.copied, self.around(program, part.ending, 0)?));
+                    code.added.extend_from_slice(self.forms.give_room_back);
+                }
+                Terminator::FallThrough(self.ids.rest)
+            }
+        };
+        let returns = !matches!(
+            part.terminator,
+            Terminator::FallThrough(_) | Terminator::Jump(_) | Terminator::Branch { .. }
+        );
+        if !returns {
+            code.ending = self.around(program, part.ending, 0)?;
+        }
+        Some(Piece { code, operands: part.operands.clone(), terminator })
+    }
+
+    /// The new block that stands for a target of the callee.
+    fn block(&self, target: Target) -> Option<BlockId> {
+        let part = match target {
+            Target::Block(block) => self.body.part_of(block),
+            _ => None,
+        };
+        match part {
+            Some(part) => Some(self.ids.parts[part]),
+            None => Some(self.ids.exits[self.body.exit_to(target)?]),
+        }
+    }
+
+    fn exit(&self, program: &mut Program, exit: &Exit, crossing: Option<BlockId>) -> Option<Piece> {
+        let mut code = self.code(exit.address, 0);
+        let target = match crossing {
+            Some(crossing) => {
+                code.rows.push((0, self.around(program, exit.row?, 0)?));
+                // Unwinders look one byte in front of where a call comes back, and there the frame is gone.
+                code.rows.push((1, self.at_call.id()));
+                Target::Block(crossing)
+            }
+            None => {
+                if self.has_room() {
+                    code.rows.push((0, self.row_with_room(program)));
+                    code.added.extend_from_slice(self.forms.give_room_back);
+                }
+                code.rows.push((code.added.len() as u32, self.at_call.id()));
+                exit.to
+            }
+        };
+        let at = code.added.len() as u32 + self.forms.call_field;
+        code.added.extend_from_slice(self.forms.call);
+        let operand = Operand { at, encoding: Encoding::Relative32 { end: 4 }, role: Role::Call, target };
+        let terminator = Terminator::Jump(Target::Block(self.ids.rest));
+        Some(Piece { code, operands: vec![operand], terminator })
+    }
+
+    fn crossing(&self, program: &mut Program, exit: &Exit) -> Option<Piece> {
+        let mut code = self.code(exit.address, 0);
+        code.added = program.arch.put_return_address(exit.depth);
+        code.rows.push((0, self.around(program, exit.row?, WORD)?));
+        code.ending = self.around(program, exit.row?, 0)?;
+        debug_assert!(self.caller != self.body.callee, "no function runs in itself");
+        Some(Piece { code, operands: Vec::new(), terminator: Terminator::Jump(exit.to) })
+    }
+}

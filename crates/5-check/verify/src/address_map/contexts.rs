@@ -1,0 +1,107 @@
+//! Calls in place of which their callees' blocks stand, each block a piece of the map: in such a context a place of the callee has another place of
+//! the output than everywhere else, and what control leaves the pieces for has an exit.
+//!
+//! Like the rest of the map these are hints: `moved_code/in_place.rs` compares what stands there.
+
+use crate::address_map::pieces::{Block, Shape};
+use crate::input::code::Code;
+use afterlink_core::FunctionMap;
+use afterlink_core::address_map::Reason;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// All pieces in place of one call.
+pub(crate) struct Context {
+    pub call: u64,
+    /// Blocks of the callee, by input address.
+    pub parts: Vec<Block>,
+    /// Pieces that stand for no byte: where control leaves for other places. By that place.
+    pub exits: Vec<Block>,
+}
+
+#[derive(Default)]
+pub(crate) struct Contexts {
+    pub all: Vec<Context>,
+    by_call: FxHashMap<u64, u32>,
+    /// Instructions of the function at hand that a piece of its own stands for.
+    replaced: FxHashSet<u64>,
+}
+
+impl Contexts {
+    /// The pieces of `function` are to come.
+    pub fn expect(&mut self, function: &FunctionMap) {
+        let pieces = function.fragments.iter().flat_map(|fragment| &fragment.blocks);
+        let replaced = pieces.filter(|piece| piece.reason == Reason::Replaced);
+        self.replaced = replaced.filter_map(|piece| Some(piece.input?.get())).collect();
+    }
+
+    /// The context that a piece in place of `call` belongs to: something leads into it where the call stood.
+    pub fn of_piece(&mut self, call: u64) -> Option<u32> {
+        if !self.replaced.contains(&call) {
+            return None;
+        }
+        let next = self.all.len() as u32;
+        let number = *self.by_call.entry(call).or_insert(next);
+        if number == next {
+            self.all.push(Context { call, parts: Vec::new(), exits: Vec::new() });
+        }
+        Some(number)
+    }
+
+    pub fn add(&mut self, context: u32, piece: Block) {
+        let context = &mut self.all[context as usize];
+        if piece.input_size > 0 { &mut context.parts } else { &mut context.exits }.push(piece);
+    }
+
+    /// Puts the pieces in order when all have come.
+    pub fn sort(&mut self) {
+        for context in &mut self.all {
+            context.parts.sort_by_key(|piece| piece.input);
+            context.exits.sort_by_key(|piece| piece.input);
+        }
+        self.replaced = FxHashSet::default();
+    }
+
+    /// The context of a call.
+    pub fn of_call(&self, call: u64) -> Option<u32> {
+        self.by_call.get(&call).copied()
+    }
+}
+
+impl Context {
+    /// The block of the callee that holds an address.
+    pub fn part_at(&self, address: u64) -> Option<&Block> {
+        let index = self.parts.partition_point(|piece| piece.input <= address).checked_sub(1)?;
+        Some(&self.parts[index]).filter(|piece| address < piece.input_end())
+    }
+
+    /// Where control leaves for an address.
+    pub fn exits_to(&self, address: u64) -> impl Iterator<Item = &Block> {
+        let first = self.exits.partition_point(|piece| piece.input < address);
+        self.exits[first..].iter().take_while(move |piece| piece.input == address)
+    }
+
+    /// Where the instruction of the callee at `address` stands in this context.
+    pub fn place_of(&self, code: &Code, address: u64) -> Option<u64> {
+        let mark = code.bytes(address, MARK_LIMIT).map_or(0, |bytes| code.judgement.mark_size(bytes)) as u64;
+        let piece = self
+            .part_at(address)
+            .or_else(|| self.part_at(address + mark).filter(|p| p.input == address + mark))?;
+        let address = address.max(piece.input);
+        let insts = &code.insts[code.range(piece.input, piece.input_end())];
+        let shape = Shape::of(insts);
+        let (mut input, mut output) = (piece.input, piece.output);
+        for (i, inst) in insts.iter().enumerate() {
+            if input == address {
+                // Behind a branch nothing has a place.
+                return (!shape.ends || i <= shape.body).then_some(output);
+            }
+            let len = u64::from(inst.len);
+            input += len;
+            output += if i < shape.body { len } else { 0 };
+        }
+        None
+    }
+}
+
+/// Bytes in which a mark is looked for.
+const MARK_LIMIT: usize = 4;

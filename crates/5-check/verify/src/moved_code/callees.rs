@@ -1,0 +1,95 @@
+//! Whose blocks may stand in place of calls, and of which calls: what is asked here is that nobody can tell where they run.
+//!
+//! A function that somebody may look for where it stands has not moved (`addresses`), so a callee has to have moved. If somebody holds a
+//! place inside of it (a table of where accesses may fault, a label that a handler goes on at), its code is looked for there, instruction by
+//! instruction. A landing pad finds the stack and the registers as they are at the call, so neither function may say anything of exceptions.
+
+use crate::address_map::contexts::Context;
+use crate::address_map::places::MovedFunction;
+use crate::addresses::jump_tables;
+use crate::addresses::jumps::Jumps;
+use crate::addresses::taken;
+use crate::check::Check;
+use crate::kept_bytes::expected::Layout;
+use crate::unwind::rows::UnwindRows;
+use crate::verdict::finding::{Finding, FindingKind};
+use afterlink_image::elf;
+use rustc_hash::FxHashMap;
+
+/// Checks all calls in place of which several pieces stand. `rows` are the input's.
+pub(crate) fn check(check: &Check, layout: &Layout, jumps: &Jumps, rows: &UnwindRows) -> Vec<Finding> {
+    let contexts = &check.places.contexts.all;
+    if contexts.is_empty() {
+        return Vec::new();
+    }
+    let callees = Callees {
+        check,
+        rows,
+        held: held(check, layout, jumps),
+        moved: check.places.functions.iter().map(|function| (function.entry, function)).collect(),
+    };
+    contexts.iter().filter_map(|context| callees.fault(context)).collect()
+}
+
+/// Places in code that somebody has the address of, or the distance to, ascending. The words of tables that jumps go through are left out: those
+/// jumps are all that is done with them.
+fn held(check: &Check, layout: &Layout, jumps: &Jumps) -> Vec<u64> {
+    let mut held = taken::pointers(check, layout);
+    held.extend(jump_tables::unclaimed(check, layout, jumps));
+    held.extend(check.input.dynamic_symbols.iter().filter(|s| s.is_defined()).map(|s| s.address.get()));
+    let hooks = [elf::DT_INIT.0, elf::DT_FINI.0];
+    held.extend(check.input.dynamic.entries.iter().filter(|e| hooks.contains(&e.tag)).map(|e| e.value));
+    held.push(check.input.entry.get());
+    held.extend(&check.code.observed);
+    held.extend(&check.pads.all);
+    held.sort_unstable();
+    held
+}
+
+struct Callees<'c, 'a> {
+    check: &'c Check<'c, 'a>,
+    rows: &'c UnwindRows,
+    held: Vec<u64>,
+    /// By entry.
+    moved: FxHashMap<u64, &'c MovedFunction>,
+}
+
+impl Callees<'_, '_> {
+    fn fault(&self, context: &Context) -> Option<Finding> {
+        let finding = |kind, what: &str| Some(Finding::new(kind, what).input(context.call));
+        if self.check.places.counters.is_some() {
+            return finding(
+                FindingKind::Counter,
+                "code stands in place of a call where something is counted",
+            );
+        }
+        if self.says_of_exceptions(context.call) {
+            let what = "code stands in place of a call in a function that says where exceptions lead";
+            return finding(FindingKind::Unwind, what);
+        }
+        let code = &self.check.code;
+        let target = code.at(context.call).map(|inst| inst.target(code, context.call));
+        let callee = target.and_then(|target| self.moved.get(&target));
+        let Some(callee) = callee.filter(|callee| callee.folded_into.is_none()) else {
+            let what = "code stands in place of a call of what has not moved, as somebody may look for it";
+            return finding(FindingKind::Pointer, what);
+        };
+        let blocks = &self.check.places.blocks[callee.blocks.clone()];
+        let own = || blocks.iter().filter(|block| !block.is_added());
+        if own().any(|block| self.says_of_exceptions(block.input)) {
+            let what = "code of a function that says where exceptions lead stands in place of a call";
+            return finding(FindingKind::Unwind, what);
+        }
+        let inside = own().find_map(|block| {
+            let first = self.held.partition_point(|&place| place < block.input);
+            let within = self.held[first..].iter().take_while(|&&place| place < block.input_end());
+            within.copied().find(|&place| place != callee.entry)
+        });
+        let what = "code stands in place of a call of a function, inside of which somebody knows a place";
+        Some(Finding::new(FindingKind::Pointer, what).input(context.call).names(inside?))
+    }
+
+    fn says_of_exceptions(&self, address: u64) -> bool {
+        self.rows.entry(address).is_some_and(|entry| entry.area.is_some() || entry.has_unknown_data)
+    }
+}

@@ -1,0 +1,299 @@
+//! Rule for a callee's blocks in place of a call.
+//!
+//! The call would have put a return address on the stack, and gone on in the callee with the stack's top there. So room is made for it, or, where
+//! nothing asks where the top is, it is left higher by that word. From then on each block does what the callee's does, by the same induction as
+//! elsewhere, with another map: of the context. That word alone may differ, so no instruction may touch it, or anything below the top, where a call
+//! would have written. Where the callee returns, the room is given back, and control goes on behind the call.
+//!
+//! Where control leaves the context for a place of the input, there is an exit: the stack is made what it was before the call, and that place is
+//! called. So it runs with a return address that leads behind the call. With a frame below the return address, a call that only puts its own
+//! return address on top leads to an instruction that carries the word to where it belongs. A frame's depth follows from the
+//! input's code alone: `Depths`.
+
+use crate::address_map::flow;
+use crate::address_map::places::{Block, Reason, Shape};
+use crate::check::Check;
+use crate::input::code::Kind;
+use crate::input::return_address;
+use crate::moved_code::walk::Walk;
+use crate::verdict::finding::{Finding, FindingKind};
+use afterlink_isa::Flow;
+use afterlink_isa::judgement::Reader;
+use rustc_hash::FxHashMap;
+
+type Checked<T = ()> = Result<T, Box<Finding>>;
+
+/// For each place of a context, how far above the stack's top the return address would be.
+pub(super) struct Depths {
+    /// By context and place. `None`: it depends on the way, or something there may not run in place of a call.
+    known: FxHashMap<(u32, u64), Option<i64>>,
+}
+
+impl Depths {
+    /// Those of all contexts that a function's blocks are in.
+    pub fn of(check: &Check, blocks: &[Block]) -> Self {
+        let mut depths = Self { known: FxHashMap::default() };
+        let mut done = None;
+        let mut reader = Reader::new(check.code.judgement);
+        let mut contexts: Vec<u32> = blocks
+            .iter()
+            .filter_map(
+                |block| if let Reason::InPlace(context) = block.reason { Some(context) } else { None },
+            )
+            .collect();
+        contexts.sort_unstable();
+        for context in contexts {
+            if done.replace(context) != Some(context) {
+                depths.follow(check, context, &mut reader);
+            }
+        }
+        depths
+    }
+
+    fn follow(&mut self, check: &Check, number: u32, reader: &mut Reader) {
+        let code = &check.code;
+        let context = &check.places.contexts.all[number as usize];
+        let Some(call) = code.at(context.call) else { return };
+        let mut open = vec![(call.target(code, context.call), 0)];
+        while let Some((address, depth)) = open.pop() {
+            match self.known.get(&(number, address)) {
+                Some(Some(known)) if *known == depth => continue,
+                Some(None) => continue,
+                Some(Some(_)) => {
+                    self.known.insert((number, address), None);
+                    continue;
+                }
+                None => {
+                    self.known.insert((number, address), Some(depth));
+                }
+            }
+            let Some(part) = context.part_at(address) else {
+                // Jumps and padding on the way to a block, and the mark at the entry.
+                let mark = code.bytes(address, 4).map_or(0, |bytes| code.judgement.mark_size(bytes)) as u64;
+                let next = if mark > 0 { Some(address + mark) } else { flow::step_input(code, address) };
+                open.extend(next.filter(|_| open.len() < MOST_OPEN).map(|next| (next, depth)));
+                continue;
+            };
+            self.block(check, part, (address, depth), reader, &mut open);
+        }
+    }
+
+    /// Follows a block from an address on; adds where it goes on.
+    fn block(
+        &mut self,
+        check: &Check,
+        part: &Block,
+        (address, mut depth): (u64, i64),
+        reader: &mut Reader,
+        open: &mut Vec<(u64, i64)>,
+    ) {
+        let code = &check.code;
+        let insts = &code.insts[code.range(address, part.input_end())];
+        let mut at = address;
+        for inst in insts {
+            let next = at + u64::from(inst.len);
+            match inst.kind {
+                Kind::Jump => return open.push((inst.target(code, at), depth)),
+                Kind::Branch => return open.extend([(inst.target(code, at), depth), (next, depth)]),
+                Kind::Next | Kind::Call | Kind::IndirectCall => {
+                    let bytes = code.bytes(at, usize::from(inst.len)).unwrap_or(&[]);
+                    // `in_place` has a finding for what has no change, unless it is padding that nobody comes to.
+                    let Some(change) = reader.frame_change(bytes, depth) else {
+                        return if inst.is_nop() {
+                            open.push((next, depth))
+                        };
+                    };
+                    depth = change.depth;
+                }
+                _ => return,
+            }
+            at = next;
+        }
+        open.push((at, depth));
+    }
+
+    fn at(&self, context: u32, address: u64) -> Option<i64> {
+        self.known.get(&(context, address)).copied().flatten()
+    }
+}
+
+/// Places of one context that are still to be looked at.
+const MOST_OPEN: usize = 1 << 16;
+
+impl Walk<'_, '_, '_> {
+    /// Whether room for the return address is made in a context.
+    fn has_room(&self, context: u32) -> bool {
+        let call = self.check.places.contexts.all[context as usize].call;
+        let entry = self.check.place(call);
+        let bytes = match entry {
+            crate::address_map::places::Place::Moved(at) => self.check.places.output_bytes(at),
+            _ => &[],
+        };
+        self.check.code.judgement.makes_room(bytes).is_some()
+    }
+
+    /// Checks a piece that stands for a call, and leads into the callee's blocks.
+    pub(super) fn leads_in(mut self, block: &Block, context: u32) -> Checked {
+        let Some(call) = self.plain_call(block) else {
+            return Err(self.finding(FindingKind::Instruction, "what was replaced is not a single call"));
+        };
+        let callee = call.target(&self.check.code, block.input);
+        if let Some(room) = self.check.code.judgement.makes_room(self.bytes()) {
+            self.output += room as u64;
+        }
+        self.context = Some(context);
+        self.goes_on(callee)?;
+        self.padding(true)
+    }
+
+    /// Checks a piece in place of a call.
+    pub(super) fn in_place(mut self, block: &Block, context: u32, depths: &Depths) -> Checked {
+        self.context = Some(context);
+        let Some(depth) = depths.at(context, block.input) else {
+            let what = "nobody knows how the stack stands where this runs in place of a call";
+            return Err(self.finding(FindingKind::Instruction, what));
+        };
+        if block.input_size == 0 {
+            return self.exit(context, depth);
+        }
+        self.part(block, context, depth, depths)
+    }
+
+    fn part(mut self, block: &Block, context: u32, mut depth: i64, depths: &Depths) -> Checked {
+        let code = &self.check.code;
+        let insts = &code.insts[code.range(block.input, block.input_end())];
+        let size: u64 = insts.iter().map(|inst| u64::from(inst.len)).sum();
+        if code.index_at(block.input).is_none() || size != u64::from(block.input_size) {
+            let what = "the map's block does not begin and end between instructions of the input";
+            return Err(self.finding(FindingKind::Map, what));
+        }
+        let has_room = self.has_room(context);
+        let shape = Shape::of(insts);
+        let mut reader = Reader::new(code.judgement);
+        for inst in &insts[..shape.body] {
+            if depths.known.get(&(context, self.input)).is_some_and(|known| *known != Some(depth)) {
+                let what = "the stack stands otherwise where control comes into a block in place of a call";
+                return Err(self.finding(FindingKind::Instruction, what));
+            }
+            let bytes = code.bytes(self.input, usize::from(inst.len)).unwrap_or(&[]);
+            let change = reader.frame_change(bytes, depth).filter(|c| has_room || !c.needs_place);
+            let Some(change) = change.filter(|_| !inst.is_prefix()) else {
+                let what =
+                    "an instruction in place of a call may see where the stack is, or the return address";
+                return Err(self.finding(FindingKind::Instruction, what));
+            };
+            if code.is_observed(self.input) {
+                let what = "code in place of a call has a probe, whose tracer would not see it";
+                return Err(self.finding(FindingKind::Probe, what));
+            }
+            depth = change.depth;
+            self.same_inst(inst)?;
+        }
+        if !shape.ends {
+            self.goes_on(block.input_end())?;
+            return self.padding(true);
+        }
+        if depths.known.get(&(context, self.input)).is_some_and(|known| *known != Some(depth)) {
+            let what = "the stack stands otherwise where control comes to a branch in place of a call";
+            return Err(self.finding(FindingKind::Instruction, what));
+        }
+        let inst = &insts[shape.body];
+        if insts[shape.body + 1..].iter().any(|inst| !inst.is_padding()) || code.is_observed(self.input) {
+            let what = "code stands behind the branch of the map's block, or a probe at it";
+            return Err(self.finding(FindingKind::Map, what));
+        }
+        match inst.kind {
+            Kind::Jump if !flow::runs_for_ever(code, inst.target(code, self.input)) => {
+                self.terminator(inst)?
+            }
+            Kind::Branch => self.terminator(inst)?,
+            Kind::Return => self.returns(context, depth, has_room)?,
+            _ => {
+                let what = "control leaves code in place of a call in a way that is not known there";
+                return Err(self.finding(FindingKind::Instruction, what));
+            }
+        }
+        self.padding(true)
+    }
+
+    /// In place of a return, control goes on behind the call.
+    fn returns(&mut self, context: u32, depth: i64, has_room: bool) -> Checked {
+        let bytes = self.check.code.bytes(self.input, 1).and_then(|_| {
+            let inst = self.check.code.at(self.input)?;
+            self.check.code.bytes(self.input, usize::from(inst.len))
+        });
+        if depth != 0 || !bytes.is_some_and(|bytes| self.check.code.judgement.is_plain_return(bytes)) {
+            let what = "a callee in place of its call does not return plainly";
+            return Err(self.finding(FindingKind::Instruction, what));
+        }
+        self.gives_room_back(has_room)?;
+        self.goes_on_behind_call(context)
+    }
+
+    fn gives_room_back(&mut self, has_room: bool) -> Checked {
+        if !has_room {
+            return Ok(());
+        }
+        match self.check.code.judgement.gives_room_back(self.bytes()) {
+            Some(len) => {
+                self.output += len as u64;
+                Ok(())
+            }
+            None => {
+                let what = "the room of a return address is not given back";
+                Err(self.finding(FindingKind::Instruction, what))
+            }
+        }
+    }
+
+    fn goes_on_behind_call(&mut self, context: u32) -> Checked {
+        let call = self.check.places.contexts.all[context as usize].call;
+        let len = self.check.code.at(call).map_or(0, |inst| u64::from(inst.len));
+        self.context = None;
+        self.goes_on(call + len)
+    }
+
+    /// A piece by which control leaves a context for `self.input`.
+    fn exit(mut self, context: u32, depth: i64) -> Checked {
+        let (judgement, to) = (self.check.code.judgement, self.input);
+        let has_room = self.has_room(context);
+        let code = &self.check.code;
+        if depth > 0 && !has_room {
+            let what = "a frame in place of a call is given up where no room for a return address is";
+            return Err(self.finding(FindingKind::Instruction, what));
+        }
+        if let Some(len) = judgement.carries_return_address(self.bytes(), depth).filter(|_| depth > 0) {
+            self.output += len as u64;
+            self.context = None;
+            self.goes_on(to)?;
+            return self.padding(true);
+        }
+        // With a frame, something else is on top of the stack.
+        if depth == 0 && return_address::is_taken_by(code, self.check.slots.callee(code, to)) {
+            let what = "what is called takes the code's address, which moving changes";
+            return Err(self.finding(FindingKind::Operand, what));
+        }
+        if depth == 0 {
+            self.gives_room_back(has_room)?;
+        }
+        let call = judgement.decode(self.bytes()).filter(|_| judgement.is_plain_call(self.bytes()));
+        let Some((Flow::Call(displacement), len)) = call.map(|call| (call.flow, call.len)) else {
+            let what = "control leaves code in place of a call without a call of where it goes";
+            return Err(self.finding(FindingKind::Instruction, what));
+        };
+        self.output += u64::from(len);
+        let mut called = self.output.wrapping_add(displacement as u64);
+        if depth > 0 {
+            let carried = judgement.carries_return_address(self.check.places.output_bytes(called), depth);
+            let Some(len) = carried else {
+                let what = "a return address is not carried to where the frame has it";
+                return Err(self.finding(FindingKind::Instruction, what));
+            };
+            called += len as u64;
+        }
+        self.context = None;
+        self.leads(to, called)?;
+        self.goes_on_behind_call(context)?;
+        self.padding(true)
+    }
+}

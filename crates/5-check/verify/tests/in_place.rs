@@ -1,0 +1,230 @@
+//! Code in place of a call is refused where somebody can tell that it is there: where a place inside of the callee is known, and where exceptions lead
+//! anywhere from the call or the callee. Programs are rewritten while these things are hidden, and judged with them.
+
+use afterlink_core::InputAddr;
+use afterlink_core::address_map::{self, AddressMap, Lookup, Reason};
+use afterlink_image::Image;
+use afterlink_pipeline::{BlockOrder, Check, LayoutOptions, OptimizeOptions, PASSES, Scope, Silent};
+use afterlink_testkit::build::link_assembly;
+use afterlink_verify::{Options, Verdict, verify};
+
+/// A function that is called, one that is never written in place of a call, with a label, and a word that holds the label's address.
+const PROGRAM: &str = r#"
+	.data
+	.globl fixes
+	.type fixes, @object
+	.size fixes, 8
+fixes:	.quad named
+	.section .gcc_except_table,"a"
+	.macro ON_TO_THE_CALLER function
+on_\function:
+	.byte 0xff, 0xff, 0x01		/* landing pads count from the start, no types, call sites as uleb128 */
+	.uleb128 2f - 1f
+1:	.uleb128 0, \function\()_end - \function, 0, 0
+2:
+	.endm
+	ON_TO_THE_CALLER caller
+	ON_TO_THE_CALLER callee
+	.text
+	.globl _start
+	.type _start, @function
+_start:
+	call caller
+	movl %eax, %edi
+	movl $60, %eax
+	syscall
+	ud2
+	.size _start, . - _start
+
+	.p2align 4
+	.type caller, @function
+caller:
+	.cfi_startproc
+	.cfi_personality 3, __gxx_personality_v0
+	.cfi_lsda 3, on_caller
+	subq $8, %rsp
+	.cfi_adjust_cfa_offset 8
+	leaq fixes(%rip), %rsi
+	movl $7, %edi
+	call callee
+	addl $1, %eax
+	addq $8, %rsp
+	.cfi_adjust_cfa_offset -8
+	ret
+caller_end:
+	.cfi_endproc
+	.size caller, . - caller
+
+	.p2align 4
+	.type callee, @function
+callee:
+	.cfi_startproc
+	.cfi_personality 3, __gxx_personality_v0
+	.cfi_lsda 3, on_callee
+	testl %edi, %edi
+	js 1f
+	movl 4(%rsi), %eax
+	addl %edi, %eax
+1:	ret
+callee_end:
+	.cfi_endproc
+	.size callee, . - callee
+
+	.p2align 4
+	.type reads, @function
+reads:
+	.cfi_startproc
+	movq (%rsp), %rax
+	addl $3, %eax
+	.globl named
+named:	addl $4, %eax
+	ret
+	.cfi_endproc
+	.size reads, . - reads
+
+	.p2align 4
+	.type __gxx_personality_v0, @function
+__gxx_personality_v0:
+	.cfi_startproc
+	movq (%rsp), %rax
+	ret
+	.cfi_endproc
+	.size __gxx_personality_v0, . - __gxx_personality_v0
+	.section .note.GNU-stack,"",@progbits
+"#;
+
+const MARK: &str = "in place of a call";
+const KNOWN: &str = "inside of which somebody knows a place";
+const EXCEPTIONS: &str = "says where exceptions lead";
+
+fn build() -> Vec<u8> {
+    link_assembly(PROGRAM, "gcc", &["-static", "-no-pie"])
+}
+
+fn address_of(bytes: &[u8], name: &str) -> u64 {
+    let image = Image::parse(bytes).unwrap();
+    image.symbols.iter().find(|s| s.name() == name).unwrap().address.get()
+}
+
+fn file_offset(bytes: &[u8], address: u64) -> usize {
+    Image::parse(bytes).unwrap().file_offset(InputAddr(address)).unwrap().get() as usize
+}
+
+/// Where the unwind entry of a function of the input has the address of its language data.
+fn language_data_field(input: &[u8], function: &str) -> usize {
+    let image = Image::parse(input).unwrap();
+    let section = &image.sections[image.section_named(".eh_frame").unwrap()];
+    let (start, address) = (section.offset.get() as usize, section.address.get());
+    let function = address_of(input, function);
+    let starts_there = |at: &usize| {
+        let distance = i32::from_le_bytes(input[start + at..start + at + 4].try_into().unwrap());
+        (address + *at as u64).wrapping_add(distance as u64) == function
+    };
+    let begin = (0..section.size as usize - 4).step_by(4).find(starts_there).expect("an unwind entry");
+    let (augmentation, field) = (start + begin + 8, start + begin + 9);
+    assert_eq!(input[augmentation], 4, "bytes of augmentation");
+    field
+}
+
+/// The input without language data of some functions.
+fn hide(input: &[u8], functions: &[&str]) -> Vec<u8> {
+    let mut bytes = input.to_vec();
+    for function in functions {
+        let field = language_data_field(input, function);
+        bytes[field..field + 4].fill(0);
+    }
+    bytes
+}
+
+/// The map of an output.
+fn map_of(output: &[u8]) -> AddressMap {
+    let image = Image::parse(output).unwrap();
+    let section = image.section_named(address_map::SECTION).unwrap();
+    AddressMap::decode(image.section_bytes(section)).unwrap()
+}
+
+fn has_in_place(output: &[u8]) -> bool {
+    let map = map_of(output);
+    let mut all = map.functions.iter().flat_map(|f| &f.fragments).flat_map(|f| &f.blocks);
+    all.any(|block| matches!(block.reason, Reason::Inlined(_)))
+}
+
+/// An output with the callee in place of its call, or one of the first order without the pass.
+fn rewrite(input: &[u8], with_pass: bool) -> Vec<u8> {
+    let output = |seed| {
+        let order_blocks = BlockOrder::Random;
+        let mut layout = LayoutOptions { scope: Scope::All, order_blocks, seed, ..LayoutOptions::default() };
+        PASSES.iter().filter(|p| p.name == "hot-inlining").for_each(|p| layout.switches.turn(p, with_pass));
+        let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
+        afterlink_pipeline::optimize(input, Vec::new(), &options, &Silent).unwrap().bytes
+    };
+    (1..64).map(output).find(|output| has_in_place(output) == with_pass).expect("a seed that draws the call")
+}
+
+fn judge(input: &[u8], output: &[u8]) -> Verdict {
+    verify(&Image::parse(input).unwrap(), &Image::parse(output).unwrap(), &Options::default())
+}
+
+#[track_caller]
+fn assert_refused_for_this_alone(verdict: &Verdict, why: &str) {
+    assert!(!verdict.is_proven());
+    let is_it = |what: &str| what.contains(MARK) && what.contains(why);
+    assert!(verdict.findings.iter().all(|f| is_it(&f.explanation)), "{verdict}");
+}
+
+#[test]
+fn nothing_stands_in_place_of_calls_of_what_somebody_knows_the_inside_of() {
+    let input = hide(&build(), &["caller", "callee"]);
+    // The label, and the word that holds its address, are led into the callee: behind the jump that stands at its old entry.
+    let with_label = |bytes: &[u8], place: u64| {
+        let image = Image::parse(bytes).unwrap();
+        let table = &image.sections[image.section_named(".symtab").unwrap()];
+        let row = image.symbols.iter().position(|s| s.name() == "named").unwrap();
+        let value = table.offset.get() as usize + 24 * row + 8;
+        let word = file_offset(bytes, address_of(bytes, "fixes"));
+        let mut bytes = bytes.to_vec();
+        for at in [value, word] {
+            bytes[at..at + 8].copy_from_slice(&place.to_le_bytes());
+        }
+        bytes
+    };
+    let inside = address_of(&input, "callee") + 7;
+    let known = with_label(&input, inside);
+    for with_pass in [false, true] {
+        let output = rewrite(&input, with_pass);
+        assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
+        let place = Lookup::new(map_of(&output)).copy_of(InputAddr(inside)).unwrap();
+        let verdict = judge(&known, &with_label(&output, place.get()));
+        if with_pass {
+            assert_refused_for_this_alone(&verdict, KNOWN);
+        } else {
+            assert!(verdict.is_proven(), "{verdict}");
+        }
+    }
+}
+
+#[test]
+fn nothing_stands_in_place_of_calls_where_something_is_said_of_exceptions() {
+    let (input, functions) = (build(), ["caller", "callee"]);
+    let hidden = hide(&input, &functions);
+    for with_pass in [false, true] {
+        let output = rewrite(&hidden, with_pass);
+        assert!(judge(&hidden, &output).is_proven(), "{}", judge(&hidden, &output));
+        // What is said is that exceptions go on to the caller, as they do where nothing is said.
+        for (shown, other) in [(0, 1), (1, 0)] {
+            let field = language_data_field(&input, functions[shown]);
+            let image = Image::parse(&input).unwrap();
+            let section = &image.sections[image.section_named(".eh_frame").unwrap()];
+            let address = section.address.get() + field as u64 - section.offset.get();
+            let at = file_offset(&output, address);
+            let mut output = output.clone();
+            output[at..at + 4].copy_from_slice(&input[field..field + 4]);
+            let verdict = judge(&hide(&input, &functions[other..=other]), &output);
+            if with_pass {
+                assert_refused_for_this_alone(&verdict, EXCEPTIONS);
+            } else {
+                assert!(verdict.is_proven(), "{verdict}");
+            }
+        }
+    }
+}

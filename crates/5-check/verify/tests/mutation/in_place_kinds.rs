@@ -1,0 +1,164 @@
+//! The ways in which a callee's blocks in place of a call are broken: what stands in for the call's and the return's own steps, where control
+//! leaves for the callee itself, and what the map says of it.
+
+use crate::kinds::write;
+use crate::reason_kinds::{
+    Break, Broken, Place, calls_of_pieces, change_code, insts, of_output, pieces, range, with_map,
+};
+use crate::sites::Sites;
+use afterlink_core::InputAddr;
+use afterlink_core::address_map::{BlockMap, Reason};
+use rand::prelude::*;
+use rand_chacha::ChaCha8Rng;
+
+pub const IN_PLACE_KINDS: [(&str, Break); 8] = [
+    ("in place: another room for the return address", other_room),
+    ("in place: room lost", lost_room),
+    ("in place: goes on elsewhere behind the room", other_way),
+    ("in place: exit calls another place", other_exit),
+    ("in place: return address carried elsewhere", other_word),
+    ("in place: block of the map is another one", other_block),
+    ("in place: nothing leads in", no_way_in),
+    ("in place: callee does more than it may", more_than_it_may),
+];
+
+const MAKES: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0xf8];
+const GIVES_BACK: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 8];
+
+/// Pieces in place of them, with what leads in.
+fn in_place(sites: &Sites, fits: impl Fn(&BlockMap) -> bool) -> Vec<Place> {
+    let calls = calls_of_pieces(sites);
+    let is_one = |block: &BlockMap| match block.reason {
+        Reason::Inlined(chain) => {
+            sites.map.chains[chain.0 as usize].iter().any(|call| calls.contains(&call.get()))
+        }
+        Reason::Replaced => block.input.is_some_and(|call| calls.contains(&call.get())),
+        _ => false,
+    };
+    pieces(&sites.map, |block| is_one(block) && fits(block))
+}
+
+fn is_exit(block: &BlockMap) -> bool {
+    block.input_size == 0
+}
+
+/// Where in the file such bytes start in one of the pieces.
+fn find(
+    sites: &Sites,
+    rng: &mut ChaCha8Rng,
+    bytes: &[&[u8]],
+    fits: fn(&BlockMap) -> bool,
+) -> Option<(usize, Place)> {
+    let mut found = Vec::new();
+    for place in in_place(sites, fits) {
+        let (address, size) = range(sites, place);
+        let Some(at) = sites.offset(address) else { continue };
+        let code = &sites.bytes[at..at + size as usize];
+        for form in bytes {
+            found.extend(code.windows(form.len()).position(|w| w == *form).map(|i| (at + i, place)));
+        }
+    }
+    found.choose(rng).copied()
+}
+
+fn other_room(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
+    let (at, _) = find(sites, rng, &[&MAKES, &GIVES_BACK], |_| true)?;
+    let step = *[0x10, 0xf0, 1, 0x80, 0x08].choose(rng)?;
+    of_output(write(sites, at + 4, &[sites.bytes[at + 4] ^ step], "room for a return address".into()))
+}
+
+fn lost_room(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
+    let (at, _) = find(sites, rng, &[&MAKES, &GIVES_BACK], |_| true)?;
+    let others: [&[u8]; 3] = [&[0x0f, 0x1f, 0x44, 0, 0], &MAKES, &GIVES_BACK];
+    let new = others.choose(rng).filter(|new| sites.bytes[at..at + 5] != ***new)?;
+    of_output(write(sites, at, new, "room lost".into()))
+}
+
+/// The jump behind what gives the room back leads elsewhere.
+fn other_way(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
+    let (at, _) = find(sites, rng, &[&GIVES_BACK], |block| !is_exit(block))?;
+    let (behind, size) = match sites.bytes.get(at + 5)? {
+        0xeb => (at + 6, 1),
+        0xe9 => (at + 6, 4),
+        _ => return None,
+    };
+    let step = *[1i64, -1, 2, 5, 8, -8].choose(rng)?;
+    let field = sites.word(behind, size).wrapping_add(step).to_le_bytes();
+    of_output(write(sites, behind, &field[..size], "jump behind a call's place".into()))
+}
+
+fn other_exit(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
+    let (at, _) = find(sites, rng, &[&[0xe8]], is_exit)?;
+    let step = *[1i64, -1, 5, -5, 8, 16].choose(rng)?;
+    let field = sites.word(at + 1, 4).wrapping_add(step).to_le_bytes();
+    of_output(write(sites, at + 1, &field[..4], "call of an exit".into()))
+}
+
+fn other_word(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
+    let (at, _) = find(sites, rng, &[&[0x8f, 0x44, 0x24]], is_exit)?;
+    let step = *[8u8, 16, 1, 0x80].choose(rng)?;
+    of_output(write(sites, at + 3, &[sites.bytes[at + 3] ^ step], "place of a return address".into()))
+}
+
+fn other_block(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
+    let found = in_place(sites, |block| matches!(block.reason, Reason::Inlined(_)));
+    let (place, other) = (*found.choose(rng)?, *found.choose(rng)?);
+    let mut map = sites.map.clone();
+    let of = |map: &afterlink_core::AddressMap, (f, r, b): Place| map.functions[f].fragments[r].blocks[b];
+    let (one, two) = (of(&map, place), of(&map, other));
+    let slot = &mut map.functions[place.0].fragments[place.1].blocks[place.2];
+    match rng.random_range(0..3) {
+        0 => (slot.input, slot.input_size) = (two.input, two.input_size),
+        1 => slot.reason = two.reason,
+        _ => slot.input = Some(one.input? + 1),
+    }
+    with_map(sites, &map, format!("piece {place:?} as {other:?}"))
+}
+
+fn no_way_in(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
+    let place = *in_place(sites, |block| block.reason == Reason::Replaced).choose(rng)?;
+    let mut map = sites.map.clone();
+    let slot = &mut map.functions[place.0].fragments[place.1].blocks[place.2];
+    slot.reason = *[Reason::Copied, Reason::Inserted].choose(rng)?;
+    if slot.reason == Reason::Inserted {
+        (slot.input, slot.input_size) = (None, 0);
+    }
+    with_map(sites, &map, format!("what leads in, {place:?}"))
+}
+
+/// Code that sees where the stack is, keeps something below its top, or moves it, each in a few bytes.
+const MORE: [&[u8]; 12] = [
+    &[0x50],                   // push %rax
+    &[0x58],                   // pop %rax
+    &[0x9c],                   // pushf
+    &[0xc9],                   // leave
+    &[0x89, 0xe0],             // mov %esp,%eax
+    &[0x48, 0x01, 0xe0],       // add %rsp,%rax
+    &[0x89, 0x7c, 0x24, 0xf8], // mov %edi,-8(%rsp)
+    &[0x67, 0x8b, 0x04, 0x24], // mov (%esp),%eax
+    &[0x0f, 0x05],             // syscall
+    &[0xcc],                   // int3
+    &[0xf4],                   // hlt
+    &[0x48, 0x83, 0xec, 0x08], // sub $8,%rsp
+];
+
+/// The callee is another one in both files, and stands alike wherever it was called.
+fn more_than_it_may(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
+    let is_part = |block: &BlockMap| matches!(block.reason, Reason::Inlined(_)) && !is_exit(block);
+    let (f, r, b) = *in_place(sites, is_part).choose(rng)?;
+    let block = sites.map.functions[f].fragments[r].blocks[b];
+    let plain = insts(sites, block.input?.get(), u64::from(block.input_size));
+    let goes_on =
+        |i: &afterlink_isa::Inst| i.operand.is_none() && i.flow == afterlink_isa::Flow::Next && !i.nop;
+    let (at, inst) = *plain.choose(rng).filter(|(_, i)| goes_on(i))?;
+    let more = MORE.choose(rng).filter(|more| more.len() <= usize::from(inst.len))?;
+    // Another register that is pushed, or popped, is one in both files, and nobody's return address.
+    let old = sites.input.bytes_at(InputAddr(at), usize::from(inst.len))?;
+    let opcode = old.iter().find(|byte| **byte & 0xf0 != 0x40)?;
+    if more.len() == 1 && more[0] & 0xf8 == opcode & 0xf8 {
+        return None;
+    }
+    let mut new = more.to_vec();
+    new.resize(usize::from(inst.len), 0x90);
+    change_code(sites, at, &new, true, "instruction of a callee in place of its call")
+}
