@@ -141,3 +141,24 @@ fn stops_in_inlined_calls() {
     assert!(second.contains("\n#0  mixed () at ") && second.contains("/other.c:5\n#1  work ("), "{second}");
     assert!(third.contains("\n#1  work (n=n@entry=10) at main.c:37\n37\t"), "{third}");
 }
+
+/// A callee's blocks in place of a call (`--pass hot-inlining`) are code of the caller at the call's line.
+#[test]
+fn hot_parts_in_place_of_calls() {
+    let calls = BTreeSet::from([37, 39, 43]);
+    let mut told = BTreeSet::new();
+    // Which calls are taken is drawn, where nothing was counted.
+    for seed in 1..=8 {
+        let orders = "hot-inlining --order-functions random --order-blocks random --split random --seed";
+        let sandbox = rewritten(COMPILERS[0], &format!("{orders} {seed}"));
+        for address in inlined_code(&sandbox) {
+            for command in ["addr2line -fie out", "llvm-symbolizer-22 --functions=short --inlines -e out"] {
+                let frames = frames(&sandbox, command, address);
+                let [(function, file, line)] = &frames[..] else { panic!("{command}: {frames:?}") };
+                assert_eq!((&**function, &**file), ("work", "main.c"), "{command}: {frames:?}");
+                told.insert(*line);
+            }
+        }
+    }
+    assert!(!told.is_empty() && told.is_subset(&calls), "{told:?}");
+}

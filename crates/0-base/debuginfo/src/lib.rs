@@ -18,7 +18,7 @@ mod units;
 pub use afterlink_core::Forget;
 use afterlink_core::{DebugUnit, Scratch, SplitFiles};
 use bytes::Damaged;
-pub use moves::{Folded, Inlined, Inside, Moves, Piece};
+pub use moves::{Beside, Folded, Inlined, Inside, Moves, Piece};
 pub use package::{InputPackage, NoParts, Package, Parts};
 pub use split::{SplitSections, Wanted};
 pub use tally::{Left, Lost, Removed, Tally};

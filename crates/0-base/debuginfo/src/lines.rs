@@ -274,6 +274,8 @@ fn place(rows: &[Row], end: u64, moves: &Moves, (table, calls): (u64, &Calls), p
             let run = Placed { start: part.start, end: part.end, row };
             calls.place((table, moves), (address, next), run, placed);
         }
+        let beside = moves.beside_in(address, next);
+        placed.extend(beside.map(|(start, end)| Placed { start, end, row: last.goes_on() }));
     }
 }
 

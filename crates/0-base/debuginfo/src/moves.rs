@@ -92,12 +92,21 @@ impl Inlined {
     }
 }
 
+/// Code that runs for a call besides what leads into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    pub call: u64,
+    pub output: u64,
+    pub output_size: u64,
+}
+
 /// All pieces, and where the input's code is.
 pub struct Moves {
     pieces: Vec<Piece>,
     folded: Vec<Folded>,
     inlined: Vec<Inlined>,
     callees: BTreeSet<(u64, u64)>,
+    beside: Vec<Beside>,
     code: Vec<(u64, u64)>,
 }
 
@@ -108,8 +117,8 @@ impl Moves {
         pieces.sort_unstable_by_key(|p| p.input);
         folded.sort_unstable_by_key(|f| f.input);
         code.sort_unstable();
-        let (inlined, callees) = (Vec::new(), BTreeSet::new());
-        Self { pieces, folded, inlined, callees, code }
+        let (inlined, callees, beside) = (Vec::new(), BTreeSet::new(), Vec::new());
+        Self { pieces, folded, inlined, callees, beside, code }
     }
 
     /// The same with calls that code stands in place of.
@@ -118,6 +127,20 @@ impl Moves {
         self.callees = inlined.iter().map(Inlined::callee_code).collect();
         self.inlined = inlined;
         self
+    }
+
+    /// The same with code that runs for calls besides what leads into it.
+    pub fn with_beside(mut self, mut beside: Vec<Beside>) -> Self {
+        beside.sort_unstable_by_key(|b| (b.call, b.output));
+        self.beside = beside;
+        self
+    }
+
+    /// Runs of the output of such code, of the calls in a run.
+    pub(crate) fn beside_in(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
+        let first = self.beside.partition_point(|b| b.call < start);
+        let inside = self.beside[first..].iter().take_while(move |b| b.call < end);
+        inside.map(|b| (b.output, b.output + b.output_size))
     }
 
     /// Whether code stands in place of any call.
@@ -219,12 +242,17 @@ impl Moves {
     /// The runs of the output that stand for one of the input: the one that it starts in first, the others ascending.
     pub fn ranges(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         // Most runs lie in one piece.
-        if let Some(piece) = self.piece_at(start).filter(|piece| start < end && end <= piece.input_end()) {
+        let piece = self.piece_at(start).filter(|piece| start < end && end <= piece.input_end());
+        if let (Some(piece), None) = (piece, self.beside_in(start, end).next()) {
             let run = (piece.point(start), piece.end(end));
             return if run.0 < run.1 { vec![run] } else { Vec::new() };
         }
         let mut ranges: Vec<(u64, u64)> = self.parts(start, end).iter().map(|p| (p.start, p.end)).collect();
-        let first = ranges.first().map(|r| r.0);
+        // What leads to it may be nothing.
+        let place = self.point(start);
+        let is_beside = self.beside_in(start, end).any(|run| (run.0..run.1).contains(&place));
+        let first = if is_beside { Some(place) } else { ranges.first().map(|r| r.0) };
+        ranges.extend(self.beside_in(start, end));
         join(&mut ranges, first);
         ranges
     }

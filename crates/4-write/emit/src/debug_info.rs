@@ -4,12 +4,12 @@ use crate::addresses::Addresses;
 use crate::shape::Shape;
 use afterlink_core::{DebugUnit, Forget, InputAddr, OutputAddr, Scratch, SplitFiles};
 use afterlink_debuginfo::{
-    Folded, Inlined, InputPackage, Inside, LED, Lost, Moves, Package, Parts, Piece, Places, Sections,
+    Beside, Folded, Inlined, InputPackage, Inside, LED, Lost, Moves, Package, Parts, Piece, Places, Sections,
     SplitSections, Tally, Wanted,
 };
 use afterlink_elf::LooseSection;
 use afterlink_image::{Compression, Contents, EntriesFile, Image, SectionId, elf};
-use afterlink_program::{Block, BlockId, Chunk, Function, Placement, Program, Range};
+use afterlink_program::{Block, BlockId, Chunk, Function, InPlaceCode, Placement, Program, Range};
 use rayon::prelude::*;
 use std::io::Write;
 
@@ -171,13 +171,15 @@ pub(crate) fn moves(
     addresses: &Addresses,
     shapes: &[Shape],
 ) -> Moves {
-    let (mut pieces, mut inlined) = (Vec::new(), Vec::new());
+    let (mut pieces, mut inlined, mut beside) = (Vec::new(), Vec::new(), Vec::new());
     for (i, fragment) in placement.fragments.iter().enumerate() {
         let function = &program.functions[fragment.function];
         for (&block, ends) in fragment.blocks.iter().zip(shapes[i].offsets.windows(2)) {
-            if block.0 < function.input_blocks || function.blocks[block].size > 0 {
-                let start = addresses.fragments[i];
-                let place = (start + u64::from(ends[0]), start + u64::from(ends[1]));
+            let start = addresses.fragments[i];
+            let place = (start + u64::from(ends[0]), start + u64::from(ends[1]));
+            if let Some(code) = function.in_place_of(&function.blocks[block]) {
+                add_in_place(code, place, &mut pieces, &mut beside);
+            } else if block.0 < function.input_blocks || function.blocks[block].size > 0 {
                 add_block(image, function, &function.blocks[block], place, &mut pieces);
                 add_inlined(function, &function.blocks[block], place.0.get(), &mut inlined);
             }
@@ -191,7 +193,7 @@ pub(crate) fn moves(
     });
     let code = image.sections.iter().filter(|(_, s)| s.is_code());
     let code = code.map(|(_, s)| (s.address.get(), s.end().get())).collect();
-    Moves::new(pieces, folded.collect(), code).with_inlined(inlined)
+    Moves::new(pieces, folded.collect(), code).with_inlined(inlined).with_beside(beside)
 }
 
 /// Adds the padding behind moved code: runs that reach over it are not cut there, and do not name where it was.
@@ -230,7 +232,6 @@ fn add_block(
                 let code = &function.inlined[row as usize];
                 Some((code.call, code.call_size, Inside::FromEnd))
             }
-            // What debug information says of a callee is said of the callee itself.
             Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::InPlace(_) => None,
         };
         if let Some((input, size, inside)) = run {
@@ -255,6 +256,23 @@ fn add_block(
     }
     if input_size > 0 {
         pieces.push(Piece { input_size, output_size, ..ending(input.get(), output) });
+    }
+}
+
+/// Adds a block that runs in place of a call. What leads in stands for the call; all else, a callee's blocks too, is code of the caller at the call's line: what
+/// debug information says of a callee is said of the callee itself.
+fn add_in_place(
+    code: &InPlaceCode,
+    (start, end): (OutputAddr, OutputAddr),
+    pieces: &mut Vec<Piece>,
+    beside: &mut Vec<Beside>,
+) {
+    let (call, output, output_size) = (code.call.get(), start.get(), end.since(start));
+    if code.start == code.call {
+        let (input_size, inside) = (code.size.into(), Inside::FromEnd);
+        pieces.push(Piece { input: call, input_size, output, output_size, jump_size: 0, inside });
+    } else if output_size > 0 {
+        beside.push(Beside { call, output, output_size });
     }
 }
 

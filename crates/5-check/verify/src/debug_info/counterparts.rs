@@ -233,8 +233,11 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         let blocks = self.blocks_in(run);
         let code = &self.check.code;
         let stays = first_code(code, run.0, blocks.first().map_or(run.1, |b| b.input.min(run.1)));
-        let moved =
-            || blocks.iter().map(|b| self.part(b, run)).find(|part| part.0 < part.1).map(|part| part.0);
+        // What leads into code in place of a call may be nothing.
+        let leads_in =
+            |b: &Block| b.reason == Reason::Replaced && self.check.places.contexts.of_call(b.input).is_some();
+        let part = |b: &Block| Some(self.part(b, run)).filter(|part| part.0 < part.1 || leads_in(b));
+        let moved = || blocks.iter().find_map(part).map(|part| part.0);
         // Padding that did not move may still be where it was.
         stays.or_else(moved).or(blocks.is_empty().then_some(run.0))
     }
@@ -274,8 +277,15 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         if let Some(block) = self.outputs.get(next).filter(|o| o.0 < end) {
             return Some(block.0.max(start));
         }
-        let is_new = self.check.places.fragment_at(start).is_some_and(|fragment| end <= fragment.1);
-        (!is_new).then_some(start)
+        // Nobody's code may go on in the next fragment.
+        let mut at = start;
+        while at < end {
+            match self.check.places.fragment_at(at) {
+                Some(fragment) => at = fragment.1,
+                None => return Some(at),
+            }
+        }
+        None
     }
 
     /// Where the function is entered that a folded one became whose code is a run's.
