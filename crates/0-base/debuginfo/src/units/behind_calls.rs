@@ -16,6 +16,8 @@ pub(super) struct BehindCall {
     /// Its entry of `.debug_addr`.
     pub entry: usize,
     pub place: u64,
+    /// Whether the place is where the code of an inlined call starts: then it cannot be left unsaid.
+    pub is_start: bool,
     /// The code of the call's entry, and where that stands.
     pub code: u64,
     pub code_at: usize,
@@ -30,8 +32,8 @@ impl Walk<'_, '_> {
             self.named.borrow_mut().insert(entry);
         } else {
             let Attribute { name, form, at, end } = *attribute;
-            let (code, code_at) = (0, 0);
-            unit.behind_calls.push(BehindCall { at, end, form, name, entry, place, code, code_at });
+            let (is_start, code, code_at) = (false, 0, 0);
+            unit.behind_calls.push(BehindCall { at, end, form, name, entry, place, is_start, code, code_at });
         }
         Ok(())
     }
@@ -95,8 +97,7 @@ impl Walk<'_, '_> {
         unit: &mut Unit,
         abbreviations: &mut Abbreviations,
     ) -> Result<(), Left> {
-        // That an inlined call's code starts somewhere cannot be left unsaid.
-        if call.name == DW_AT_low_pc || Reader::new(self.bytes, call.code_at).uleb() != Ok(call.code) {
+        if call.is_start || Reader::new(self.bytes, call.code_at).uleb() != Ok(call.code) {
             return Err(Left::SharedAddress);
         }
         let Some(other) = abbreviations.unsaying(call.code, call.name) else {

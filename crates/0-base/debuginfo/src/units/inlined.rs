@@ -275,6 +275,7 @@ impl Walk<'_, '_> {
             name: DW_AT_low_pc,
             entry,
             place: planned.call.start,
+            is_start: true,
             code: planned.code,
             code_at: at,
         });
