@@ -69,10 +69,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub fn text(&mut self) -> Result<()> {
+    /// A text, without the zero that ends it.
+    pub fn text(&mut self) -> Result<&'a [u8]> {
         let rest = self.bytes.get(self.at..).ok_or(Damaged)?;
-        self.at += rest.iter().position(|&b| b == 0).ok_or(Damaged)? + 1;
-        Ok(())
+        let size = rest.iter().position(|&b| b == 0).ok_or(Damaged)?;
+        self.at += size + 1;
+        Ok(&rest[..size])
     }
 
     /// A unit's length: where it ends, and the size of offsets in it.

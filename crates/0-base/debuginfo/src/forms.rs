@@ -314,7 +314,7 @@ pub fn skip(r: &mut Reader, form: DwForm, offset_size: usize, version: u16) -> R
         | DW_FORM_rnglistx
         | DW_FORM_GNU_addr_index
         | DW_FORM_GNU_str_index => return r.uleb().map(|_| ()),
-        DW_FORM_string => return r.text(),
+        DW_FORM_string => return r.text().map(drop),
         _ => return Err(Damaged),
     };
     r.take(size).map(|_| ())

@@ -198,19 +198,14 @@ fn lead(
         ..kept.start(sections, places.files)?
     };
     let package = Package::new(places.files, places.machine)?;
-    let mut together = Together::new(updated, tally, package, &plans);
+    let (left, needed, more) = (BTreeSet::new(), BTreeSet::new(), MoreAddresses::default());
+    let mut together = Together { updated, tally, more, left, needed, package };
     led.lines = &lines;
     let at_once = if has_split { (rayon::current_num_threads(), usize::MAX) } else { AT_ONCE };
     for (section, is_types) in [(sections.info, false), (sections.types, true)] {
         let (units, rest) = starts(section);
         for some in batches(&units, at_once) {
-            let lead = |&(s, e): &(usize, usize)| match is_unproven(sections, s as u64, is_types) {
-                false => {
-                    let plan = plans.get(&s).filter(|_| !is_types);
-                    units::update(&led, &section[s..e], is_types, plan)
-                }
-                true => Err(units::leave(&led, &section[s..e], is_types, Left::Unproven)),
-            };
+            let lead = |&unit: &(usize, usize)| lead_unit(&led, (section, unit), is_types, &plans);
             let some: Vec<std::result::Result<Unit, LeftUnit>> = some.par_iter().map(lead).collect();
             some.into_iter().try_for_each(|unit| together.add(unit, (section, &units, is_types), &led))?;
             forget();
@@ -222,24 +217,36 @@ fn lead(
         }
         together.tally.units += units.len() as u64;
     }
-    let Together { mut updated, mut tally, more, left, needed, mut package, untold, .. } = together;
+    let Together { mut updated, mut tally, more, left, needed, mut package } = together;
     more.write(&tables, &mut updated)?;
     add_types(parts, &mut package, &mut tally);
     updated.aranges = indices::aranges(sections.aranges, moves, &left, &mut tally);
     updated.frame = frames::update(sections.frame, moves, &mut tally);
     updated.gdb_index = indices::gdb_index(sections.gdb_index, moves, &left, &mut tally);
-    let is_complete = kept.complete(&tally, needed, untold);
+    // Rows tell of the calls of units that are left after all.
+    let untold = plans.into_keys().filter(|start| left.contains(&(*start as u64)));
+    let is_complete = kept.complete(&tally, needed, untold.collect());
     updated.tally = tally;
     Ok(((updated, package), is_complete))
 }
 
-fn is_unproven(sections: &Sections, start: u64, is_types: bool) -> bool {
-    let part = if is_types { DebugUnit::Types(start) } else { DebugUnit::Entries(start) };
-    sections.unproven.contains(&part)
+/// Leads a unit, from where to where it stands, unless it was led before and could not be proven.
+fn lead_unit<'a>(
+    led: &units::Led<'a>,
+    (section, (start, end)): (&[u8], (usize, usize)),
+    is_types: bool,
+    plans: &FxHashMap<usize, Plan>,
+) -> std::result::Result<Unit<'a>, LeftUnit> {
+    let bytes = &section[start..end];
+    let part = if is_types { DebugUnit::Types } else { DebugUnit::Entries };
+    if led.sections.unproven.contains(&part(start as u64)) {
+        return Err(units::leave(led, bytes, is_types, Left::Unproven));
+    }
+    units::update(led, bytes, is_types, plans.get(&start).filter(|_| !is_types))
 }
 
 /// What units are put together in.
-struct Together<'t> {
+struct Together {
     updated: Updated,
     tally: Tally,
     more: MoreAddresses,
@@ -248,17 +255,9 @@ struct Together<'t> {
     /// Where their parts of `.debug_addr` start.
     needed: BTreeSet<u64>,
     package: Package,
-    plans: &'t FxHashMap<usize, Plan>,
-    /// Where units start that are left, but of whose calls rows tell.
-    untold: BTreeSet<usize>,
 }
 
-impl<'t> Together<'t> {
-    fn new(updated: Updated, tally: Tally, package: Package, plans: &'t FxHashMap<usize, Plan>) -> Self {
-        let (left, needed, more) = (BTreeSet::new(), BTreeSet::new(), MoreAddresses::default());
-        Self { updated, tally, more, left, needed, package, plans, untold: BTreeSet::new() }
-    }
-
+impl Together {
     /// Where units go.
     fn whole(&mut self, is_types: bool) -> &mut Scratch {
         if is_types { &mut self.updated.types } else { &mut self.updated.info }
@@ -298,7 +297,6 @@ impl<'t> Together<'t> {
             self.more.follow(follow(at, unit.offset_size, base as usize));
         }
         if !is_types {
-            self.untold.extend(self.plans.contains_key(&start).then_some(start));
             self.left.insert(start as u64);
         }
         self.whole(is_types).append(&unit.bytes)

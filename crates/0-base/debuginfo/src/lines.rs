@@ -155,7 +155,12 @@ struct Row {
 impl Row {
     /// The row as it begins again where its code goes on.
     fn goes_on(self) -> Self {
-        Self { is_stmt: false, basic_block: false, prologue_end: false, epilogue_begin: false, ..self }
+        Self { is_stmt: false, ..self.unmarked() }
+    }
+
+    /// The row without what it says of where functions start and end.
+    fn unmarked(self) -> Self {
+        Self { basic_block: false, prologue_end: false, epilogue_begin: false, ..self }
     }
 }
 
@@ -175,9 +180,7 @@ fn unit(bytes: &[u8], moves: &Moves, calls: (u64, &Calls)) -> Result<(Vec<u8>, T
     while r.at < bytes.len() {
         let Some(end) = sequence(&mut r, &header, &mut rows)? else { break };
         let low = rows.first().map_or(end, |row: &Row| row.address);
-        if rows.windows(2).any(|w| w[0].address > w[1].address)
-            || rows.last().is_some_and(|l| l.address > end)
-        {
+        if !ascend(&rows, end) {
             return Err(Damaged);
         }
         tally.rows += rows.len() as u64;
@@ -194,6 +197,11 @@ fn unit(bytes: &[u8], moves: &Moves, calls: (u64, &Calls)) -> Result<(Vec<u8>, T
     let length = (out.len() - head) as u64;
     put(&mut out, head - header.offset_size, header.offset_size, length);
     Ok((out, tally))
+}
+
+/// Whether the rows of a sequence stand in the order of their code. A table in which they do not stays as it was.
+fn ascend(rows: &[Row], end: u64) -> bool {
+    rows.is_sorted_by_key(|row| row.address) && rows.last().is_none_or(|last| last.address <= end)
 }
 
 /// Reads the rows up to the end of a sequence, and gives its address; `None` at the end of the program.

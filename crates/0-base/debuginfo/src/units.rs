@@ -519,13 +519,18 @@ impl Walk<'_, '_> {
         at
     }
 
+    /// The list of ranges at `offset`.
+    fn ranges_in(&self, offset: u64) -> Result<Vec<Entry>> {
+        let section = if self.version >= 5 { self.sections.rnglists } else { self.sections.ranges };
+        self.form(false).read(section, offset)
+    }
+
     /// The new place of the list that stood at `offset`.
     fn ranges_at(&self, offset: u64, unit: &mut Unit) -> Result<u64> {
         if let Some(known) = unit.ranges.known.get(&offset) {
             return Ok(*known);
         }
-        let section = if self.version >= 5 { self.sections.rnglists } else { self.sections.ranges };
-        let runs = moved_ranges(&self.form(false).read(section, offset)?, self.moves);
+        let runs = moved_ranges(&self.ranges_in(offset)?, self.moves);
         let at = self.add_ranges(&runs, unit);
         unit.ranges.known.insert(offset, at);
         Ok(at)

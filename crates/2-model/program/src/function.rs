@@ -170,6 +170,11 @@ impl Function<'_> {
         self.ranges.iter().map(|r| r.size).sum()
     }
 
+    /// Whether a block stands for code of the input: one of its blocks, or a part that was cut off one.
+    pub fn is_of_input(&self, block: BlockId) -> bool {
+        block.0 < self.input_blocks || self.blocks[block].size > 0
+    }
+
     /// The block that starts at `address`.
     pub fn block_at(&self, address: InputAddr) -> Option<BlockId> {
         // Most questions are about entries.

@@ -179,9 +179,9 @@ pub(crate) fn moves(
             let place = (start + u64::from(ends[0]), start + u64::from(ends[1]));
             if let Some(code) = function.in_place_of(&function.blocks[block]) {
                 add_in_place(code, place, &mut pieces, &mut beside);
-            } else if block.0 < function.input_blocks || function.blocks[block].size > 0 {
-                add_block(image, function, &function.blocks[block], place, &mut pieces);
-                add_inlined(function, &function.blocks[block], place.0.get(), &mut inlined);
+            } else if function.is_of_input(block) {
+                let block = &function.blocks[block];
+                add_block(image, function, block, place, (&mut pieces, &mut inlined));
             }
         }
     }
@@ -210,13 +210,13 @@ fn add_padding(image: &Image, pieces: &mut Vec<Piece>) {
     pieces.append(&mut padding);
 }
 
-/// Adds the pieces of a block.
+/// Adds the pieces of a block, and its calls that code stands in place of.
 fn add_block(
     image: &Image,
     function: &Function,
     block: &Block,
     place: (OutputAddr, OutputAddr),
-    pieces: &mut Vec<Piece>,
+    (pieces, inlined): (&mut Vec<Piece>, &mut Vec<Inlined>),
 ) {
     let mut output = place.0.get();
     let first = pieces.len();
@@ -230,6 +230,9 @@ fn add_block(
             }
             Chunk::Inlined(row) => {
                 let code = &function.inlined[row as usize];
+                let (call, callee) = (code.call.get(), code.start.get());
+                let call_end = call + u64::from(code.call_size);
+                inlined.push(Inlined { call, call_end, callee, output, output_size });
                 Some((code.call, code.call_size, Inside::FromEnd))
             }
             Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::InPlace(_) => None,
@@ -273,25 +276,6 @@ fn add_in_place(
         pieces.push(Piece { input: call, input_size, output, output_size, jump_size: 0, inside });
     } else if output_size > 0 {
         beside.push(Beside { call, output, output_size });
-    }
-}
-
-/// Adds the calls of a block that code stands in place of; the block is at `output`.
-fn add_inlined(function: &Function, block: &Block, mut output: u64, inlined: &mut Vec<Inlined>) {
-    for chunk in function.chunks_of(block) {
-        let output_size = u64::from(function.chunk_size(chunk));
-        if let Chunk::Inlined(row) = chunk {
-            let code = &function.inlined[row as usize];
-            let (call, callee) = (code.call.get(), code.start.get());
-            inlined.push(Inlined {
-                call,
-                call_end: call + u64::from(code.call_size),
-                callee,
-                output,
-                output_size,
-            });
-        }
-        output += output_size;
     }
 }
 

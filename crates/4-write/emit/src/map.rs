@@ -28,7 +28,7 @@ pub(crate) fn map(
         for &i in &of_function[id.index()] {
             let mut pieces = Pieces { chains: &mut chains, of_call: &mut of_call, pieces: Vec::new() };
             for (&block, &offset) in placement.fragments[i].blocks.iter().zip(&shapes[i].offsets) {
-                let is_input = block.0 < function.input_blocks;
+                let is_input = function.is_of_input(block);
                 pieces.block(function, &function.blocks[block], is_input, offset);
             }
             let blocks = pieces.pieces;
@@ -59,7 +59,7 @@ impl Pieces<'_> {
         let leads_in = |next: BlockId| function.in_place_of(&function.blocks[next]).is_some();
         let is_gone =
             block.size == 0 && matches!(block.terminator, Terminator::FallThrough(next) if leads_in(next));
-        let is_input = (is_input || block.size > 0) && !is_gone;
+        let is_input = is_input && !is_gone;
         let reason = if is_input { Reason::Copied } else { Reason::Inserted };
         let input = is_input.then_some(block.input);
         self.pieces.push(BlockMap { output_offset: offset, input, input_size: block.size, reason });

@@ -77,8 +77,7 @@ impl Symbols<'_, '_, '_> {
         let parts = fragments.filter(|(_, f)| !exported.is_empty() && !f.starts_function());
         let named = parts.filter_map(|(i, fragment)| {
             let function = &self.program.functions[fragment.function];
-            let is_input = |b: &&BlockId| b.0 < function.input_blocks || function.blocks[**b].size > 0;
-            let inputs = fragment.blocks.iter().filter(is_input);
+            let inputs = fragment.blocks.iter().filter(|b| function.is_of_input(**b));
             let of =
                 inputs.map(|b| function.blocks[*b].input).find_map(|at| exported.name_at(at, function))?;
             Some(NewDynamicSymbol { of, place: self.place(i) })

@@ -234,22 +234,19 @@ impl<'a> Judge<'_, 'a> {
             _ => return Ok(()),
         };
         let [(counterparts, lines), (unmoved, same_lines)] = self.ways;
-        let (rows, inlined) = (self.rows, self.inlined);
-        let mut pair = Pair { counterparts, lines, rows, inlined, input, output };
+        let pair = |counterparts, lines, (input, output)| Pair {
+            counterparts,
+            lines,
+            rows: self.rows,
+            inlined: self.inlined,
+            input,
+            output,
+        };
+        let is_readable = || pair(unmoved, same_lines, (was()?, was()?)).judge();
+        let mut pair = pair(counterparts, lines, (input, output));
         if let Err(fault) = pair.judge() {
             // A unit that tells of where the code was is as good as no unit, but no wrong one.
             pair.counterparts = unmoved;
-            let is_readable = || {
-                Pair {
-                    counterparts: unmoved,
-                    lines: same_lines,
-                    rows,
-                    inlined,
-                    input: was()?,
-                    output: was()?,
-                }
-                .judge()
-            };
             if pair.judge().is_err() && (a != b || is_readable().is_ok()) {
                 return Err(fault);
             }

@@ -16,22 +16,16 @@ pub struct Texts<'a> {
 
 impl<'a> Texts<'a> {
     /// The text at the reader, of a form that compilers use for it.
-    pub fn read(self, form: DwForm, offset_size: usize, r: &mut Reader<'a>) -> Result<&'a [u8]> {
+    fn read(self, form: DwForm, offset_size: usize, r: &mut Reader<'a>) -> Result<&'a [u8]> {
         let section = match form {
-            DW_FORM_string => return text(r),
+            DW_FORM_string => return r.text(),
             DW_FORM_strp => self.str,
             DW_FORM_line_strp => self.line_str,
             _ => return Err(Damaged),
         };
         let at = r.number(offset_size)?;
-        text(&mut Reader::new(section, usize::try_from(at).map_err(|_| Damaged)?))
+        Reader::new(section, usize::try_from(at).map_err(|_| Damaged)?).text()
     }
-}
-
-fn text<'a>(r: &mut Reader<'a>) -> Result<&'a [u8]> {
-    let start = r.at;
-    r.text()?;
-    Ok(&r.bytes[start..r.at - 1])
 }
 
 /// Rows of the head: in version 5 of fields by a format, before that ended by a zero.
@@ -278,8 +272,7 @@ fn old_list(r: &mut Reader, rest: impl Fn(&mut Reader) -> Result<()>) -> Result<
     let mut rows = Vec::new();
     loop {
         let start = r.at;
-        r.text()?;
-        if r.at == start + 1 {
+        if r.text()?.is_empty() {
             return Ok(List { format: Vec::new(), count: (0, 0), rows, end: start });
         }
         rest(r)?;

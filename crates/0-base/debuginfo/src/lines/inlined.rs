@@ -1,7 +1,7 @@
 //! Rows of code that stands in place of a call: the callee's, whichever table has them. Files of another table are added to the caller's.
 
 use super::files::{Added, File, Names, Texts, rename};
-use super::{Header, Placed, Row, sequence};
+use super::{Header, Placed, Row, ascend, sequence};
 use crate::bytes::{Damaged, Reader, Result};
 use crate::moves::Moves;
 use rayon::prelude::*;
@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Calls that code stands in place of, by the table that tells of them, and where they come back.
 #[derive(Default)]
 pub struct Calls {
-    calls: BTreeMap<(u64, u64), Call>,
+    calls: BTreeMap<(u64, u64), WithRows>,
     /// Heads of tables that name more files now.
     heads: FxHashMap<u64, Vec<u8>>,
 }
 
 /// A call, and what stands for it.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct Call {
     /// Where it is in the source.
     pub file: u64,
@@ -25,6 +25,11 @@ pub struct Call {
     /// Where its code is in the output.
     pub start: u64,
     pub end: u64,
+}
+
+/// What is told of it.
+struct WithRows {
+    call: Call,
     /// The callee's rows, by their distance from the start; the first has none.
     rows: Vec<(u64, Row)>,
     /// The files of another table that these name.
@@ -83,8 +88,9 @@ impl<'a> Told<'a> {
                 let files = if callee.table == found.table { Some(Vec::new()) } else { callee.files.clone() };
                 let Some(files) = files else { continue };
                 let (start, end) = (inlined.output, inlined.output + inlined.output_size);
-                let call = Call { file, line, start, end, rows: callee.rows.clone(), files };
-                calls.calls.insert((found.table, inlined.call_end), call);
+                let call = Call { file, line, start, end };
+                let with_rows = WithRows { call, rows: callee.rows.clone(), files };
+                calls.calls.insert((found.table, inlined.call_end), with_rows);
             }
         }
         self.name_files(&mut calls);
@@ -149,8 +155,8 @@ impl<'a> Told<'a> {
 }
 
 impl Calls {
-    pub fn get(&self, table: u64, back: u64) -> Option<&Call> {
-        self.calls.get(&(table, back))
+    pub fn get(&self, table: u64, back: u64) -> Option<Call> {
+        self.calls.get(&(table, back)).map(|told| told.call)
     }
 
     /// The head of a table that names more files now.
@@ -175,7 +181,9 @@ impl Calls {
         placed: &mut Vec<Placed>,
     ) {
         for (_, inlined) in moves.inlined_in(input.0, input.1) {
-            let Some(call) = self.get(table, inlined.call_end) else { continue };
+            let Some(WithRows { call, rows, .. }) = self.calls.get(&(table, inlined.call_end)) else {
+                continue;
+            };
             if call.start < start || call.end > end {
                 continue;
             }
@@ -184,8 +192,8 @@ impl Calls {
             if start < call.start || begins {
                 placed.push(Placed { start, end: call.start, row });
             }
-            for (i, &(distance, row)) in call.rows.iter().enumerate() {
-                let next = call.rows.get(i + 1).map_or(call.end - call.start, |next| next.0);
+            for (i, &(distance, row)) in rows.iter().enumerate() {
+                let next = rows.get(i + 1).map_or(call.end - call.start, |next| next.0);
                 placed.push(Placed { start: call.start + distance, end: call.start + next, row });
             }
             (start, row) = (call.end, row.goes_on());
@@ -203,8 +211,7 @@ fn sequences(bytes: &[u8], header: &Header, moves: &Moves) -> Result<Vec<(Vec<Ro
     while r.at < bytes.len() {
         let Some(end) = sequence(&mut r, header, &mut rows)? else { break };
         let rows: Vec<Row> = std::mem::take(&mut rows);
-        // Such a table stays as it was.
-        if rows.windows(2).any(|w| w[0].address > w[1].address) {
+        if !ascend(&rows, end) {
             return Err(Damaged);
         }
         if rows.first().is_some_and(|row| moves.is_code(row.address) && row.address < end) {
@@ -235,7 +242,6 @@ fn callee_rows(sequences: &[(Vec<Row>, u64)], (start, size): Code) -> Option<Vec
         found.push((0, rows[own.start.checked_sub(1)?].goes_on()));
     }
     // It is no function's start or end there.
-    let inside = |row: &Row| Row { basic_block: false, prologue_end: false, epilogue_begin: false, ..*row };
-    found.extend(rows[own].iter().map(|row| (row.address - start, inside(row))));
+    found.extend(rows[own].iter().map(|row| (row.address - start, row.unmarked())));
     Some(found)
 }

@@ -13,8 +13,7 @@
 //! A list of ranges would leave room for more, but gdb takes `low_pc` and `high_pc` of the origin where an entry has none of its own.
 
 use super::behind_calls::BehindCall;
-use super::{Attribute, Head, Led, Unit, Walk, first, put_padded, uleb_size};
-use crate::Sections;
+use super::{Attribute, Head, Led, Unit, Walk, put_padded, uleb_size};
 use crate::bytes::{Damaged, Reader, Result, put, write_uleb};
 use crate::forms::{Abbreviation, Abbreviations, Inlined, SIZES};
 use crate::lines::{Call, Calls, Texts, Told};
@@ -50,9 +49,9 @@ pub fn plans(led: &Led, untold: &BTreeSet<usize>, tally: &mut Tally) -> (Calls, 
     }
     let (units, _) = crate::starts(sections.info);
     let texts = Texts { str: sections.str, line_str: sections.line_str };
-    let unit = |&(start, end): &(usize, usize)| OfUnit::read(sections, &sections.info[start..end]).ok();
+    let unit = |&(start, end): &(usize, usize)| OfUnit::read(led, &sections.info[start..end]).ok();
     let heads: Vec<Option<OfUnit>> = units.par_iter().map(unit).collect();
-    let compiled_in = heads.iter().flatten().map(|unit| (unit.table, unit.compiled_in)).collect();
+    let compiled_in = heads.iter().flatten().map(|unit| (unit.table, &unit.compiled_in[..])).collect();
     let mut calls = Told { section: sections.line, texts, compiled_in }.calls(moves);
     let is_told = |(unit, head): &(&(usize, usize), &OfUnit)| {
         !untold.contains(&unit.0) && !sections.unproven.contains(&DebugUnit::Rows(head.table))
@@ -72,11 +71,12 @@ pub fn plans(led: &Led, untold: &BTreeSet<usize>, tally: &mut Tally) -> (Calls, 
 }
 
 /// What a unit says of itself.
-struct OfUnit<'a> {
+struct OfUnit {
     head: Head,
     /// Its table of rows.
     table: u64,
-    compiled_in: &'a [u8],
+    /// Its folder, if it says so by a text of its own or in a section of texts.
+    compiled_in: Vec<u8>,
 }
 
 /// Entries that stand in the same one.
@@ -97,19 +97,17 @@ struct Candidate {
     forms: Vec<Inlined>,
 }
 
-impl<'a> OfUnit<'a> {
-    fn read(sections: &Sections<'a>, bytes: &'a [u8]) -> Result<Self, Left> {
+impl OfUnit {
+    fn read(led: &Led, bytes: &[u8]) -> Result<Self, Left> {
         let head = Head::read(bytes, false)?;
-        let abbreviations = Abbreviations::read(sections.abbrev, head.table)?;
-        let form = (head.offset_size, head.version);
-        let attributes = first(bytes, head.entries, form, &abbreviations)?;
+        let abbreviations = Abbreviations::read(led.sections.abbrev, head.table)?;
+        let walk = Walk::new(led, bytes, &head);
+        let attributes = walk.first(head.entries, &abbreviations)?;
         let of = |name| attributes.iter().find(|a| a.name == name);
-        let table = of(DW_AT_stmt_list).ok_or(Damaged)?;
-        let table = Reader::new(bytes, table.at).number(table.end - table.at)?;
-        let texts = Texts { str: sections.str, line_str: sections.line_str };
-        let folder = of(DW_AT_comp_dir);
-        let folder = folder.map(|a| texts.read(a.form, head.offset_size, &mut Reader::new(bytes, a.at)));
-        Ok(Self { head, table, compiled_in: folder.and_then(Result::ok).unwrap_or_default() })
+        let table = walk.offset(of(DW_AT_stmt_list).ok_or(Damaged)?)?;
+        let folder = of(DW_AT_comp_dir).and_then(|folder| walk.text(folder, None).ok());
+        let compiled_in = folder.unwrap_or_default().to_vec();
+        Ok(Self { head, table, compiled_in })
     }
 
     fn plan(&self, led: &Led, bytes: &[u8], calls: &Calls) -> Result<Plan, Left> {
@@ -154,7 +152,7 @@ impl<'a> OfUnit<'a> {
         let Some(names) = kind.call() else { return Ok(None) };
         let of = |name| attributes.iter().find(|a: &&Attribute| a.name == name).ok_or(Damaged);
         let back = walk.address(of(names.back)?)?;
-        let Some(call) = calls.get(self.table, back).cloned() else { return Ok(None) };
+        let Some(call) = calls.get(self.table, back) else { return Ok(None) };
         // Entries that are numbered in a longer way than they must be have no other code.
         let is_shortest = attributes.first().is_some_and(|a| a.at - at == uleb_size(code));
         let forms = forms(walk, &call, of(names.origin)?, of(DW_AT_sibling).ok()).collect();
@@ -218,8 +216,7 @@ impl Walk<'_, '_> {
             }
             _ => self.offset(ranges)?,
         };
-        let section = if self.version >= 5 { self.sections.rnglists } else { self.sections.ranges };
-        Ok(self.form(false).read(section, offset)?.iter().map(|run| (run.start, run.end)).collect())
+        Ok(self.ranges_in(offset)?.iter().map(|run| (run.start, run.end)).collect())
     }
 
     /// Makes an entry that of an inlined call, if that is planned, and says whether it is.

@@ -3,13 +3,13 @@
 
 use super::Walk;
 use crate::bytes::{Reader, Result};
-use crate::forms::{Abbreviation, Abbreviations, fixed_size, skip};
+use crate::forms::{Abbreviation, Abbreviations, Spec, actual, fixed_size, skip};
 use gimli::constants::*;
 use rustc_hash::FxHashMap;
 
 /// A unit's kinds of entries, by the codes of their abbreviations.
 pub(super) struct Kinds<'a> {
-    /// Codes are given one after the other; what has others is found in the table itself.
+    /// Those with low codes; compilers give them one after the other.
     first: Vec<Option<Kind<'a>>>,
     others: FxHashMap<u64, Kind<'a>>,
 }
@@ -35,7 +35,7 @@ impl<'a> Kinds<'a> {
     ) -> Self {
         let (mut first, mut others): (Vec<Option<Kind>>, _) = (Vec::new(), FxHashMap::default());
         for (&code, abbreviation) in &abbreviations.by_code {
-            let size = |spec: &crate::forms::Spec| fixed_size(spec.form, walk.offset_size, walk.version);
+            let size = |spec: &Spec| fixed_size(spec.form, walk.offset_size, walk.version);
             let size = abbreviation.specs.iter().map(size).sum();
             let kind = Kind { abbreviation, is_wanted: is_wanted(abbreviation), size };
             if code >= MOST {
@@ -63,7 +63,7 @@ impl Kind<'_> {
         match self.size {
             Some(size) => r.take(size).map(drop),
             None => self.abbreviation.specs.iter().try_for_each(|spec| {
-                let form = crate::forms::actual(spec.form, r)?;
+                let form = actual(spec.form, r)?;
                 skip(r, form, walk.offset_size, walk.version)
             }),
         }

@@ -246,7 +246,7 @@ impl Walk<'_, '_> {
     }
 
     /// The text of an attribute.
-    fn text(&self, attribute: &Attribute, offsets: Option<u64>) -> Result<&[u8]> {
+    pub(super) fn text(&self, attribute: &Attribute, offsets: Option<u64>) -> Result<&[u8]> {
         let main = self.led.sections;
         let mut r = Reader::new(self.bytes, attribute.at);
         let (section, at) = match attribute.form {
@@ -262,9 +262,7 @@ impl Walk<'_, '_> {
             _ => return Err(Damaged),
         };
         let start = usize::try_from(at).map_err(|_| Damaged)?;
-        let mut r = Reader::new(section, start);
-        r.text()?;
-        Ok(&section[start..r.at - 1])
+        Reader::new(section, start).text()
     }
 
     /// Gives the addresses of a unit in another file their numbers; those of `undecided` may come to stand for something else.

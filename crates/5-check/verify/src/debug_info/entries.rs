@@ -74,26 +74,23 @@ impl Pair<'_, '_> {
             }
             let mut old = a.header.entries_raw(&a.abbreviations, Some(UnitOffset(at)))?;
             let mut new = b.header.entries_raw(&b.abbreviations, Some(UnitOffset(at)))?;
-            match self.is_same(&mut kinds, &mut old, &mut new)? {
-                true => depth += old.next_depth(),
-                false => {
-                    if old.read_entry(&mut was)? != new.read_entry(&mut is)? {
-                        return Err(Fault::new(format!(
-                            "the entries end at another place than {at:#x} of the unit"
-                        )));
-                    }
-                    depth += old.next_depth();
-                    if !was.is_null() {
-                        let judged = self
-                            .judge_entry(&was, &is)
-                            .and_then(|()| self.add_to_level(&was, &is, &mut levels));
-                        judged.map_err(|fault| Fault {
-                            what: format!("{} at {at:#x} of its unit: {}", was.tag(), fault.what),
-                            ..fault
-                        })?;
-                    }
+            if !self.is_same(&mut kinds, &mut old, &mut new)? {
+                if old.read_entry(&mut was)? != new.read_entry(&mut is)? {
+                    let what = format!("the entries end at another place than {at:#x} of the unit");
+                    return Err(Fault::new(what));
                 }
+                let judged = match was.is_null() {
+                    true => Ok(()),
+                    false => {
+                        self.judge_entry(&was, &is).and_then(|()| self.add_to_level(&was, &is, &mut levels))
+                    }
+                };
+                judged.map_err(|fault| Fault {
+                    what: format!("{} at {at:#x} of its unit: {}", was.tag(), fault.what),
+                    ..fault
+                })?;
             }
+            depth += old.next_depth();
             at = old.next_offset().0;
             if at != new.next_offset().0 {
                 return Err(Fault::new(format!("the entry at {at:#x} of its unit stands elsewhere")));

@@ -5,7 +5,7 @@
 use super::callees::{Callees, Files, Side, is_same_head};
 use super::counterparts::Counterparts;
 use super::fault::Fault;
-use super::rows::{CallRows, Expected, InPlace, Piece, Row, Rows, Said, piece, program, rows, size_at};
+use super::rows::{CallRows, Expected, InlinedCall, Piece, Row, Rows, Said, piece, program, rows, size_at};
 use super::unit::R;
 use super::{BYTES_AT_ONCE, Found};
 use crate::address_map::places::{Block, Reason, first_code};
@@ -121,12 +121,12 @@ fn add_pieces(counterparts: &Counterparts, sequence: &[Row], pieces: &mut Vec<Pi
 }
 
 /// If a block stands in place of a call: the call, what its row says, and the callee.
-fn call(counterparts: &Counterparts, block: &Block, sequence: &[Row]) -> Option<InPlace> {
+fn call(counterparts: &Counterparts, block: &Block, sequence: &[Row]) -> Option<InlinedCall> {
     let Reason::Inlined(number) = block.reason else { return None };
     let callee = counterparts.check.places.inlined[number as usize];
     let next = sequence.partition_point(|row| row.address <= block.input);
     let said = next.checked_sub(1).and_then(|i| sequence[i].said)?;
-    Some(InPlace { call: block.input, said, callee })
+    Some(InlinedCall { call: block.input, said, callee })
 }
 
 /// Whether code in place of a call has the rows of the callee behind those that begin at the call; both name files by the same numbers.
@@ -161,7 +161,7 @@ fn judge_rows(
         let own = &rows[next..next + inside];
         let in_front = next.checked_sub(1).and_then(|i| rows[i].said);
         let judged = judge_piece(piece, own, in_front);
-        let Some(InPlace { call, said, callee }) = &piece.call else {
+        let Some(InlinedCall { call, said, callee }) = &piece.call else {
             judged?;
             next += inside;
             continue;

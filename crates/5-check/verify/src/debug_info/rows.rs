@@ -75,11 +75,11 @@ pub(crate) struct Piece {
     /// Rows at places of the output. One may be left out if nothing is left of its code.
     pub rows: Vec<Expected>,
     /// The call that it stands in place of.
-    pub call: Option<InPlace>,
+    pub call: Option<InlinedCall>,
 }
 
 /// Code that stands in place of a call.
-pub(crate) struct InPlace {
+pub(crate) struct InlinedCall {
     pub call: u64,
     /// What the call's row says.
     pub said: Said,
