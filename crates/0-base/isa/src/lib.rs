@@ -5,6 +5,7 @@
 //! instruction, so the same type serves the input's and the output's address space.
 
 pub mod aarch64;
+pub mod ahead;
 mod calls;
 mod counter;
 mod disassembly;

@@ -24,6 +24,8 @@ pub struct Sampled {
     pub name: &'static str,
     /// Whether samples have a stack of the branches last taken.
     pub branches: bool,
+    /// Whether it is a stack of those that will be taken next, which [`crate::follow`] has worked out.
+    pub is_followed: bool,
 }
 
 /// An event of a thread on a processor.
@@ -49,17 +51,17 @@ const CHOICE: [(u32, u64, Sampled); 3] = [
     (
         abi::PERF_TYPE_HARDWARE,
         abi::PERF_COUNT_HW_CPU_CYCLES as u64,
-        Sampled { name: "cycles:u", branches: true },
+        Sampled { name: "cycles:u", branches: true, is_followed: false },
     ),
     (
         abi::PERF_TYPE_HARDWARE,
         abi::PERF_COUNT_HW_CPU_CYCLES as u64,
-        Sampled { name: "cycles:u", branches: false },
+        Sampled { name: "cycles:u", branches: false, is_followed: false },
     ),
     (
         abi::PERF_TYPE_SOFTWARE,
         abi::PERF_COUNT_SW_CPU_CLOCK as u64,
-        Sampled { name: "cpu-clock:u", branches: false },
+        Sampled { name: "cpu-clock:u", branches: false, is_followed: false },
     ),
 ];
 
@@ -67,11 +69,12 @@ const CHOICE: [(u32, u64, Sampled); 3] = [
 const FIELDS: u32 =
     abi::PERF_SAMPLE_IP | abi::PERF_SAMPLE_TID | abi::PERF_SAMPLE_TIME | abi::PERF_SAMPLE_PERIOD;
 
-/// Opens the best event for each of `threads` on each processor. 0 is the calling thread.
+/// Opens the best event for each of `threads` on each processor. 0 is the calling thread. `follows`: threads are followed where the machine has no branch stacks.
 pub fn open_best(
     threads: &[u32],
     options: &Options,
     on_exec: bool,
+    follows: bool,
 ) -> Result<(Sampled, Attribute, Vec<Opened>)> {
     let processors = processors()?;
     let mut last = None;
@@ -81,11 +84,19 @@ pub fn open_best(
         }
         // Kernels before 5.12 don't put build-ids into records of mappings.
         for with_build_ids in [true, false] {
-            let mut attribute = attribute(kind, config, sampled, options);
+            let mut attribute = attribute(kind, config, sampled, options, follows);
             attribute.set_enable_on_exec(on_exec.into());
             attribute.set_build_id(with_build_ids.into());
             match open_all(&mut attribute, threads, &processors) {
-                Ok(events) if !events.is_empty() => return Ok((sampled, attribute, events)),
+                Ok(events) if !events.is_empty() => {
+                    let is_followed = follows && !sampled.branches;
+                    if is_followed {
+                        say_branches(&mut attribute);
+                    }
+                    let sampled =
+                        Sampled { branches: sampled.branches || is_followed, is_followed, ..sampled };
+                    return Ok((sampled, attribute, events));
+                }
                 Ok(_) => return Err(gone()),
                 Err(error) if may_be_lacking(&error) => last = Some(error),
                 Err(error) => return Err(refused(&error)),
@@ -101,7 +112,7 @@ fn may_be_lacking(error: &std::io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| lacking.contains(&code))
 }
 
-fn attribute(kind: u32, config: u64, sampled: Sampled, options: &Options) -> Attribute {
+fn attribute(kind: u32, config: u64, sampled: Sampled, options: &Options, follows: bool) -> Attribute {
     let mut attribute = Attribute {
         type_: kind,
         size: ATTRIBUTE_SIZE as u32,
@@ -109,19 +120,24 @@ fn attribute(kind: u32, config: u64, sampled: Sampled, options: &Options) -> Att
         sample_type: FIELDS.into(),
         ..Attribute::default()
     };
-    attribute.__bindgen_anon_1.sample_freq = options.frequency.min(most());
+    let is_followed = follows && !sampled.branches;
+    let frequency = if is_followed { options.frequency.followed } else { options.frequency.sampled };
+    attribute.__bindgen_anon_1.sample_freq = frequency.min(most());
     attribute.__bindgen_anon_2.wakeup_watermark = WAKE_UP_AT;
     if sampled.branches {
-        attribute.sample_type |= u64::from(abi::PERF_SAMPLE_BRANCH_STACK);
-        attribute.branch_sample_type =
-            u64::from(abi::PERF_SAMPLE_BRANCH_ANY) | u64::from(abi::PERF_SAMPLE_BRANCH_USER);
+        say_branches(&mut attribute);
     }
     attribute.set_disabled(1);
     attribute.set_inherit(1);
     attribute.set_exclude_kernel(1);
     attribute.set_exclude_hv(1);
     attribute.set_freq(1);
-    attribute.set_watermark(1);
+    if is_followed {
+        // Each thread is held as soon as it was sampled.
+        attribute.__bindgen_anon_2.wakeup_events = 1;
+    } else {
+        attribute.set_watermark(1);
+    }
     attribute.set_mmap(1);
     attribute.set_mmap2(1);
     attribute.set_comm(1);
@@ -129,6 +145,13 @@ fn attribute(kind: u32, config: u64, sampled: Sampled, options: &Options) -> Att
     attribute.set_task(1);
     attribute.set_sample_id_all(1);
     attribute
+}
+
+/// Says that samples have stacks of branches.
+fn say_branches(attribute: &mut Attribute) {
+    attribute.sample_type |= u64::from(abi::PERF_SAMPLE_BRANCH_STACK);
+    attribute.branch_sample_type =
+        u64::from(abi::PERF_SAMPLE_BRANCH_ANY) | u64::from(abi::PERF_SAMPLE_BRANCH_USER);
 }
 
 /// The highest frequency that the kernel gives.

@@ -17,7 +17,7 @@ const EVENT_NAMES: u64 = 1 << 12;
 /// Types of records.
 const MMAP2: u32 = 10;
 const LOST: u32 = 2;
-const SAMPLE: u32 = 9;
+pub const SAMPLE: u32 = 9;
 const LOST_SAMPLES: u32 = 13;
 
 /// A file on its way.
@@ -68,6 +68,12 @@ impl Recording {
             self.add(&record, out)?;
         }
         Ok(())
+    }
+
+    /// Writes a sample whose thread was asked to stop, with so many branches.
+    pub fn add_followed(&mut self, bytes: &[u8], branches: usize, out: &mut dyn Output) -> Result<()> {
+        self.counted.followed += u64::from(branches > 0);
+        self.add(bytes, out)
     }
 
     /// Writes records as they come out of a ring, which may end in the middle of one at its end.

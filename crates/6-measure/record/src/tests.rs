@@ -1,5 +1,8 @@
 //! What needs no kernel that lets us sample: the file's counts, and the lines of `/proc`.
 
+mod following;
+mod holding;
+
 use crate::Recorded;
 use crate::processes::{Mapping, descendants, mapping};
 use crate::recording::Recording;
@@ -28,7 +31,7 @@ fn records_are_counted_in_pieces_of_any_size() {
         bytes.chunks(size).for_each(|part| recording.add(part, &mut out).unwrap());
         assert_eq!(out[start..], bytes);
         let counted = recording.finish("cycles:u", &mut out).unwrap();
-        assert_eq!(counted, Recorded { samples: 2, lost: 42 }, "{size}");
+        assert_eq!(counted, Recorded { samples: 2, lost: 42, followed: 0 }, "{size}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! x86-64: decoding through `iced-x86`, encoding of the few instructions that afterlink makes itself.
 
+mod ahead;
 mod calls;
 mod counter;
 mod decode;
@@ -15,6 +16,7 @@ mod startup;
 mod targets;
 mod work;
 
+pub(crate) use ahead::{calling_again, is_in_system_call, way_ahead};
 pub use calls::{CALL, CALL_THROUGH_MEMORY, instruction_starts, is_plain_call, leaf_body, slot_of_stub};
 pub use counter::write_counter;
 pub use decode::{Sweep, decode, full};

@@ -4,9 +4,12 @@ use crate::files::{OutputFile, Ran, Target};
 use crate::{commands, files, interrupt};
 use afterlink_core::{Error, Output, Result};
 use afterlink_profile::fdata;
-use afterlink_record::{Options, Recorded, Recorder, Sampled, Whom, descendants, is_running};
+use afterlink_record::{
+    Follow, Frequency, Options, Recorded, Recorder, Sampled, Whom, descendants, is_running,
+};
 use std::ffi::OsString;
 use std::fmt;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode};
 use std::sync::atomic::Ordering;
@@ -19,9 +22,11 @@ use std::time::{Duration, Instant};
 ///     afterlink record -o P.fdata -- ./server its arguments
 ///     afterlink record -o P.fdata -p $(pgrep -o postgres) --seconds 30
 ///
-/// Where the machine has branch stacks, they are taken; where not, addresses by the processor's
-/// cycles; where it counts none (most virtual machines), by the clock. By addresses a
-/// layout gains two to three quarters of what it gains by counts of afterlink instrument.
+/// Where the machine has branch stacks, they are taken. Where not (most virtual machines), they
+/// are made: at each sample the thread is held for a fraction of a millisecond, and which way it
+/// will go next is worked out from its registers and memory. That is worth nine tenths of what
+/// counts of afterlink instrument are; single addresses (--no-branches) two to three quarters.
+/// Processes that run already (-p) are held only if --follow says so.
 ///
 /// A name that ends in .fdata gets a profile of one program, any other a recording (perf.data) of
 /// all, which perf reads, and every command of afterlink that takes a profile.
@@ -43,12 +48,19 @@ pub struct Record {
     /// original in any case; needed where the output is stripped, or functions became one.
     #[arg(long, value_name = "FILE")]
     original: Option<PathBuf>,
-    /// Samples a second, on each processor.
-    #[arg(long, short = 'F', default_value_t = 1000, value_name = "N")]
-    frequency: u64,
-    /// Sample addresses even where the machine has branch stacks.
+    /// Samples a second, on each processor [default: 1000, or 250 where threads are followed].
+    #[arg(long, short = 'F', value_name = "N")]
+    frequency: Option<u64>,
+    /// Sample single addresses: take no branch stacks, and hold no thread.
     #[arg(long)]
     no_branches: bool,
+    /// Hold and follow threads of processes that run already, too, if the machine has no branch
+    /// stacks. A sample costs such a thread a fraction of a millisecond.
+    #[arg(long, conflicts_with = "no_branches")]
+    follow: bool,
+    /// Instructions that a thread is followed.
+    #[arg(long, hide = true, default_value_t = FOLLOWED, value_name = "N")]
+    follow_length: u32,
     /// Stop after so long; a command runs on to its end.
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
@@ -66,6 +78,8 @@ struct Report {
     event: &'static str,
     branch_stacks: bool,
     samples: u64,
+    /// Samples whose thread was followed.
+    followed: Option<u64>,
     lost: u64,
     output: String,
 }
@@ -80,7 +94,7 @@ impl Record {
         let limit = self.seconds.map(Duration::try_from_secs_f64).transpose().map_err(|_| {
             Error::new("no time that a recording may take").at("--seconds").next("give seconds, such as 30")
         })?;
-        if self.frequency == 0 {
+        if self.frequency == Some(0) {
             return Err(Error::new("no sample a second").at("--frequency").next("give a number above zero"));
         }
         let program = self.makes_profile().then(|| self.program()).transpose()?;
@@ -125,7 +139,19 @@ impl Record {
     }
 
     fn options(&self) -> Options {
-        Options { frequency: self.frequency, branches: !self.no_branches }
+        let frequency = Frequency {
+            sampled: self.frequency.unwrap_or(SAMPLED_A_SECOND),
+            followed: self.frequency.unwrap_or(FOLLOWED_A_SECOND),
+        };
+        Options { frequency, branches: !self.no_branches, follow: self.following() }
+    }
+
+    fn following(&self) -> Follow {
+        match (self.follow, self.no_branches || self.command.is_empty()) {
+            (true, _) => Follow::Always(self.follow_length),
+            (false, true) => Follow::Never,
+            (false, false) => Follow::IfAllowed(self.follow_length),
+        }
     }
 
     fn sample_command(
@@ -137,12 +163,13 @@ impl Record {
     ) -> Result<(Sampled, Recorded)> {
         let mut recorder = Recorder::new(&Whom::Children, &self.options(), out)?;
         let sampled = *recorder.sampled();
+        tell_refusal(&recorder);
         let mut child = std::process::Command::new(name).args(arguments).spawn().map_err(|e| {
             Error::new(format!("the command {} cannot be run: {e}", name.display())).next("check its path")
         })?;
         let done = until(limit, || {
             recorder.take(SHORT, out)?;
-            Ok(child.try_wait().is_ok_and(|status| status.is_none()))
+            Ok(is_at_work(&child))
         });
         let recorded = done.and_then(|()| recorder.finish(out));
         end(&mut child);
@@ -175,6 +202,16 @@ impl Record {
 /// 10,281 two thirds).
 const ENOUGH_SAMPLES: u64 = 5_000;
 
+/// Fewer threads that were followed are worth less than nine tenths.
+const ENOUGH_FOLLOWED: u64 = 2_500;
+
+/// More than 250 a second are worth no more than these, and hold threads for longer (`docs/decisions/0008-samples.md`).
+const SAMPLED_A_SECOND: u64 = 1_000;
+const FOLLOWED_A_SECOND: u64 = 250;
+
+/// Instructions that a thread is followed: some fifty taken branches.
+const FOLLOWED: u32 = 400;
+
 /// How long to wait for samples at once.
 const SHORT: Duration = Duration::from_millis(100);
 
@@ -190,11 +227,30 @@ fn until(limit: Option<Duration>, mut step: impl FnMut() -> Result<bool>) -> Res
 fn end(child: &mut Child) {
     let id = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
     let mut asked = false;
-    while let Ok(None) = child.try_wait() {
+    while is_at_work(child) {
         if interrupt::stopped().load(Ordering::SeqCst) && !std::mem::replace(&mut asked, true) {
             let _ = id.map(|id| rustix::process::kill_process(id, rustix::process::Signal::TERM));
         }
         std::thread::sleep(Duration::from_millis(20));
+    }
+    let _ = child.wait();
+}
+
+/// Whether a command has not ended. Asked so, as a thread of it may be held, which others would take for an end.
+fn is_at_work(child: &Child) -> bool {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return false };
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = waitid(WaitId::Pid(id), look);
+    status.is_ok_and(|status| {
+        status.is_none_or(|status| !(status.exited() || status.killed() || status.dumped()))
+    })
+}
+
+/// Says why no thread is followed, where that was the plan.
+fn tell_refusal(recorder: &Recorder) {
+    if let Some(error) = recorder.refused() {
+        let _ = writeln!(std::io::stderr(), "afterlink: note: {error}: addresses are sampled");
     }
 }
 
@@ -210,23 +266,30 @@ fn found_in_path(name: &Path) -> PathBuf {
 
 impl Report {
     fn new(sampled: Sampled, recorded: Recorded, output: &Path) -> Self {
-        let Recorded { samples, lost } = recorded;
+        let Recorded { samples, lost, followed } = recorded;
         let output = output.display().to_string();
-        Self { event: sampled.name, branch_stacks: sampled.branches, samples, lost, output }
+        let followed = sampled.is_followed.then_some(followed);
+        Self { event: sampled.name, branch_stacks: sampled.branches, samples, followed, lost, output }
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let worth = if self.branch_stacks {
-            "with branch stacks, which show the ways that control took"
-        } else if self.samples < ENOUGH_SAMPLES {
-            "of single addresses, as there are no branch stacks: so few are worth little, record for longer, or count with afterlink instrument"
-        } else {
-            "of single addresses, as there are no branch stacks: a layout gains two to three quarters of what counts of afterlink instrument give"
-        };
         let Self { samples, event, lost, output, .. } = self;
-        write!(f, "{output}: {samples} samples of {event} {worth}")?;
+        write!(f, "{output}: {samples} samples of {event} ")?;
+        match (self.followed, self.branch_stacks) {
+            (Some(followed), _) => {
+                let few = if followed < ENOUGH_FOLLOWED { "; so few are worth less, record for longer" } else { "" };
+                write!(
+                    f,
+                    "with branch stacks by following threads ahead ({followed} of them), which are worth nine tenths of what counts of afterlink \
+                     instrument are{few}"
+                )
+            }
+            (None, true) => f.write_str("with branch stacks, which show the ways that control took"),
+            (None, false) if *samples < ENOUGH_SAMPLES => f.write_str("of single addresses: so few are worth little, record for longer, or count with afterlink instrument"),
+            (None, false) => f.write_str("of single addresses: a layout gains two to three quarters of what counts of afterlink instrument give"),
+        }?;
         if *lost > 0 {
             write!(f, "; {lost} were lost, as there was no room: record at a lower rate (-F)")?;
         }

@@ -1,0 +1,62 @@
+//! Whoever is held while it waits in the kernel does not notice.
+
+use crate::Follow;
+use crate::follow::Follower;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+fn compiled(folder: &Path) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/cli/programs/waits.c");
+    let program = folder.join("waits");
+    let mut gcc = Command::new("gcc");
+    assert!(gcc.args(["-O1", "-w", "-o"]).arg(&program).arg(source).status().unwrap().success());
+    program
+}
+
+/// Runs the program and holds it again and again, mostly inside of the kernel.
+fn held_often(program: &Path, arguments: &[&str]) -> (Output, usize) {
+    let child = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let id = child.id();
+    let mut follower = Follower::for_threads(&[id], Follow::Always(10)).unwrap().unwrap();
+    let mut held = 0;
+    while follower.ask(id, &[]).is_ok() {
+        held += follower.follow().len();
+        std::thread::sleep(Duration::from_micros(500));
+        while follower.waits() {
+            held += follower.finish().len();
+        }
+    }
+    (child.wait_with_output().unwrap(), held)
+}
+
+#[test]
+fn waits_end_as_if_nobody_was_held() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path());
+    for (arguments, outcome) in [(vec![], "whole"), (vec!["alarms"], "ended")] {
+        let (output, held) = held_often(&program, &arguments);
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(said.lines().count(), 5, "{said}");
+        assert!(
+            said.lines().all(|line| line.ends_with(outcome)),
+            "{arguments:?}, held {held} times:\n{said}"
+        );
+        assert!(held > 100, "{held}");
+    }
+}
+
+/// A process of its own parent, ours, may end while it is asked to stop.
+#[test]
+fn whoever_ends_meanwhile_is_let_go() {
+    for _ in 0..50 {
+        let mut child = Command::new("true").spawn().unwrap();
+        let id = child.id();
+        let Ok(Some(mut follower)) = Follower::for_threads(&[id], Follow::Always(10)) else { continue };
+        while follower.ask(id, &[]).is_ok() {
+            follower.finish();
+        }
+        let _ = child.wait();
+        assert!(!Path::new(&format!("/proc/{id}")).exists());
+    }
+}
