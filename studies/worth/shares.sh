@@ -14,10 +14,10 @@ trace() {
     cmp "$2.answers" "$results/answers" || die "$1 answers differently below qemu"
 }
 
-# sample RATE SECONDS PROGRAM OUT
+# sample RATE SECONDS PROGRAM OUT [FLAG …]: --no-branches for single addresses, without it branch stacks by following threads ahead.
 sample() {
     local again='end=$((SECONDS + $1)); shift; while [ $SECONDS -lt $end ]; do "$@"; done > /dev/null'
-    "$AFTERLINK" record -F "$1" -o "$4" --binary "$3" -- bash -c "$again" record "$2" "$3" "${long_arguments[@]}"
+    "$AFTERLINK" record -F "$1" -o "$4" --binary "$3" "${@:5}" -- bash -c "$again" record "$2" "$3" "${long_arguments[@]}"
 }
 
 # simulate BINARY: leaves "MISSES JUMPS" in BINARY.simulated. No jump from one fragment of a function to another is among the jumps.
@@ -70,12 +70,16 @@ shares() {
     done
     for rate in ${RATES:-100 1000}; do
         for seconds in ${LENGTHS:-1 5 30}; do
-            name=samples-$rate-$seconds
-            [ -s "$results/$name.fdata" ] || sample "$rate" "$seconds" "$program" "$results/$name.fdata" > "$results/$name.log" 2>&1 ||
-                die "record: $results/$name.log"
-            layouts "$name"
+            sampled "followed-$rate-$seconds" "$rate" "$seconds" "$program"
+            sampled "samples-$rate-$seconds" "$rate" "$seconds" "$program" --no-branches
         done
     done
+}
+
+# sampled NAME RATE SECONDS PROGRAM [FLAG …]: the layouts by what `record` says, once.
+sampled() {
+    [ -s "$results/$1.fdata" ] || sample "$2" "$3" "$4" "$results/$1.fdata" "${@:5}" > "$results/$1.log" 2>&1 || die "record: $results/$1.log"
+    layouts "$1"
 }
 
 # What was seen of the layout by exact counts, led back, and the layout of the program as linked by that.
@@ -84,11 +88,10 @@ second() {
     trace "$first" "$results/second.txt"
     python3 "$stacks/sum.py" "$results/second.txt" 30000 > "$results/second-stacks.txt"
     "$AFTERLINK" profile convert "$results/second-stacks.txt" --binary "$first" -o "$results/second-stacks.fdata" > "$results/log"
-    [ -s "$results/second-samples.fdata" ] || sample 1000 30 "$first" "$results/second-samples.fdata" > "$results/second.log" 2>&1 ||
-        die "record: $results/second.log"
     printf '%-24s %8s %6s %9s %6s %8s %6s\n' 'second round' misses share jumps share bolt share
     layouts second-stacks
-    layouts second-samples
+    sampled second-followed 250 30 "$first"
+    sampled second-samples 1000 30 "$first" --no-branches
 }
 
 # What recording costs: CPU seconds of nine runs in turn, the least of each.
@@ -99,8 +102,9 @@ cost() {
 import os, resource, subprocess, sys, time
 program, results, *arguments = sys.argv[1:]
 record = [os.environ["AFTERLINK"], "record", "-o", results + "/cost.data"]
-kinds = {"as linked": [program], "samples, 100 Hz": record + ["-F", "100", "--", program],
-         "samples, 1,000 Hz": record + ["-F", "1000", "--", program], "instrument": [program + ".counting"],
+sample = lambda rate, *flags: record + ["-F", str(rate), *flags, "--", program]
+kinds = {"as linked": [program], "samples, 100 Hz": sample(100, "--no-branches"), "samples, 1,000 Hz": sample(1000, "--no-branches"),
+         "followed, 100 Hz": sample(100), "followed, 250 Hz": sample(250), "followed, 1,000 Hz": sample(1000), "instrument": [program + ".counting"],
          "instrument --exact": [program + ".exactly"], "llvm-bolt -instrument": [program + ".bolt"]}
 times = {kind: [] for kind in kinds}
 for _ in range(9):

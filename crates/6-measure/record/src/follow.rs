@@ -52,6 +52,7 @@ impl Follower {
         match tried.next().transpose().map_err(|error| refused(&error))? {
             Some(asked) => {
                 let stop = asked.wait(LAST);
+                hold::be_prompt();
                 let follower = Self { arch, most, waiting: Vec::new() };
                 follower.look(stop);
                 Ok(Some(follower))
