@@ -1,6 +1,7 @@
 //! `afterlink record`: commands and running processes, with threads and children.
 
 use afterlink_testkit::sandbox::{Sandbox, assert_clear_error};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -89,6 +90,96 @@ fn a_process_that_runs_already() {
     let recorded = sandbox.afterlink(&["record", "-o", "Q.fdata", "-p", &id]);
     assert_eq!(recorded.exit, 0, "{}", recorded.stderr());
     assert!(server.wait().unwrap().success());
+}
+
+/// The counts of branches from a function, by where they start and where they lead.
+fn branches_of(sandbox: &Sandbox, profile: &str, function: &str) -> BTreeMap<(String, String, String), u64> {
+    let text = fs::read_to_string(sandbox.path(profile)).unwrap();
+    let mut counts = BTreeMap::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        if let ["1", from, at, "1", to, target, _, count] = words[..]
+            && from == function
+        {
+            let place = (at.to_owned(), to.to_owned(), target.to_owned());
+            *counts.entry(place).or_default() += count.parse::<u64>().unwrap();
+        }
+    }
+    counts
+}
+
+/// Where the machine has no branch stacks, threads are followed, and what is seen then is what happens.
+#[test]
+fn followed_threads_take_the_ways_that_are_counted() {
+    if sampled().is_none() {
+        return;
+    }
+    let sandbox = Sandbox::default();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/programs/chances.c");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O2", "-Wl,-q", "-o"]).arg(sandbox.path("in")).arg(source);
+    assert!(gcc.status().unwrap().success());
+    let command = ["record", "-o", "P.fdata", "-F", "2000", "--json", "--", "./in", "200000000"];
+    let recorded = sandbox.afterlink(&command);
+    assert_eq!(recorded.exit, 0, "{}", recorded.stderr());
+    // Behind what the program says.
+    let said: serde_json::Value =
+        serde_json::from_str(recorded.stdout().split_once('\n').unwrap().1).unwrap();
+    assert_eq!(said["branch_stacks"], true, "{said}");
+    if let Some(followed) = said["followed"].as_u64() {
+        assert!(followed > 100 && followed * 4 > said["samples"].as_u64().unwrap(), "{said}");
+    }
+    assert_eq!(sandbox.afterlink(&["instrument", "in", "-o", "counting", "--counters", "counters"]).exit, 0);
+    let mut counting = Command::new("./counting");
+    assert!(
+        counting
+            .arg("1000000")
+            .current_dir(sandbox.path("."))
+            .stdout(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
+    );
+    let converted =
+        sandbox.afterlink(&["profile", "convert", "counters", "--binary", "in", "-o", "exact.fdata"]);
+    assert_eq!(converted.exit, 0, "{}", converted.stderr());
+    for function in ["decides", "main"] {
+        let (seen, counted) =
+            (branches_of(&sandbox, "P.fdata", function), branches_of(&sandbox, "exact.fdata", function));
+        // Counters of a round stand for so much of what was seen.
+        let scale = seen.values().sum::<u64>() as f64 / counted.values().sum::<u64>() as f64;
+        assert!(seen.values().sum::<u64>() > 2_000, "{function}: {seen:?}");
+        for (place, &count) in counted.iter().filter(|(_, count)| **count > 1000) {
+            let share = seen.get(place).copied().unwrap_or(0) as f64 / (count as f64 * scale);
+            assert!((0.7..1.3).contains(&share), "{function} {place:?}: {share}\n{seen:?}\n{counted:?}");
+        }
+    }
+}
+
+/// Processes that run already are held only if they are to be.
+#[test]
+fn threads_of_others_are_not_held_unasked() {
+    let Some(sandbox) = sampled() else { return };
+    let server = || Command::new("./in").arg("20").current_dir(sandbox.path(".")).spawn().unwrap();
+    for (flag, stacks) in [(None, false), (Some("--follow"), true)] {
+        let mut server = server();
+        std::thread::sleep(Duration::from_millis(300));
+        let id = server.id().to_string();
+        let mut command = vec!["record", "-o", "P.data", "-p", &id, "--seconds", "1", "--json"];
+        command.extend(flag);
+        let recorded = sandbox.afterlink(&command);
+        assert_eq!(recorded.exit, 0, "{}", recorded.stderr());
+        let said = recorded.stdout();
+        let has_hardware = said.contains("\"branch_stacks\": true") && said.contains("\"followed\": null");
+        assert!(has_hardware || said.contains(&format!("\"branch_stacks\": {stacks}")), "{flag:?}: {said}");
+        assert!(server.wait().unwrap().success());
+    }
+    let both = sandbox.afterlink(&["record", "-o", "P.data", "--follow", "--no-branches", "--", "./in", "1"]);
+    assert!(
+        both.exit == 64 && both.stderr().contains("cannot be used with '--no-branches'"),
+        "{}",
+        both.stderr()
+    );
 }
 
 /// The recording is one that others read, and they read the same out of it.
