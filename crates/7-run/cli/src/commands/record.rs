@@ -59,7 +59,7 @@ pub struct Record {
     #[arg(long, conflicts_with = "no_branches")]
     follow: bool,
     /// Instructions that a thread is followed.
-    #[arg(long, hide = true, default_value_t = FOLLOWED, value_name = "N")]
+    #[arg(long, hide = true, default_value_t = FOLLOWED, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_FOLLOWED))]
     follow_length: u32,
     /// Stop after so long; a command runs on to its end.
     #[arg(long, value_name = "S")]
@@ -209,8 +209,10 @@ const ENOUGH_FOLLOWED: u64 = 2_500;
 const SAMPLED_A_SECOND: u64 = 1_000;
 const FOLLOWED_A_SECOND: u64 = 250;
 
-/// Instructions that a thread is followed: some fifty taken branches.
-const FOLLOWED: u32 = 400;
+/// Instructions that a thread is followed: some hundred and thirty taken branches.
+const FOLLOWED: u32 = 1_000;
+/// More would not fit into a record if all of them were jumps.
+const MOST_FOLLOWED: i64 = 2_500;
 
 /// How long to wait for samples at once.
 const SHORT: Duration = Duration::from_millis(100);
