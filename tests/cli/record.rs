@@ -92,6 +92,46 @@ fn a_process_that_runs_already() {
     assert!(server.wait().unwrap().success());
 }
 
+/// What a process runs is read where the process has it: in a container's file system, which nobody else sees, or as a file that a newer one has
+/// replaced.
+#[test]
+fn programs_that_have_no_path_here() {
+    let Some(sandbox) = sampled() else { return };
+    let record = |process: &std::process::Child| {
+        std::thread::sleep(Duration::from_millis(300));
+        let id = process.id().to_string();
+        let recorded = sandbox.afterlink(&["record", "-o", "P.fdata", "-p", &id, "--seconds", "1"]);
+        assert_eq!(recorded.exit, 0, "{}", recorded.stderr());
+        assert_all_are_there(&sandbox, "P.fdata");
+    };
+    let own = sandbox.path(".");
+    let run = |script: &str| Command::new("sh").args(["-c", script]).current_dir(&own).spawn().unwrap();
+
+    fs::copy(sandbox.path("in"), sandbox.path("replaced")).unwrap();
+    let mut server = run("exec ./replaced 20");
+    std::thread::sleep(Duration::from_millis(100));
+    fs::remove_file(sandbox.path("replaced")).unwrap();
+    fs::copy("/bin/true", sandbox.path("replaced")).unwrap();
+    record(&server);
+    assert!(server.wait().unwrap().success());
+
+    fs::create_dir(sandbox.path("inner")).unwrap();
+    let inner = "mount -t tmpfs none inner && cp in inner/server && cd inner && exec ./server 20";
+    let may = Command::new("unshare")
+        .args(["-m", "sh", "-c", "mount -t tmpfs none inner"])
+        .current_dir(&own)
+        .output();
+    if !may.is_ok_and(|done| done.status.success()) {
+        eprintln!("not tested here: file systems of its own");
+        return;
+    }
+    let mut server =
+        Command::new("unshare").args(["-m", "sh", "-c", inner]).current_dir(&own).spawn().unwrap();
+    record(&server);
+    assert!(!sandbox.path("inner/server").exists());
+    assert!(server.wait().unwrap().success());
+}
+
 /// The counts of branches from a function, by where they start and where they lead.
 fn branches_of(sandbox: &Sandbox, profile: &str, function: &str) -> BTreeMap<(String, String, String), u64> {
     let text = fs::read_to_string(sandbox.path(profile)).unwrap();

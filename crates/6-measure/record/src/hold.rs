@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 /// How often one looks whether a thread has stopped before it is waited for by the clock.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_micros(20);
+/// How long a thread that was killed may take to die.
+const DYING: Duration = Duration::from_millis(200);
 
 /// Sets of registers, by their numbers in core files.
 const NT_PRSTATUS: c_long = 1;
@@ -143,6 +145,26 @@ impl Asked {
     }
 }
 
+impl Asked {
+    fn wait_for_end(self) {
+        let start = Instant::now();
+        while start.elapsed() < DYING {
+            let mut status = 0;
+            // SAFETY: the status is ours.
+            let seen = unsafe { libc::waitpid(self.0, &raw mut status, libc::__WALL | libc::WNOHANG) };
+            match seen {
+                0 => std::thread::sleep(PAUSE),
+                thread if thread == self.0 && libc::WIFSTOPPED(status) => {
+                    // A last stop on its way out, at which it need not stand.
+                    let _ = trace(libc::PTRACE_DETACH, self.0, 0, 0);
+                    return;
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
 impl Held {
     fn new(thread: pid_t, status: c_int) -> Self {
         // What we asked for, and a stop that holds its whole process, are no signals that it waits for.
@@ -190,7 +212,10 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let _ = trace(libc::PTRACE_DETACH, self.thread, 0, self.signal as usize);
+        if trace(libc::PTRACE_DETACH, self.thread, 0, self.signal as usize).is_err() {
+            // It was killed meanwhile. Until we have seen that, nobody else sees it, nor that its process has ended.
+            Asked(self.thread).wait_for_end();
+        }
     }
 }
 

@@ -5,6 +5,8 @@
 mod arithmetic;
 mod bits;
 mod flow;
+mod lanes;
+mod masks;
 mod memory;
 mod scalar;
 mod state;

@@ -2,9 +2,11 @@
 
 use crate::Follow;
 use crate::follow::Follower;
+use crate::hold::{self, Stop};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn compiled(folder: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/cli/programs/waits.c");
@@ -58,5 +60,29 @@ fn whoever_ends_meanwhile_is_let_go() {
         }
         let _ = child.wait();
         assert!(!Path::new(&format!("/proc/{id}")).exists());
+    }
+}
+
+/// Killed while it is held, it is seen to have ended by whoever waits for it.
+#[test]
+fn whoever_is_killed_meanwhile_has_ended() {
+    let mut child = Command::new("sh")
+        .args(["-c", "sleep 60 & kill -0 $!; echo $!; wait"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let sleeper: u32 = line.trim().parse().unwrap();
+    let Stop::Held(held) = hold::ask(sleeper).unwrap().wait(Duration::from_secs(1)) else {
+        panic!("not held")
+    };
+    assert!(Command::new("sh").args(["-c", &format!("kill -9 {sleeper}")]).status().unwrap().success());
+    drop(held);
+    // It waits for the sleeper, which is not our child.
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(start.elapsed() < Duration::from_secs(10), "its parent does not see that it has ended");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -84,6 +84,27 @@ struct Report {
     output: String,
 }
 
+/// A program: what it is called, and where it can be read.
+struct Program {
+    name: PathBuf,
+    place: PathBuf,
+}
+
+impl Program {
+    fn at(path: PathBuf) -> Self {
+        Self { name: path.clone(), place: path }
+    }
+
+    /// What a process runs, also if that is a container's and has another path here, or was replaced by a newer one meanwhile.
+    fn of_process(process: u32) -> Result<Self> {
+        let place = PathBuf::from(format!("/proc/{process}/exe"));
+        let name = std::fs::read_link(&place)
+            .map_err(|_| Error::new("the process's program cannot be found").next("name it with --binary"))?;
+        let bare = name.to_str().and_then(|name| name.strip_suffix(" (deleted)")).map(PathBuf::from);
+        Ok(Self { name: bare.unwrap_or(name), place })
+    }
+}
+
 impl Record {
     pub fn run(self) -> Result<ExitCode> {
         if self.command.is_empty() == self.pid.is_empty() {
@@ -98,14 +119,14 @@ impl Record {
             return Err(Error::new("no sample a second").at("--frequency").next("give a number above zero"));
         }
         let program = self.makes_profile().then(|| self.program()).transpose()?;
-        let input = program.as_deref().unwrap_or(Path::new(""));
+        let input = program.as_ref().map_or(Path::new(""), |program| &program.name);
         let target = Target::check(&self.output, input)?;
         // What is wrong with the program is said before an hour of recording.
-        let bytes = program.as_deref().map(files::map).transpose()?;
+        let bytes = program.as_ref().map(|program| files::map(&program.place)).transpose()?;
         let original = self.original.as_deref().map(files::map).transpose()?;
         let original = self.original.as_deref().zip(original.as_deref());
-        let ran = program.as_deref().zip(bytes.as_deref());
-        let ran = ran.map(|(path, bytes)| Ran::new(path, bytes).made_of(original));
+        let ran = program.as_ref().zip(bytes.as_deref());
+        let ran = ran.map(|(program, bytes)| Ran::new(&program.name, bytes).made_of(original));
         ran.map(Ran::check).transpose()?;
         let mut out = target.open()?;
         interrupt::handle();
@@ -127,14 +148,11 @@ impl Record {
     }
 
     /// The program that the profile is to be of.
-    fn program(&self) -> Result<PathBuf> {
+    fn program(&self) -> Result<Program> {
         match (&self.binary, self.command.first(), self.pid.first()) {
-            (Some(binary), ..) => Ok(binary.clone()),
-            (None, Some(name), _) => Ok(found_in_path(Path::new(name))),
-            (None, None, pid) => std::fs::read_link(format!("/proc/{}/exe", pid.copied().unwrap_or(0)))
-                .map_err(|_| {
-                    Error::new("the process's program cannot be found").next("name it with --binary")
-                }),
+            (Some(binary), ..) => Ok(Program::at(binary.clone())),
+            (None, Some(name), _) => Ok(Program::at(found_in_path(Path::new(name)))),
+            (None, None, pid) => Program::of_process(pid.copied().unwrap_or(0)),
         }
     }
 
