@@ -13,6 +13,9 @@ mod state;
 mod strings;
 mod vectors;
 
+#[cfg(test)]
+mod tests;
+
 pub use state::{calling_again, is_in_system_call};
 
 use crate::ahead::{End, Jump, Memory, Way};

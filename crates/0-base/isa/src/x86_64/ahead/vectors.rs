@@ -10,6 +10,11 @@ pub(super) const OLD: usize = 16;
 impl Machine<'_> {
     /// Gives whether it was one of these.
     pub(super) fn vectors(&mut self, inst: &Instruction) -> bool {
+        let has_old =
+            (0..inst.op_count()).any(|i| inst.op_kind(i) == OpKind::Register && inst.op_register(i).is_mm());
+        if has_old {
+            return false;
+        }
         // What a mask chooses, and a memory operand that is spread, are not known.
         if inst.op_mask() != Register::None || inst.is_broadcast() {
             return self.masked(inst);
