@@ -35,9 +35,14 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     let is_code = |address: InputAddr| code_ranges.iter().any(|r| r.contains(address));
     let unwind_ranges = unwind::ranges(&frames);
     let pads = LandingPads::read(image, &frames);
-    let pieces = pieces::find(image, &unwind_ranges);
-    let symbols = Symbols::read(image);
-    let evidence = evidence::gather(image, &symbols, &is_code);
+    let (pieces, (symbols, evidence)) = rayon::join(
+        || pieces::find(image, &unwind_ranges),
+        || {
+            let symbols = Symbols::read(image);
+            let evidence = evidence::gather(image, &symbols, &is_code);
+            (symbols, evidence)
+        },
+    );
     let mut sums = sums::gather(image, &symbols, &pieces);
     let mut code = scan_all(image, pieces, &evidence);
     let explained = restartable::refuse(&mut code, &evidence);
