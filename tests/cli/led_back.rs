@@ -78,6 +78,11 @@ fn code_that_was_inlined_and_folded() {
     assert_clear_error(&sandbox.afterlink(&alone), &["several functions became one", "--original"]);
 }
 
+#[test]
+fn hot_parts_in_place_of_calls() {
+    assert_led_back(&[], &["--pass", "hot-inlining"]);
+}
+
 /// The functions of an output, and the parts that its compiler had cut off, have the names that they have in its input.
 #[test]
 fn places_have_the_names_of_the_input() {

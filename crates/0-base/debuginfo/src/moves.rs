@@ -101,6 +101,7 @@ pub struct Beside {
 }
 
 /// All pieces, and where the input's code is.
+#[derive(Default)]
 pub struct Moves {
     pieces: Vec<Piece>,
     folded: Vec<Folded>,

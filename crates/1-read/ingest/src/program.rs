@@ -3,6 +3,7 @@
 //!
 //! Of an output of afterlink, the functions are the input's ([`symbols`]), and what was seen in it is led back to them ([`origin`]).
 
+mod in_place;
 mod origin;
 mod symbols;
 

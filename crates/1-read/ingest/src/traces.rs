@@ -187,9 +187,9 @@ impl Targets<'_, '_> {
         }
         let targets = self.of_run.entry(first).or_insert_with(|| jump_targets(program, first, behind));
         let mut passed = Vec::new();
-        let mut at = start;
+        let (mut at, mut before) = (start, None);
         while at < end {
-            passed.extend(program.inlined_at(at));
+            passed.extend(program.inlined_at(before, at));
             let inst = program.instruction_at(at)?;
             let next = at + u64::from(inst.len);
             let ends_block = match inst.flow {
@@ -202,8 +202,10 @@ impl Targets<'_, '_> {
             } else if ends_block {
                 passed.push((at, next));
             }
+            before = Some(at);
             at = next;
         }
+        passed.extend(program.inlined_at(before, end));
         (at == end).then_some(passed)
     }
 }

@@ -35,9 +35,8 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     let is_code = |address: InputAddr| code_ranges.iter().any(|r| r.contains(address));
     let unwind_ranges = unwind::ranges(&frames);
     let pads = LandingPads::read(image, &frames);
-    let pieces = pieces::find(image, &unwind_ranges);
-    let symbols = Symbols::read(image);
-    let evidence = evidence::gather(image, &symbols, &is_code);
+    let (pieces, (symbols, evidence)) =
+        rayon::join(|| pieces::find(image, &unwind_ranges), || symbols_and_evidence(image, &is_code));
     let mut sums = sums::gather(image, &symbols, &pieces);
     let mut code = scan_all(image, pieces, &evidence);
     let explained = restartable::refuse(&mut code, &evidence);
@@ -88,6 +87,12 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     link::link(image, &mut program, pointers);
     surroundings::add(image, &mut program);
     Ok(program)
+}
+
+fn symbols_and_evidence(image: &Image, is_code: &dyn Fn(InputAddr) -> bool) -> (Symbols, Evidence) {
+    let symbols = Symbols::read(image);
+    let evidence = evidence::gather(image, &symbols, is_code);
+    (symbols, evidence)
 }
 
 /// Pieces that are scanned by one thread at a time.

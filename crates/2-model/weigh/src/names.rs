@@ -18,8 +18,9 @@ pub(crate) fn addresses(image: &Image, profile: &Profile) -> Vec<Option<InputAdd
         return found;
     }
     let symbols = names::nameable(image);
+    let own = symbols_of(profile, &symbols);
     let mut named: FxHashSet<InputAddr> = FxHashSet::default();
-    for (symbol, names) in symbols.iter().zip(names::assign(&symbols)) {
+    for (symbol, names) in own.iter().zip(names::assign(&own)) {
         if symbol.kind == SymbolKind::Section {
             continue;
         }
@@ -37,6 +38,21 @@ pub(crate) fn addresses(image: &Image, profile: &Profile) -> Vec<Option<InputAdd
     }
     add_relatives(profile, &symbols, &named, &mut found);
     found
+}
+
+/// Those symbols of which the profile may know a name: most of a program's it never mentions. All of one name are among them or none, as they are
+/// numbered by it.
+fn symbols_of<'a>(profile: &Profile, symbols: &[Symbol<'a>]) -> Vec<Symbol<'a>> {
+    let stems: FxHashSet<&[u8]> = profile.names().iter().map(|(_, name)| stem(name)).collect();
+    // Nameless ones get names of their own.
+    let is_known = |symbol: &&Symbol| symbol.name.is_empty() || stems.contains(stem(symbol.name));
+    symbols.iter().filter(is_known).copied().collect()
+}
+
+/// What all names of a symbol begin with: they go on with a slash.
+fn stem(name: &[u8]) -> &[u8] {
+    let name = names::without_pg(name);
+    name.split(|&byte| byte == b'/').next().unwrap_or(name)
 }
 
 /// Names that no symbol bears, of functions that the profile names otherwise.

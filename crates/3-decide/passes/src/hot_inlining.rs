@@ -9,18 +9,18 @@
 
 mod body;
 mod counts;
+mod flow;
 mod rewrite;
 mod rows;
 
 use crate::BlockOrder;
 use crate::pass::{CodeJob, Pass, Run};
-use afterlink_core::index::Id;
 use afterlink_isa::PlainCall;
 use afterlink_layout::random;
 use afterlink_program::{BlockId, FuncId, Program, Role, Target, Terminator};
 use afterlink_weigh::Weights;
 use body::{Body, candidates, has_language_data};
-use counts::Gone;
+use rewrite::Rewritten;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -229,23 +229,11 @@ fn put_in_place(
             plans.push((call, body));
         }
     }
-    let (mut count, before) = (0, weights.functions.clone());
-    for (call, _) in &plans {
-        if let (Some(now), Some(before)) =
-            (weights.functions.as_mut_slice().get_mut(call.callee.index()), before.get(call.callee))
-        {
-            counts::forget(now, before, call.count);
-        }
-    }
-    for (call, body) in plans {
-        let rewritten = rewrite::rewrite(program, call.caller, (call.block, call.at), &body);
-        let Some(new) = rewritten else { continue };
-        count += 1;
-        if let Some(callee) = before.get(call.callee) {
-            let runs = call.count.min(weights.functions[call.caller].block(call.block));
-            let gone = Gone { call: &call, form, body: &body, new: &new, callee, runs };
-            counts::lead(program, weights, &gone);
-        }
-    }
-    count
+    let rewritten = plans.into_iter().filter_map(|(call, body)| {
+        let new = rewrite::rewrite(program, call.caller, (call.block, call.at), &body)?;
+        Some((call, body, new))
+    });
+    let rewritten: Vec<(Call, Body, Rewritten)> = rewritten.collect();
+    counts::lead_all(program, weights, form, &rewritten);
+    rewritten.len()
 }

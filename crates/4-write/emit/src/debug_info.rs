@@ -73,6 +73,11 @@ impl Parts for Files<'_> {
     }
 }
 
+/// Whether a file has debug information that names code.
+pub(crate) fn has_any(told: &Image) -> bool {
+    [".debug_info", ".debug_frame"].iter().any(|name| told.debug_section(name).is_some())
+}
+
 /// `None` if the program has debug information that cannot be led.
 ///
 /// `told` is the file that has it, and `unproven` what stays of it as it was.
@@ -86,7 +91,7 @@ pub(crate) fn lead(
     files: &dyn SplitFiles,
     forget: Forget,
 ) -> afterlink_core::Result<Option<Led>> {
-    if [".debug_info", ".debug_frame"].iter().all(|name| told.debug_section(name).is_none()) {
+    if !has_any(told) {
         return Ok(Some(Led::default()));
     }
     let Some((contents, line_strings)) = contents(told, moves.has_inlined()) else { return Ok(None) };

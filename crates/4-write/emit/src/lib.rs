@@ -205,15 +205,21 @@ pub fn plan_code<'i>(
     let counters_at = memory_at + offset;
     let targets = targets::plan(options.runtime.as_ref(), &addresses, counters_at);
     let encoder = Encoder { image, program, addresses: &addresses, counters_at, targets };
-    let mut sections = new_sections(&encoder, placement, &shapes, options);
     let mut plan = OutputPlan::new(image);
     plan.renames = superseded(image, placement);
-    patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches);
+    let (mut sections, ()) = rayon::join(
+        || new_sections(&encoder, placement, &shapes, options),
+        || patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches),
+    );
     plan.replacements = probes::replacements(image, &addresses);
     let blocks = || bb_addr_map::Places::new(image, program, placement, &addresses, &shapes);
     let outdated = tables::plan(image, &addresses, options.runtime.is_none().then_some(&blocks), &mut plan);
     let follows = options.update_debug_info && options.runtime.is_none();
-    let moves = follows.then(|| debug_info::moves(image, program, placement, &addresses, &shapes));
+    let has_debug_info = debug_info::has_any(debug.map_or(image, |debug| debug.image));
+    let moves = follows.then(|| match has_debug_info {
+        true => debug_info::moves(image, program, placement, &addresses, &shapes),
+        false => Moves::default(),
+    });
     plan.entry = addresses.target(image.entry);
     plan.dynamic = dynamic_values(image, &addresses);
     if let Some(runtime) = &options.runtime {

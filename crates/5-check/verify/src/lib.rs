@@ -42,6 +42,7 @@ use input::slots::Slots;
 use kept_bytes::expected::{Expected, Layout};
 use kept_bytes::{expected, gaps, given_way, kept_code, loaded, old_code};
 use moved_code::{behind_faults, blocks, callees, folded, start_up};
+use rayon::prelude::*;
 use std::collections::BTreeSet;
 use unwind::landing_pads::LandingPads;
 use unwind::rows::{UnwindRows, Unwinding};
@@ -148,50 +149,57 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
         Place::Nowhere => None,
     });
     // These go through all relocations to find a few places, and are done with them.
-    let sequences = Sequences::read(check, &layout);
-    let said = sums::said(check, &sequences);
-    let read = ReadCode::of(check, &layout, &said);
+    let ((sequences, said, read), named) = rayon::join(
+        || {
+            let sequences = Sequences::read(check, &layout);
+            let said = sums::said(check, &sequences);
+            let read = ReadCode::of(check, &layout, &said);
+            (sequences, said, read)
+        },
+        || Named::read(check),
+    );
     (check.forget)();
-    let named = Named::read(check);
     let mut jumps = jumps::judge(check, &layout, &named);
     findings.append(&mut jumps.findings);
-    let (moved, rest) = rayon::join(
-        || {
+    let checks: [One; 12] = [
+        &|| check_kept(check, &layout, &named, &jumps, &read),
+        &|| unwind::comparison::check(check, &rows),
+        &|| behind_faults::check(check, &layout, &named, &jumps),
+        &|| read.check(check),
+        &|| restartable::check(check, &sequences),
+        &|| check_sums(check, &layout, &said),
+        &|| folded::check(check, &layout),
+        &|| callees::check(check, &layout, &jumps, &rows.input),
+        &|| uses::check(check),
+        &|| sorted_tables::check(check, &layout),
+        &|| check_tables(check),
+        &|| {
             let counts = check.places.counters.is_some();
             let taken =
                 if counts { indirect_targets::all(check, &layout, &named, &jumps) } else { Vec::new() };
             blocks::check(check, &taken)
         },
-        || {
-            let mut findings = unwind::comparison::check(check, &rows);
-            findings.extend(behind_faults::check(check, &layout, &named, &jumps));
-            findings.extend(read.check(check));
-            (check.forget)();
-            findings.extend(check_kept(check, &layout, &named, &jumps, &read));
-            (check.forget)();
-            findings.extend(restartable::check(check, &sequences));
-            let (found, text_end) = sums::check(check, &said);
-            findings.extend(found);
-            findings.extend(taken::check(check, &layout, text_end));
-            findings.extend(folded::check(check, &layout));
-            findings.extend(callees::check(check, &layout, &jumps, &rows.input));
-            findings.extend(uses::check(check));
-            findings.extend(sorted_tables::check(check, &layout));
-            (check.forget)();
-            findings.extend(debug_info::check(check));
-            findings
-        },
-    );
-    findings.extend(moved);
-    findings.extend(rest);
+    ];
+    findings.par_extend(checks.par_iter().with_max_len(1).flat_map_iter(|one| one()));
+    (check.forget)();
+    findings.extend(debug_info::check(check));
     judge(check, findings, options)
+}
+
+/// One of the checks that ask nothing of each other.
+type One<'x> = &'x (dyn Fn() -> Vec<Finding> + Sync);
+
+fn check_sums(check: &Check, layout: &Layout, said: &[sums::Sum]) -> Vec<Finding> {
+    let (mut findings, text_end) = sums::check(check, said);
+    findings.extend(taken::check(check, layout, text_end));
+    findings
 }
 
 fn read_unwinding(image: &Image) -> Result<UnwindRows, String> {
     unwind::table::address(image).map_or_else(|| Ok(UnwindRows::default()), |at| UnwindRows::read(image, at))
 }
 
-/// Everything that stays where it was, and the tables that are not loaded.
+/// Everything loaded that stays where it was.
 fn check_kept(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps, read: &ReadCode) -> Vec<Finding> {
     let mut expected: Vec<Expected> = Vec::new();
     let demands = kept_code::expect(check, layout, read, &mut expected);
@@ -216,11 +224,17 @@ fn check_kept(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps, read
     apart.sort_unstable();
 
     findings.extend(loaded::check(check, layout, &expected, &apart));
-    findings.extend(gaps::check(check));
-    findings.extend(given_way::check(check));
     findings.extend(old_code);
     findings.extend(faults);
     findings.extend(dynamic_tables::check(check, &repeats));
+    (check.forget)();
+    findings
+}
+
+/// The tables that are not loaded, what lies between, and what is told of the whole file.
+fn check_tables(check: &Check) -> Vec<Finding> {
+    let mut findings = gaps::check(check);
+    findings.extend(given_way::check(check));
     findings.extend(symbols::check(check));
     findings.extend(probes::check(check));
     findings.extend(tables::check(check));

@@ -99,11 +99,22 @@ impl Lookup {
     pub fn source(&self, address: OutputAddr) -> Option<Source<'_>> {
         let next = self.by_output.partition_point(|p| p.start <= address);
         let piece = self.by_output[..next].last().filter(|p| address < p.end)?;
+        Some(self.source_in(piece, address))
+    }
+
+    /// What each piece stands for that starts at the output's `address`, also if it has no code.
+    pub fn starting_at(&self, address: OutputAddr) -> impl Iterator<Item = Source<'_>> {
+        let first = self.by_output.partition_point(|p| p.start < address);
+        let pieces = self.by_output[first..].iter().take_while(move |p| p.start == address);
+        pieces.map(move |piece| self.source_in(piece, address))
+    }
+
+    fn source_in(&self, piece: &Piece, address: OutputAddr) -> Source<'_> {
         let calls = match piece.block.reason {
             Reason::Inlined(chain) => self.chains.get(chain.0 as usize).map_or(&[][..], Vec::as_slice),
             _ => &[],
         };
-        Some(Source {
+        Source {
             input: piece.block.input,
             input_size: piece.block.input_size,
             end: piece.end,
@@ -111,7 +122,7 @@ impl Lookup {
             reason: piece.block.reason,
             function: piece.function,
             calls,
-        })
+        }
     }
 
     /// Everywhere that the input's code around `address` stands in the output, by start of the piece, with its reason.

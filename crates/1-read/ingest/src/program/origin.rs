@@ -6,10 +6,12 @@
 //! - A piece that was copied has the same instructions at the same distances, up to where its block jumps on: there the output may have
 //!   none, another one, or two. All of these are the input's last instruction of the block.
 //! - A block that was inserted is passed through, to where it leads.
-//! - Inlined code is the callee's, which the call that it replaced has entered.
+//! - Inlined code is the callee's, which the call that it replaced has entered; several pieces in place of a call lead to each other as they do in the
+//!   callee ([`InPlace`]).
 //! - A jump at the old entry of a function is none of the input's, and entering it is entering the function.
 
 use super::Program;
+use super::in_place::InPlace;
 use afterlink_core::address_map::{self, Lookup, Source};
 use afterlink_core::{AddressMap, InputAddr, OutputAddr, Reason, Result};
 use afterlink_image::{Image, NOTE_SECTION, notes};
@@ -26,6 +28,7 @@ pub(super) struct Origin {
     starts: FxHashMap<OutputAddr, (InputAddr, bool)>,
     /// Of each function that was written, the pieces of the input that are its own: where they start and how long they are.
     functions: Vec<(InputAddr, Vec<(InputAddr, u32)>)>,
+    pub(super) in_place: InPlace,
 }
 
 /// The build-id of the program that an output of afterlink was made of: empty if that had none, `None` of any other program.
@@ -58,7 +61,8 @@ impl Origin {
                 functions.push((function.entry, own));
             }
         }
-        Ok(Some(Self { lookup: Lookup::new(map), starts, functions }))
+        let in_place = InPlace::of(&map);
+        Ok(Some(Self { lookup: Lookup::new(map), starts, functions, in_place }))
     }
 
     /// The entry of the function whose first fragment starts here.
@@ -133,6 +137,10 @@ impl Program<'_> {
         let Some(origin) = &self.origin else { return Some((from, to)) };
         let Some(address) = from else { return Some((None, to.and_then(|to| self.target(to)))) };
         let from = match self.source(address) {
+            Some((_, source)) if origin.in_place.holds(&source) && !self.calls_in_part(&source, address) => {
+                let to = origin.in_place.next(&origin.lookup, &source, OutputAddr(to?.get()))?;
+                return Some((self.place(&source, address), Some(to)));
+            }
             Some((_, source)) => self.place(&source, address)?,
             // The jump at the old entry of what moved.
             None if !origin.lookup.places(address).is_empty() => return None,
@@ -150,9 +158,14 @@ impl Program<'_> {
             if let Some(entry) = origin.entry_at(OutputAddr(at.get())) {
                 return Some(entry);
             }
+            if let Some(entry) = origin.in_place.entry_at(&origin.lookup, OutputAddr(at.get())) {
+                return entry.input;
+            }
             match (source.reason, source.offset) {
                 (Reason::Inserted, _) => at = self.behind_inserted(at, source.end)?,
-                (Reason::Inlined(_), 0) => return source.calls.last().copied(),
+                (Reason::Inlined(_), 0) if !origin.in_place.holds(&source) => {
+                    return source.calls.last().copied();
+                }
                 (_, 0) => return source.input,
                 _ => return self.place(&source, at),
             }
@@ -163,7 +176,11 @@ impl Program<'_> {
     /// What ran between two blocks that follow each other in the output, at `at` and `next`, as a branch of the input: the one was
     /// behind the other, or jumped to it. `None` if they are parts of one block.
     pub(crate) fn crossed(&self, at: InputAddr, next: InputAddr) -> Option<(InputAddr, InputAddr)> {
-        let (_, source) = self.source(at)?;
+        let (origin, source) = self.source(at)?;
+        if origin.in_place.holds(&source) {
+            let target = origin.in_place.next(&origin.lookup, &source, OutputAddr(next.get()))?;
+            return Some((self.left_from(&source, at, next)?, target));
+        }
         let (_, behind) = self.source(next)?;
         let is_copied = |reason| matches!(reason, Reason::Copied | Reason::Duplicated);
         if behind.offset != 0 || !is_copied(source.reason) {
@@ -173,17 +190,39 @@ impl Program<'_> {
         if !is_copied(behind.reason) && source.input? + u64::from(source.input_size) == target {
             return None;
         }
+        Some((self.left_from(&source, at, next)?, target))
+    }
+
+    /// The instruction of the input by which control leaves a block, of which the output's last one is at `at`.
+    fn left_from(&self, source: &Source, at: InputAddr, next: InputAddr) -> Option<InputAddr> {
         // A jump that the output needs no more.
         let dropped = source.input? + source.offset + (next - at.get()).get();
         let ends = self.instruction_at(at).is_some_and(|inst| inst.flow.ends_block());
-        let from = if ends || self.is_padding(dropped, &source) { self.place(&source, at)? } else { dropped };
-        Some((from, target))
+        if ends || self.is_padding(dropped, source) { self.place(source, at) } else { Some(dropped) }
     }
 
-    /// The call in place of which the code that starts at `at` stands, and the function that it called.
-    pub(crate) fn inlined_at(&self, at: InputAddr) -> Option<(InputAddr, InputAddr)> {
-        let (_, source) = self.source(at).filter(|(_, source)| source.offset == 0)?;
+    /// The call in place of which the code stands that starts at `at`, where control comes from `before` without a jump, and the function that it
+    /// called.
+    pub(crate) fn inlined_at(
+        &self,
+        before: Option<InputAddr>,
+        at: InputAddr,
+    ) -> Option<(InputAddr, InputAddr)> {
+        let (origin, source) = self.source(at)?;
+        let before = before.and_then(|before| self.source(before)).map(|(_, source)| source);
+        if let Some(call) = origin.in_place.called(&origin.lookup, before.as_ref(), OutputAddr(at.get())) {
+            return Some(call);
+        }
+        let is_start = source.offset == 0 && !origin.in_place.holds(&source);
+        is_start.then_some(())?;
         Some((*source.calls.first()?, source.input?))
+    }
+
+    /// Whether the instruction at `at` is a call of the input's: what leads out of code in place of a call calls, too.
+    fn calls_in_part(&self, source: &Source, at: InputAddr) -> bool {
+        let is_part = self.origin.as_ref().is_some_and(|origin| origin.in_place.is_part(source));
+        let inst = self.instruction_at(at).filter(|_| is_part);
+        inst.is_some_and(|inst| matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall))
     }
 
     /// Whether the code at `at` was written by afterlink.
@@ -201,9 +240,11 @@ impl Program<'_> {
         let input = source.input?;
         let start = at - source.offset;
         let last = input + u64::from(source.input_size.saturating_sub(1));
+        let is_part = self.origin.as_ref().is_some_and(|origin| origin.in_place.is_part(source));
         match source.reason {
             Reason::Inserted => return None,
             Reason::Replaced => return Some(input),
+            Reason::Inlined(_) if is_part => {}
             Reason::Inlined(_) => return Some((input + source.offset).min(last)),
             Reason::Copied | Reason::Duplicated => {}
         }

@@ -9,10 +9,12 @@ use crate::code::Code;
 use crate::code::event::EventKind;
 use afterlink_core::Refusal;
 use afterlink_isa::semantics::{Operand, Operation, Semantics, SemanticsReader};
+use rayon::prelude::*;
 
 /// Refuses the callers of such functions.
 pub(crate) fn refuse_callers(code: &mut Code) {
-    let thunks: Vec<bool> = (0..code.pieces.len()).map(|piece| is_thunk(code, piece)).collect();
+    let thunks: Vec<bool> =
+        (0..code.pieces.len()).into_par_iter().map(|piece| is_thunk(code, piece)).collect();
     let callers = code.collect_events(|piece, e| {
         let callee = (e.kind == EventKind::Call).then(|| code.callee(e.target))?;
         let to = code.piece_at(callee)?;

@@ -1,37 +1,98 @@
-//! The counts that go with code in place of calls: of the callee's blocks each new block has the share of this call, and the callee keeps the rest.
+//! The counts that go with code in place of calls: each new block has what the callee's chances make of the calls that are gone ([`flow`]), and the
+//! callee keeps the rest.
 
 use super::body::{Body, Part};
 use super::rewrite::Rewritten;
-use super::{Call, places};
+use super::{Call, flow, places};
 use afterlink_core::index::Id;
 use afterlink_isa::PlainCall;
-use afterlink_program::{BlockId, Program, Target, Terminator};
+use afterlink_program::{BlockId, FuncId, Program, Target};
 use afterlink_weigh::{CallWeight, EdgeWeight, FunctionWeights, Weights};
+use rustc_hash::FxHashMap;
+
+/// Callers of callers of callers are followed up to here.
+const LONGEST_CHAIN: usize = 16;
 
 /// A call that is gone, with what stands in its place.
-pub(super) struct Gone<'g> {
-    pub call: &'g Call,
-    pub form: PlainCall,
-    pub body: &'g Body,
-    pub new: &'g Rewritten,
+struct Gone<'g> {
+    call: &'g Call,
+    body: &'g Body,
+    new: &'g Rewritten,
     /// The callee's counts, as they were before any call was gone.
-    pub callee: &'g FunctionWeights,
+    callee: &'g FunctionWeights,
+    /// How often each part runs for each time that the call did.
+    per_entry: &'g [f64],
     /// How often the call ran, without those runs that other code stands in place of.
-    pub runs: u64,
+    runs: u64,
+}
+
+/// Takes the runs of these calls from their callees, and gives them to what stands in their place.
+pub(super) fn lead_all(
+    program: &Program,
+    weights: &mut Weights,
+    form: PlainCall,
+    all: &[(Call, Body, Rewritten)],
+) {
+    if weights.functions.is_empty() {
+        return;
+    }
+    let before = weights.functions.clone();
+    let per_entry: Vec<Vec<f64>> =
+        all.iter().map(|(call, body, _)| flow::per_entry(body, &before[call.callee])).collect();
+    let runs = runs(weights, all, &per_entry);
+    let gone = all.iter().zip(&per_entry).zip(runs).map(|(((call, body, new), per_entry), runs)| Gone {
+        call,
+        body,
+        new,
+        callee: &before[call.callee],
+        per_entry,
+        runs,
+    });
+    let gone: Vec<Gone> = gone.collect();
+    gone.iter().for_each(|gone| gone.forget(&mut weights.functions[gone.call.callee]));
+    for gone in &gone {
+        lead(program, weights, form, gone);
+    }
+}
+
+/// How often each call still runs where it stood. What stands in place of a call of its caller calls as before: those runs stay the callee's.
+fn runs(weights: &Weights, all: &[(Call, Body, Rewritten)], per_entry: &[Vec<f64>]) -> Vec<u64> {
+    let mut runs: Vec<u64> = all.iter().map(|(call, ..)| call.count).collect();
+    for _ in 0..LONGEST_CHAIN {
+        let mut elsewhere: FxHashMap<(FuncId, BlockId), f64> = FxHashMap::default();
+        for (((call, body, _), per_entry), &runs) in all.iter().zip(per_entry).zip(&runs) {
+            for (part, times) in body.parts.iter().zip(per_entry) {
+                *elsewhere.entry((call.callee, part.block)).or_default() += runs as f64 * times;
+            }
+        }
+        let left = |(call, ..): &(Call, Body, Rewritten)| {
+            let Some(elsewhere) = elsewhere.get(&(call.caller, call.block)) else { return call.count };
+            let around = weights.functions[call.caller].block(call.block).max(1) as f64;
+            (call.count as f64 * (1.0 - elsewhere / around)).max(0.0) as u64
+        };
+        let next: Vec<u64> = all.iter().map(left).collect();
+        if next == runs {
+            break;
+        }
+        runs = next;
+    }
+    runs
 }
 
 /// Gives the caller's new blocks their counts.
-pub(super) fn lead(program: &Program, weights: &mut Weights, gone: &Gone) {
+fn lead(program: &Program, weights: &mut Weights, form: PlainCall, gone: &Gone) {
     let function = &program.functions[gone.call.caller];
     let own = &mut weights.functions[gone.call.caller];
     if own.blocks.is_empty() {
         return;
     }
     own.blocks.resize(function.blocks.len(), 0);
-    gone.cut(own);
+    gone.cut(own, form);
     let mut exits = vec![0u64; gone.new.exits.len()];
-    for (part, &id) in gone.body.parts.iter().zip(&gone.new.parts) {
-        gone.part(program, own, (part, id), &mut exits);
+    for (at, (part, &id)) in gone.body.parts.iter().zip(&gone.new.parts).enumerate() {
+        let runs = gone.of_part(at);
+        own.blocks[id.index()] = runs;
+        gone.part(program, own, (part, id, runs), &mut exits);
     }
     for ((exit, &id), count) in gone.body.exits.iter().zip(&gone.new.exits).zip(exits) {
         own.blocks[id.index()] = count;
@@ -50,15 +111,51 @@ pub(super) fn lead(program: &Program, weights: &mut Weights, gone: &Gone) {
     own.calls.sort_unstable();
 }
 
+fn times(count: u64, chance: f64) -> u64 {
+    (count as f64 * chance).round() as u64
+}
+
 impl Gone<'_> {
-    /// What the call has of a count of the callee.
-    fn share(&self, count: u64) -> u64 {
-        let entries = u128::from(self.callee.entries.max(1));
-        (u128::from(count) * u128::from(self.runs.min(self.callee.entries)) / entries) as u64
+    /// How often a part runs in place of the call.
+    fn of_part(&self, at: usize) -> u64 {
+        times(self.runs, self.per_entry[at])
+    }
+
+    /// Of so many runs of a part, how often each of its calls.
+    fn calls(&self, block: BlockId, runs: u64) -> impl Iterator<Item = CallWeight> {
+        let all = self.callee.block(block).max(1) as f64;
+        let calls = self.callee.calls.iter().filter(move |c| c.block == block);
+        calls.map(move |c| CallWeight { count: times(runs, c.count as f64 / all), ..*c })
+    }
+
+    /// Takes from the callee what runs in place of the call.
+    fn forget(&self, callee: &mut FunctionWeights) {
+        for (at, part) in self.body.parts.iter().enumerate() {
+            let (block, runs) = (part.block, self.of_part(at));
+            if let Some(count) = callee.blocks.get_mut(block.index()) {
+                *count = count.saturating_sub(runs);
+            }
+            for (target, chance) in flow::ways(part, self.callee) {
+                let Target::Block(to) = target else { continue };
+                if let Ok(i) = callee.edges.binary_search_by_key(&(block, to), |e| (e.from, e.to)) {
+                    let edge = &mut callee.edges[i];
+                    edge.count = edge.count.saturating_sub(times(runs, chance));
+                }
+            }
+            for gone in self.calls(block, runs) {
+                let is_it = |c: &&mut CallWeight| {
+                    (c.block, c.offset, c.callee) == (gone.block, gone.offset, gone.callee)
+                };
+                if let Some(call) = callee.calls.iter_mut().find(is_it) {
+                    call.count = call.count.saturating_sub(gone.count);
+                }
+            }
+        }
+        callee.entries = callee.entries.saturating_sub(self.runs);
     }
 
     /// The block around the call is two now, with what leads in between.
-    fn cut(&self, own: &mut FunctionWeights) {
+    fn cut(&self, own: &mut FunctionWeights, form: PlainCall) {
         let (call, new) = (self.call, self.new);
         let around = own.blocks[call.block.index()];
         own.blocks[new.rest.index()] = around;
@@ -66,7 +163,7 @@ impl Gone<'_> {
         for edge in own.edges.iter_mut().filter(|edge| edge.from == call.block) {
             edge.from = new.rest;
         }
-        let (behind, gone) = (call.at + self.form.size, places(call, self.form));
+        let (behind, gone) = (call.at + form.size, places(call, form));
         own.calls.retain(|c| !gone.contains(&(c.block, c.offset, c.callee)));
         for c in own.calls.iter_mut().filter(|c| c.block == call.block && c.offset >= behind) {
             (c.block, c.offset) = (new.rest, c.offset - behind);
@@ -75,46 +172,19 @@ impl Gone<'_> {
         own.edges.push(EdgeWeight { from: new.entry, to: new.parts[0], count: around });
     }
 
-    /// Where control goes from a part, and how often.
-    fn ways(&self, part: &Part) -> Vec<(Target, u64)> {
-        let of = |to: BlockId| {
-            let edges = &self.callee.edges;
-            let found = edges.binary_search_by_key(&(part.block, to), |e| (e.from, e.to));
-            self.share(found.map_or(0, |i| edges[i].count))
-        };
-        let runs = self.share(self.callee.block(part.block));
-        match part.terminator {
-            Terminator::FallThrough(next) => vec![(Target::Block(next), of(next))],
-            Terminator::Jump(Target::Block(to)) => vec![(Target::Block(to), of(to))],
-            Terminator::Jump(target) => vec![(target, runs)],
-            Terminator::Branch { taken: Target::Block(to), next, .. } if to == next => {
-                vec![(Target::Block(next), of(next))]
-            }
-            Terminator::Branch { taken, next, .. } => {
-                let on_taken = match taken {
-                    Target::Block(to) => of(to),
-                    _ => runs.saturating_sub(of(next)),
-                };
-                vec![(taken, on_taken), (Target::Block(next), of(next))]
-            }
-            _ => Vec::new(),
-        }
-    }
-
     fn part(
         &self,
         program: &Program,
         own: &mut FunctionWeights,
-        (part, id): (&Part, BlockId),
+        (part, id, runs): (&Part, BlockId, u64),
         exits: &mut [u64],
     ) {
-        let runs = self.share(self.callee.block(part.block));
-        own.blocks[id.index()] = runs;
-        let ways = self.ways(part);
+        let ways = flow::ways(part, self.callee);
         if ways.is_empty() {
             own.edges.push(EdgeWeight { from: id, to: self.new.rest, count: runs });
         }
-        for (target, count) in ways {
+        for (target, chance) in ways {
+            let count = times(runs, chance);
             let inside = if let Target::Block(to) = target { self.body.part_of(to) } else { None };
             let to = match inside {
                 Some(to) => self.new.parts[to],
@@ -128,34 +198,11 @@ impl Gone<'_> {
         }
         let first = program.functions[self.call.callee].blocks[part.block].input;
         let skipped = part.start.since(first) as u32;
-        let calls = self.callee.calls.iter().filter(|c| c.block == part.block);
-        let moved = calls.map(|c| CallWeight {
+        let moved = self.calls(part.block, runs).map(|c| CallWeight {
             block: id,
             offset: c.offset.saturating_sub(skipped),
-            count: self.share(c.count),
-            ..*c
+            ..c
         });
         own.calls.extend(moved.filter(|c| c.count > 0));
     }
-}
-
-/// So many calls of a function are gone, each with its share of all that ran `before`.
-pub(super) fn forget(callee: &mut FunctionWeights, before: &FunctionWeights, calls: u64) {
-    let (all, gone) = (u128::from(before.entries.max(1)), u128::from(calls.min(before.entries)));
-    let share = |count: u64| (u128::from(count) * gone / all) as u64;
-    for (count, before) in callee.blocks.iter_mut().zip(&before.blocks) {
-        *count = count.saturating_sub(share(*before));
-    }
-    for edge in &mut callee.edges {
-        let found = before.edges.binary_search_by_key(&(edge.from, edge.to), |e| (e.from, e.to));
-        edge.count = edge.count.saturating_sub(found.map_or(0, |i| share(before.edges[i].count)));
-    }
-    for call in &mut callee.calls {
-        let known = before
-            .calls
-            .iter()
-            .find(|c| (c.block, c.offset, c.callee) == (call.block, call.offset, call.callee));
-        call.count = call.count.saturating_sub(known.map_or(0, |c| share(c.count)));
-    }
-    callee.entries = callee.entries.saturating_sub(gone as u64);
 }

@@ -1,0 +1,98 @@
+//! Several pieces in place of a call, as seen in an output: blocks of the callee, and what leads in and out, which is none of the input's.
+//!
+//! Of the input is the call, which whoever comes in from outside has made, and each way from one of the callee's blocks to another, also if that is not among
+//! the pieces: then a piece that leads out stands for it. Ways out to behind the call are returns, which profiles do not have.
+
+use afterlink_core::address_map::{Lookup, Source};
+use afterlink_core::{AddressMap, BlockMap, InputAddr, OutputAddr, Reason};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Calls that have several pieces in their place, with the entries of their callees.
+pub(super) struct InPlace {
+    callees: FxHashMap<InputAddr, InputAddr>,
+}
+
+impl InPlace {
+    pub fn of(map: &AddressMap) -> Self {
+        // One of the pieces stands for the call itself.
+        let replaced = rows(map).filter(|(_, block)| block.reason == Reason::Replaced);
+        let replaced: FxHashSet<InputAddr> = replaced.filter_map(|(_, block)| block.input).collect();
+        let inlined = rows(map).filter_map(|(_, block)| match block.reason {
+            Reason::Inlined(chain) => {
+                let call = map.chains.get(chain.0 as usize)?.first()?;
+                Some((*call, block.input?)).filter(|_| block.input_size > 0 && replaced.contains(call))
+            }
+            _ => None,
+        });
+        let inlined: Vec<(InputAddr, InputAddr)> = inlined.collect();
+        if inlined.is_empty() {
+            return Self { callees: FxHashMap::default() };
+        }
+        // The callee is there as well.
+        let own = rows(map).filter(|(_, block)| !matches!(block.reason, Reason::Inlined(_)));
+        let own: FxHashMap<InputAddr, InputAddr> =
+            own.filter_map(|(entry, block)| Some((block.input?, entry))).collect();
+        let callees = inlined.iter().filter_map(|(call, input)| Some((*call, *own.get(input)?)));
+        Self { callees: callees.collect() }
+    }
+
+    /// Whether a piece is one of several in place of a call.
+    pub fn holds(&self, source: &Source) -> bool {
+        self.call(source).is_some()
+    }
+
+    fn call(&self, source: &Source) -> Option<InputAddr> {
+        let call =
+            if source.reason == Reason::Replaced { source.input } else { source.calls.first().copied() };
+        call.filter(|call| self.callees.contains_key(call))
+    }
+
+    /// Whether a piece is a block of the callee.
+    pub fn is_part(&self, source: &Source) -> bool {
+        !is_entry(source) && source.input_size > 0 && self.holds(source)
+    }
+
+    /// The piece by which the code in place of a call is entered, if it starts here.
+    pub fn entry_at<'m>(&self, lookup: &'m Lookup, at: OutputAddr) -> Option<Source<'m>> {
+        if self.callees.is_empty() {
+            return None;
+        }
+        lookup.starting_at(at).find(|source| self.holds(source) && is_entry(source))
+    }
+
+    /// Where control goes in the callee that leaves the block `source` for `to`; `None` if it leaves no block of the callee, or the callee.
+    pub fn next(&self, lookup: &Lookup, source: &Source, to: OutputAddr) -> Option<InputAddr> {
+        let call = self.call(source).filter(|_| self.is_part(source))?;
+        let mut pieces = lookup.starting_at(to);
+        pieces.find(|piece| self.call(piece) == Some(call) && !is_entry(piece))?.input
+    }
+
+    /// The call and its callee, where control comes to `at` from `before` without a jump, or by one.
+    pub fn called(
+        &self,
+        lookup: &Lookup,
+        before: Option<&Source>,
+        at: OutputAddr,
+    ) -> Option<(InputAddr, InputAddr)> {
+        let entry = self.entry_at(lookup, at)?;
+        let call = self.call(&entry)?;
+        // Where nothing leads in, the callee's first block may be a loop; and the block in front of the call goes straight on.
+        let comes_in = match before {
+            _ if entry.end > at => true,
+            Some(before) => self.call(before) != Some(call),
+            None => false,
+        };
+        comes_in.then_some((call, self.callees[&call]))
+    }
+}
+
+/// All pieces, with the entries of the functions that they were written for.
+fn rows(map: &AddressMap) -> impl Iterator<Item = (InputAddr, &BlockMap)> {
+    let fragments = map.functions.iter().flat_map(|f| f.fragments.iter().map(|fragment| (f.entry, fragment)));
+    fragments.flat_map(|(entry, fragment)| fragment.blocks.iter().map(move |block| (entry, block)))
+}
+
+/// What leads in stands for the call.
+fn is_entry(source: &Source) -> bool {
+    source.reason == Reason::Replaced
+}
