@@ -76,6 +76,33 @@ fn folded_functions() {
     }
 }
 
+/// What `llvm-dwarfdump-22` complains of, without the numbers in it. It does not come to an end with entries of calls below blocks, as gcc writes them.
+fn complaints(sandbox: &Sandbox, program: &str) -> Vec<String> {
+    let said = sandbox.run(Command::new("timeout").args(["60", "llvm-dwarfdump-22", "--verify", program]));
+    let text = said.stdout();
+    assert!(text.contains("Verifying .debug_info Unit Header Chain"), "{text}");
+    let complaints = text.lines().filter(|line| line.contains("error:"));
+    complaints.map(|line| line.replace(|c: char| c.is_ascii_hexdigit(), "")).collect()
+}
+
+/// Blocks and lines of a folded function tell of nothing, as its entry does: no line of it is said to have code.
+#[test]
+fn blocks_and_lines_of_folded_functions() {
+    for with in COMPILERS {
+        let sandbox = rewritten(with, "identical-functions");
+        if with.starts_with("clang") {
+            assert_eq!(complaints(&sandbox, "out"), complaints(&sandbox, "in"), "{with}");
+        }
+        let rows = |program: &str| {
+            let said = sandbox.say(&format!("llvm-dwarfdump-22 --debug-line {program}"));
+            let lines = said.lines().filter(|line| line.starts_with("0x") && !line.contains("end_sequence"));
+            lines.map(|row| row.split_whitespace().nth(1).unwrap().parse().unwrap()).collect::<Vec<u32>>()
+        };
+        let of_folded = |rows: Vec<u32>| rows.into_iter().filter(|line| (26..=31).contains(line)).count();
+        assert!(of_folded(rows("in")) > 3 && of_folded(rows("out")) == 0, "{with}");
+    }
+}
+
 /// Addresses of `work` in `out` where code stands in place of a call.
 fn inlined_code(sandbox: &Sandbox) -> Vec<u64> {
     let (start, size) = symbol(sandbox, "work");

@@ -530,7 +530,10 @@ impl Walk<'_, '_> {
         if let Some(known) = unit.ranges.known.get(&offset) {
             return Ok(*known);
         }
-        let runs = moved_ranges(&self.ranges_in(offset)?, self.moves);
+        let was = self.ranges_in(offset)?;
+        let runs = moved_ranges(&was, self.moves);
+        let is_folded = runs.is_empty() && was.iter().any(|run| self.moves.is_folded(run.start, run.end));
+        unit.tally.folded += u64::from(is_folded);
         let at = self.add_ranges(&runs, unit);
         unit.ranges.known.insert(offset, at);
         Ok(at)
