@@ -228,6 +228,11 @@ fn write_debug(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
             lost.join(", ")
         )?;
     }
+    write_removed(f, &tally)
+}
+
+/// What debug information does not tell any more.
+fn write_removed(f: &mut fmt::Formatter<'_>, tally: &Tally) -> fmt::Result {
     if tally.folded > 0 {
         writeln!(
             f,
