@@ -13,6 +13,13 @@ const COMPILERS: [&str; 4] = [
     "clang-22 -O2 -gdwarf-4",
 ];
 
+/// With entries in files of their own.
+const SPLIT: [&str; 3] = [
+    "gcc-12 -O2 -fno-ipa-icf -gdwarf-5 -gsplit-dwarf",
+    "clang-22 -O2 -gdwarf-5 -gsplit-dwarf",
+    "clang-22 -O2 -gdwarf-4 -gsplit-dwarf",
+];
+
 /// The program as `in`, and its output `out`, in which a pass wrote all that it can.
 #[track_caller]
 fn rewritten(with: &str, pass: &str) -> Sandbox {
@@ -51,7 +58,7 @@ fn gdb(sandbox: &Sandbox, commands: &[&str]) -> String {
 /// A breakpoint at a folded function by its name stops where its calls run, and nowhere else; of the code there it is said whose it is.
 #[test]
 fn folded_functions() {
-    for with in COMPILERS {
+    for with in COMPILERS.into_iter().chain(SPLIT) {
         let sandbox = rewritten(with, "identical-functions");
         let [(kept, size), (folded, _)] = ["first_sum", "second_sum"].map(|name| symbol(&sandbox, name));
         assert_eq!(kept, folded, "{with}: nothing was folded");
