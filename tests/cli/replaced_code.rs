@@ -83,6 +83,40 @@ fn folded_functions() {
     }
 }
 
+/// gdb takes the name of a folded function from its symbol: by names of members, and of functions in namespaces, it stops as ever, and by that of a function
+/// template at all instances; an instance of that it finds by its symbol's own name.
+#[test]
+fn folded_functions_in_cpp() {
+    let sandbox = Sandbox::default();
+    let source = afterlink_testkit::tests_folder().join("cli/programs/replaced/instances.cc");
+    fs::copy(source, sandbox.path("instances.cc")).unwrap();
+    sandbox.say("g++-12 -O2 -g -fno-ipa-icf -Wl,-q -no-pie instances.cc -o in");
+    let command = "optimize in -o out --scope all --pass identical-functions";
+    let outcome = sandbox.afterlink(&command.split(' ').collect::<Vec<_>>());
+    assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+    for (kept, folded, names) in [
+        (
+            "_ZNK3BoxIlE3sumEl",
+            "_ZNK3BoxIxE3sumEx",
+            &["Box<long long>::sum", "Box<long>::sum", "Box::sum"][..],
+        ),
+        ("_ZN5namesL3oneEl", "_ZN5namesL3twoEl", &["names::two", "two", "names::one"]),
+        ("_Z5twiceIlET_S0_", "_Z5twiceIxET_S0_", &["twice", "_Z5twiceIxET_S0_", "twice<long>"]),
+    ] {
+        let (place, _) = symbol(&sandbox, kept);
+        assert_eq!(place, symbol(&sandbox, folded).0, "{folded}: nothing was folded");
+        for name in names {
+            let said = gdb(&sandbox, &[&format!("break {name}"), "run", "continue", "continue"]);
+            assert!(
+                said.contains(&format!("Breakpoint 1 at {place:#x}: file instances.cc, line ")),
+                "{said}"
+            );
+            // For the calls of both.
+            assert_eq!(said.matches("\nBreakpoint 1, ").count(), 2, "{name}: {said}");
+        }
+    }
+}
+
 /// What `llvm-dwarfdump-22` complains of, without the numbers in it. It does not come to an end with entries of calls below blocks, as gcc writes them.
 fn complaints(sandbox: &Sandbox, program: &str) -> Vec<String> {
     let said = sandbox.run(Command::new("timeout").args(["60", "llvm-dwarfdump-22", "--verify", program]));
