@@ -13,6 +13,13 @@ const COMPILERS: [&str; 4] = [
     "clang-22 -O2 -gdwarf-4",
 ];
 
+/// With entries in files of their own.
+const SPLIT: [&str; 3] = [
+    "gcc-12 -O2 -fno-ipa-icf -gdwarf-5 -gsplit-dwarf",
+    "clang-22 -O2 -gdwarf-5 -gsplit-dwarf",
+    "clang-22 -O2 -gdwarf-4 -gsplit-dwarf",
+];
+
 /// The program as `in`, and its output `out`, in which a pass wrote all that it can.
 #[track_caller]
 fn rewritten(with: &str, pass: &str) -> Sandbox {
@@ -51,7 +58,7 @@ fn gdb(sandbox: &Sandbox, commands: &[&str]) -> String {
 /// A breakpoint at a folded function by its name stops where its calls run, and nowhere else; of the code there it is said whose it is.
 #[test]
 fn folded_functions() {
-    for with in COMPILERS {
+    for with in COMPILERS.into_iter().chain(SPLIT) {
         let sandbox = rewritten(with, "identical-functions");
         let [(kept, size), (folded, _)] = ["first_sum", "second_sum"].map(|name| symbol(&sandbox, name));
         assert_eq!(kept, folded, "{with}: nothing was folded");
@@ -73,6 +80,67 @@ fn folded_functions() {
             let elfutils = sandbox.say(&format!("eu-addr2line -f -e out {address:#x}"));
             assert!(elfutils.starts_with("first_sum"), "{with}: {elfutils}");
         }
+    }
+}
+
+/// gdb takes the name of a folded function from its symbol: by names of members, and of functions in namespaces, it stops as ever, and by that of a function
+/// template at all instances; an instance of that it finds by its symbol's own name.
+#[test]
+fn folded_functions_in_cpp() {
+    let sandbox = Sandbox::default();
+    let source = afterlink_testkit::tests_folder().join("cli/programs/replaced/instances.cc");
+    fs::copy(source, sandbox.path("instances.cc")).unwrap();
+    sandbox.say("g++-12 -O2 -g -fno-ipa-icf -Wl,-q -no-pie instances.cc -o in");
+    let command = "optimize in -o out --scope all --pass identical-functions";
+    let outcome = sandbox.afterlink(&command.split(' ').collect::<Vec<_>>());
+    assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+    for (kept, folded, names) in [
+        (
+            "_ZNK3BoxIlE3sumEl",
+            "_ZNK3BoxIxE3sumEx",
+            &["Box<long long>::sum", "Box<long>::sum", "Box::sum"][..],
+        ),
+        ("_ZN5namesL3oneEl", "_ZN5namesL3twoEl", &["names::two", "two", "names::one"]),
+        ("_Z5twiceIlET_S0_", "_Z5twiceIxET_S0_", &["twice", "_Z5twiceIxET_S0_", "twice<long>"]),
+    ] {
+        let (place, _) = symbol(&sandbox, kept);
+        assert_eq!(place, symbol(&sandbox, folded).0, "{folded}: nothing was folded");
+        for name in names {
+            let said = gdb(&sandbox, &[&format!("break {name}"), "run", "continue", "continue"]);
+            assert!(
+                said.contains(&format!("Breakpoint 1 at {place:#x}: file instances.cc, line ")),
+                "{said}"
+            );
+            // For the calls of both.
+            assert_eq!(said.matches("\nBreakpoint 1, ").count(), 2, "{name}: {said}");
+        }
+    }
+}
+
+/// What `llvm-dwarfdump-22` complains of, without the numbers in it. It does not come to an end with entries of calls below blocks, as gcc writes them.
+fn complaints(sandbox: &Sandbox, program: &str) -> Vec<String> {
+    let said = sandbox.run(Command::new("timeout").args(["60", "llvm-dwarfdump-22", "--verify", program]));
+    let text = said.stdout();
+    assert!(text.contains("Verifying .debug_info Unit Header Chain"), "{text}");
+    let complaints = text.lines().filter(|line| line.contains("error:"));
+    complaints.map(|line| line.replace(|c: char| c.is_ascii_hexdigit(), "")).collect()
+}
+
+/// Blocks and lines of a folded function tell of nothing, as its entry does: no line of it is said to have code.
+#[test]
+fn blocks_and_lines_of_folded_functions() {
+    for with in COMPILERS {
+        let sandbox = rewritten(with, "identical-functions");
+        if with.starts_with("clang") {
+            assert_eq!(complaints(&sandbox, "out"), complaints(&sandbox, "in"), "{with}");
+        }
+        let rows = |program: &str| {
+            let said = sandbox.say(&format!("llvm-dwarfdump-22 --debug-line {program}"));
+            let lines = said.lines().filter(|line| line.starts_with("0x") && !line.contains("end_sequence"));
+            lines.map(|row| row.split_whitespace().nth(1).unwrap().parse().unwrap()).collect::<Vec<u32>>()
+        };
+        let of_folded = |rows: Vec<u32>| rows.into_iter().filter(|line| (26..=31).contains(line)).count();
+        assert!(of_folded(rows("in")) > 3 && of_folded(rows("out")) == 0, "{with}");
     }
 }
 

@@ -171,6 +171,15 @@ impl Abbreviations {
         Some(free)
     }
 
+    /// A code of the same size for entries that have lists of ranges in place of one range, where others of the abbreviation do not; none if all but a
+    /// few are taken: those are for what entries must not say any more.
+    pub fn splitting(&mut self, code: u64) -> Option<u64> {
+        let (first, last) = first_of_size(code);
+        let taken = self.by_code.keys().filter(|code| (first..last).contains(*code)).count() as u64;
+        let free = last - first - taken;
+        (free > SPARE).then(|| self.add(code, code, |abbreviation| abbreviation.is_split = true)).flatten()
+    }
+
     /// A code for entries that become those of inlined calls; none if all of its size are taken.
     pub fn inlined(&mut self, code: u64, inlined: Inlined) -> Option<u64> {
         if let Some(known) = self.inlining.get(&(code, inlined)) {
@@ -259,6 +268,9 @@ fn write_spec(
         }
     }
 }
+
+/// Codes that are left for [`Abbreviations::unsaying`].
+const SPARE: u64 = 8;
 
 /// The first code as long as this one, and the first that is longer.
 fn first_of_size(code: u64) -> (u64, u64) {

@@ -185,7 +185,7 @@ fn unit(bytes: &[u8], moves: &Moves, calls: (u64, &Calls)) -> Result<(Vec<u8>, T
         }
         tally.rows += rows.len() as u64;
         if moves.is_code(low) && moves.touches(low, end) {
-            place(&rows, end, moves, calls, &mut placed);
+            tally.folded += place(&rows, end, moves, calls, &mut placed);
         } else {
             out.extend_from_slice(&bytes[start..r.at]);
         }
@@ -262,14 +262,25 @@ fn sequence(r: &mut Reader, header: &Header, rows: &mut Vec<Row>) -> Result<Opti
     if rows.is_empty() { Ok(None) } else { Err(Damaged) }
 }
 
-fn place(rows: &[Row], end: u64, moves: &Moves, (table, calls): (u64, &Calls), placed: &mut Vec<Placed>) {
+/// Gives how many rows are of functions that others stand for.
+fn place(
+    rows: &[Row],
+    end: u64,
+    moves: &Moves,
+    (table, calls): (u64, &Calls),
+    placed: &mut Vec<Placed>,
+) -> u64 {
+    let mut folded = 0;
     // Rows at one address stand and fall with the code there, of which a sequence's end has none.
     for group in rows.chunk_by(|a, b| a.address == b.address).filter(|group| group[0].address < end) {
         let address = group[0].address;
         let next = rows.partition_point(|row| row.address <= address);
         let next = rows.get(next).map_or(end, |row| row.address);
         let parts = moves.parts(address, next);
-        let Some(&first) = parts.first() else { continue };
+        let Some(&first) = parts.first() else {
+            folded += if moves.is_folded(address, next) { group.len() as u64 } else { 0 };
+            continue;
+        };
         let (last, empty) = group.split_last().unwrap_or((&group[0], &[]));
         if first.input == address {
             placed.extend(empty.iter().map(|&row| Placed { start: first.start, end: first.start, row }));
@@ -285,6 +296,7 @@ fn place(rows: &[Row], end: u64, moves: &Moves, (table, calls): (u64, &Calls), p
         let beside = moves.beside_in(address, next);
         placed.extend(beside.map(|(start, end)| Placed { start, end, row: last.goes_on() }));
     }
+    folded
 }
 
 fn write(header: &Header, mut placed: Vec<Placed>, out: &mut Vec<u8>, tally: &mut Tally) {

@@ -65,13 +65,23 @@ pub struct Part {
     pub end: u64,
 }
 
-/// A function that was not written, because another one does the same.
+/// A function that was not written, because another one does the same. Its places are those of the other one, at the same distances from
+/// the entry, and nothing of the output is its code: if two functions claimed it, debuggers and symbolizers would disagree about whose it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Folded {
     pub input: u64,
     pub input_size: u64,
-    /// Where the other one is entered.
-    pub output: u64,
+    /// Padding behind it.
+    pub padding: u64,
+    /// Where the other one was in the input.
+    pub into: u64,
+}
+
+impl Folded {
+    /// Where its padding ends.
+    fn end(&self) -> u64 {
+        self.input + self.input_size + self.padding
+    }
 }
 
 /// A call that the callee's code stands in place of.
@@ -170,25 +180,56 @@ impl Moves {
         next > 0 && address <= self.code[next - 1].1
     }
 
+    fn folded_at(&self, address: u64) -> Option<&Folded> {
+        let next = self.folded.partition_point(|f| f.input <= address);
+        self.folded[..next].last().filter(|f| address < f.end())
+    }
+
+    /// The first folded function with a part in a run.
+    fn folded_in(&self, start: u64, end: u64) -> Option<&Folded> {
+        let next = self.folded.partition_point(|f| f.end() <= start);
+        self.folded.get(next).filter(|f| start < end && f.input < end)
+    }
+
+    /// Whether all of a run is a folded function's.
+    pub(crate) fn is_folded(&self, start: u64, end: u64) -> bool {
+        start < end && self.folded_at(start).is_some_and(|f| end <= f.end())
+    }
+
+    /// The run without what is folded functions'.
+    fn unfolded(&self, mut start: u64, end: u64) -> Vec<(u64, u64)> {
+        let mut runs = Vec::new();
+        while let Some(folded) = self.folded_in(start, end) {
+            if start < folded.input {
+                runs.push((start, folded.input));
+            }
+            start = folded.end();
+        }
+        if start < end {
+            runs.push((start, end));
+        }
+        runs
+    }
+
     fn piece_at(&self, address: u64) -> Option<&Piece> {
         let next = self.pieces.partition_point(|p| p.input <= address);
         self.pieces[..next].last().filter(|p| address < p.input_end())
     }
 
-    /// Where the code of a function is now that another one stands for, if the function's code was all in the run.
-    pub(crate) fn folded(&self, (start, end): (u64, u64)) -> Option<u64> {
-        let found = self.folded.binary_search_by_key(&start, |f| f.input).ok()?;
-        let folded = &self.folded[found];
-        (start..=start + folded.input_size).contains(&end).then_some(folded.output)
-    }
-
     /// Where the instruction at `address` is.
     pub fn point(&self, address: u64) -> u64 {
-        self.piece_at(address).map_or(address, |p| p.point(address))
+        match self.folded_at(address).map(|f| (f, address - f.input)) {
+            Some((f, distance)) if distance < f.input_size => self.point(f.into + distance),
+            Some((f, _)) => self.behind(f.into + f.input_size),
+            None => self.piece_at(address).map_or(address, |p| p.point(address)),
+        }
     }
 
     /// Where the place behind the instruction is that ends at `address`: where a call comes back.
     pub fn behind(&self, address: u64) -> u64 {
+        if let Some(f) = address.checked_sub(1).and_then(|last| self.folded_at(last)) {
+            return self.behind(f.into + (address - f.input).min(f.input_size));
+        }
         let Some(piece) = address.checked_sub(1).and_then(|last| self.piece_at(last)) else { return address };
         match piece.inside {
             Inside::Each => piece.output + (address - piece.input),
@@ -204,10 +245,10 @@ impl Moves {
         &self.pieces[first..first + count]
     }
 
-    /// Whether any byte of a run moved.
+    /// Whether any byte of a run moved, or is a folded function's.
     pub fn touches(&self, start: u64, end: u64) -> bool {
         let next = self.pieces.partition_point(|p| p.input_end() <= start);
-        self.pieces.get(next).is_some_and(|p| p.input < end)
+        self.pieces.get(next).is_some_and(|p| p.input < end) || self.folded_in(start, end).is_some()
     }
 
     /// The parts of a run in the input's order, neighbours joined. An empty run has one empty part.
@@ -216,6 +257,10 @@ impl Moves {
         if start >= end {
             let place = self.point(start);
             return vec![Part { input: start, start: place, end: place }];
+        }
+        if self.folded_in(start, end).is_some() {
+            let runs = self.unfolded(start, end);
+            return runs.into_iter().flat_map(|run| self.parts(run.0, run.1)).collect();
         }
         let mut add = |part: Part| match parts.last_mut() {
             Some(last) if last.end == part.start => last.end = part.end,
@@ -249,6 +294,10 @@ impl Moves {
             return if run.0 < run.1 { vec![run] } else { Vec::new() };
         }
         let mut ranges: Vec<(u64, u64)> = self.parts(start, end).iter().map(|p| (p.start, p.end)).collect();
+        // Nothing is left of a folded function.
+        if ranges.is_empty() && self.is_folded(start, end) {
+            return ranges;
+        }
         // What leads to it may be nothing.
         let place = self.point(start);
         let is_beside = self.beside_in(start, end).any(|run| (run.0..run.1).contains(&place));

@@ -78,6 +78,8 @@ pub struct Tally {
     pub rows: u64,
     /// Entries of calls that became those of inlined calls.
     pub inlined: u64,
+    /// Entries and rows of functions that others stand for: they have no code any more.
+    pub folded: u64,
     pub left: BTreeMap<Left, u64>,
     pub removed: BTreeMap<Removed, u64>,
     pub lost: BTreeMap<Lost, u64>,
@@ -107,6 +109,7 @@ impl Tally {
         self.entries += other.entries;
         self.rows += other.rows;
         self.inlined += other.inlined;
+        self.folded += other.folded;
         other.left.iter().for_each(|(why, count)| *self.left.entry(*why).or_default() += count);
         other.removed.iter().for_each(|(what, count)| *self.removed.entry(*what).or_default() += count);
         other.lost.iter().for_each(|(why, count)| *self.lost.entry(*why).or_default() += count);

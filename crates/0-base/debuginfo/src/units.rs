@@ -4,6 +4,7 @@
 #![expect(non_upper_case_globals, reason = "DWARF's own names")]
 
 mod behind_calls;
+mod cuts;
 mod inlined;
 mod kinds;
 mod names;
@@ -25,6 +26,7 @@ use crate::moves::Moves;
 use crate::package::Parts;
 use crate::tally::{Left, Tally};
 use behind_calls::BehindCall;
+use cuts::Cuts;
 use gimli::constants::*;
 use kinds::{Kinds, may_name_code};
 use names::{is_numbered, names_location, names_table};
@@ -32,6 +34,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// A unit that was led, to be put together with the others.
 #[derive(Default)]
@@ -200,33 +203,21 @@ fn lead_entries(
     unit: &mut Unit,
 ) -> Result<(), Left> {
     walk.add_planned(abbreviations)?;
-    let (mut cut, mut undecided) = (FxHashSet::default(), FxHashSet::default());
-    let may_be_cut = |kind: &Abbreviation| walk.pool.is_some() || kind.has(DW_AT_low_pc);
-    walk.entries(start, abbreviations, may_be_cut, |code, kind, attributes| {
-        if !kind.is_split && !cut.contains(&code) && walk.is_cut(kind, attributes)? {
-            cut.insert(code);
-        }
-        if walk.pool.is_some() {
-            undecided.extend(walk.undecided(kind, attributes));
-        }
-        Ok(())
-    })?;
-    for code in cut {
-        abbreviations.by_code.entry(code).and_modify(|a| a.is_split = true);
-    }
+    let cuts = Cuts::find(walk, abbreviations, start)?;
     let first = Reader::new(walk.bytes, start).uleb()?;
     if let Some(kind) = abbreviations.by_code.get(&first).filter(|a| a.is_split) {
         walk.new_base = 0;
         walk.lacks_base |= kind.room(walk.offset_size) == Some(DW_AT_low_pc);
     }
-    walk.number_addresses(&undecided);
+    walk.number_addresses(&cuts.undecided);
     let is_led = |kind: &Abbreviation| may_name_code(kind, walk.version);
-    let count = walk.entries(start, abbreviations, is_led, |code, kind, attributes| {
+    let count = walk.entries(start, abbreviations, is_led, |(code, at), kind, attributes| {
         let code_at = attributes.first().map_or(0, |a| a.at.saturating_sub(uleb_size(code)));
         if walk.inlined(code_at, kind, attributes, unit)? {
             return Ok(());
         }
         let (removed, calls) = (unit.tally.removed.len(), unit.behind_calls.len());
+        let kind = cuts.kind(walk, (code, at), (kind, attributes), abbreviations, &mut unit.bytes)?;
         walk.lead(kind, attributes, unit)?;
         if attributes.iter().any(|a| a.name == DW_AT_call_return_pc) {
             *unit.calls.entry(code).or_default() += 1;
@@ -321,22 +312,24 @@ impl<'a, 's> Walk<'a, 's> {
 }
 
 impl Walk<'_, '_> {
-    /// Visits the entries whose abbreviations are wanted, and counts all.
+    /// Visits the entries whose abbreviations are wanted, with their codes and where these stand, and counts all.
     fn entries(
         &self,
         start: usize,
         abbreviations: &Abbreviations,
         is_wanted: impl Fn(&Abbreviation) -> bool,
-        mut visit: impl FnMut(u64, &Abbreviation, &[Attribute]) -> Result<(), Left>,
+        mut visit: impl FnMut((u64, Range<usize>), &Abbreviation, &[Attribute]) -> Result<(), Left>,
     ) -> Result<u64, Left> {
         let kinds = Kinds::new(self, abbreviations, is_wanted);
         let mut r = Reader::new(self.bytes, start);
         let (mut attributes, mut count) = (Vec::new(), 0);
         while r.at < self.bytes.len() {
+            let at = r.at;
             let code = r.uleb()?;
             if code == 0 {
                 continue;
             }
+            let at = at..r.at;
             let kind = kinds.get(code).ok_or(Damaged)?;
             count += 1;
             if !kind.is_wanted {
@@ -344,7 +337,7 @@ impl Walk<'_, '_> {
                 continue;
             }
             self.attributes(&mut r, kind.abbreviation, &mut attributes)?;
-            visit(code, kind.abbreviation, &attributes)?;
+            visit((code, at), kind.abbreviation, &attributes)?;
         }
         Ok(count)
     }
@@ -530,7 +523,10 @@ impl Walk<'_, '_> {
         if let Some(known) = unit.ranges.known.get(&offset) {
             return Ok(*known);
         }
-        let runs = moved_ranges(&self.ranges_in(offset)?, self.moves);
+        let was = self.ranges_in(offset)?;
+        let runs = moved_ranges(&was, self.moves);
+        let is_folded = runs.is_empty() && was.iter().any(|run| self.moves.is_folded(run.start, run.end));
+        unit.tally.folded += u64::from(is_folded);
         let at = self.add_ranges(&runs, unit);
         unit.ranges.known.insert(offset, at);
         Ok(at)

@@ -9,8 +9,9 @@ use afterlink_debuginfo::{
 };
 use afterlink_elf::LooseSection;
 use afterlink_image::{Compression, Contents, EntriesFile, Image, SectionId, elf};
-use afterlink_program::{Block, BlockId, Chunk, Function, InPlaceCode, Placement, Program, Range};
+use afterlink_program::{Block, Chunk, Function, InPlaceCode, Placement, Program};
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 use std::io::Write;
 
 /// Of LLVM's linker.
@@ -191,14 +192,27 @@ pub(crate) fn moves(
         }
     }
     add_padding(image, &mut pieces);
-    let folded = program.functions.iter().filter_map(|(_, function)| {
-        let Range { start, size } = function.ranges[0];
-        let output = addresses.block(function.folded_into?, BlockId(0)).get();
-        Some(Folded { input: start.get(), input_size: size, output })
-    });
     let code = image.sections.iter().filter(|(_, s)| s.is_code());
     let code = code.map(|(_, s)| (s.address.get(), s.end().get())).collect();
-    Moves::new(pieces, folded.collect(), code).with_inlined(inlined).with_beside(beside)
+    Moves::new(pieces, folded(image, program), code).with_inlined(inlined).with_beside(beside)
+}
+
+/// Functions that others stand for, with the padding behind them, as far as nobody else's code starts.
+fn folded(image: &Image, program: &Program) -> Vec<Folded> {
+    let is_folded = |function: &&Function| function.folded_into.is_some();
+    let mut found = program.functions.iter().map(|(_, function)| function).filter(is_folded).peekable();
+    if found.peek().is_none() {
+        return Vec::new();
+    }
+    let ranges = program.functions.iter().flat_map(|(_, function)| function.ranges.iter());
+    let starts: BTreeSet<InputAddr> = ranges.map(|range| range.start).collect();
+    let folded = |function: &Function| {
+        let (range, into) = (function.ranges[0], program.functions[function.folded_into?].entry());
+        let room = starts.range(range.end()..).next().map_or(u64::MAX, |next| next.since(range.end()));
+        let padding = padding_size(image, range.end(), room);
+        Some(Folded { input: range.start.get(), input_size: range.size, padding, into: into.get() })
+    };
+    found.filter_map(folded).collect()
 }
 
 /// Adds the padding behind moved code: runs that reach over it are not cut there, and do not name where it was.

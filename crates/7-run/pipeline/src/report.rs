@@ -228,6 +228,18 @@ fn write_debug(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
             lost.join(", ")
         )?;
     }
+    write_removed(f, &tally)
+}
+
+/// What debug information does not tell any more.
+fn write_removed(f: &mut fmt::Formatter<'_>, tally: &Tally) -> fmt::Result {
+    if tally.folded > 0 {
+        writeln!(
+            f,
+            "             {} entries and rows of functions that others stand for have no code any more",
+            tally.folded
+        )?;
+    }
     let removed: Vec<_> = tally.removed.iter().map(|(what, count)| format!("{count} {what}")).collect();
     if !removed.is_empty() {
         let all = tally.entries + tally.rows;

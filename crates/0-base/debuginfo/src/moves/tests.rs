@@ -74,3 +74,28 @@ fn what_a_linker_removed_is_no_code() {
         assert_eq!(moves().point(mark), mark);
     }
 }
+
+/// Its places are those of the function that stands for it, at the same distances, and no run is its own.
+#[test]
+fn a_folded_function_has_places_and_no_code() {
+    let piece = |input, output| Piece {
+        input,
+        input_size: 0x10,
+        output,
+        output_size: 0x10,
+        jump_size: 0,
+        inside: Inside::Each,
+    };
+    let folded = |input| Folded { input, input_size: 0xc, padding: 4, into: 0x1000 };
+    let pieces = vec![piece(0x1000, 0x9000), piece(0x1020, 0x9040)];
+    let moves = Moves::new(pieces, vec![folded(0x1030), folded(0x1010)], vec![(0x1000, 0x2000)]);
+    assert_eq!((moves.point(0x1010), moves.point(0x1038), moves.point(0x101e)), (0x9000, 0x9008, 0x900c));
+    assert_eq!((moves.behind(0x1014), moves.behind(0x103c)), (0x9004, 0x900c));
+    assert_eq!((moves.ranges(0x1010, 0x1018), moves.ranges(0x1014, 0x1020)), (vec![], vec![]));
+    assert_eq!(moves.parts(0x1030, 0x103c), []);
+    assert_eq!(moves.ranges(0x1000, 0x1048), [(0x9000, 0x9010), (0x1040, 0x1048), (0x9040, 0x9050)]);
+    assert!(moves.touches(0x1032, 0x1034) && moves.is_folded(0x1032, 0x1034));
+    assert!(!moves.touches(0x1040, 0x1050) && !moves.is_folded(0x1008, 0x1018));
+    // A place is one, as of any other code.
+    assert_eq!(moves.parts(0x1034, 0x1034), [Part { input: 0x1034, start: 0x9004, end: 0x9004 }]);
+}

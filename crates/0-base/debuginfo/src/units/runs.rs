@@ -40,18 +40,13 @@ impl Walk<'_, '_> {
         if kind.room(self.offset_size).is_none() {
             return Ok(false);
         }
-        let (place, runs) = self.now(kind, start, end);
+        let (place, runs) = self.now(start, end);
         Ok(!is_plain((start, end), place, &runs, high))
     }
 
-    /// Where a run starts now, and its runs. A function that another one stands for is entered there and has no code of its own: if
-    /// two claimed it, debuggers and symbolizers would disagree about whose it is.
-    fn now(&self, kind: &Abbreviation, start: u64, end: u64) -> (u64, Vec<(u64, u64)>) {
-        match self.moves.folded((start, end)).filter(|_| kind.tag == DW_TAG_subprogram) {
-            Some(place) => (place, Vec::new()),
-            None if start == end => (self.moves.point(start), Vec::new()),
-            None => (self.moves.point(start), self.runs(start, end)),
-        }
+    /// Where a run starts now, and its runs: none, if another function's code stands for it.
+    fn now(&self, start: u64, end: u64) -> (u64, Vec<(u64, u64)>) {
+        (self.moves.point(start), if start == end { Vec::new() } else { self.runs(start, end) })
     }
 
     pub(super) fn lead_run(
@@ -60,7 +55,8 @@ impl Walk<'_, '_> {
         (start, end, low, high): (u64, u64, &Attribute, &Attribute),
         unit: &mut Unit,
     ) {
-        let (place, mut runs) = self.now(kind, start, end);
+        let (place, mut runs) = self.now(start, end);
+        unit.tally.folded += u64::from(self.moves.is_folded(start, end));
         let bytes = &mut unit.bytes;
         if kind.is_split {
             put_size(bytes, high, 0);

@@ -49,27 +49,28 @@ fn a_run_of_whole_code() {
     assert_eq!(led(0x1008, 8), (0x2008, 8));
 }
 
-/// The entry of a function that another one stands for is entered there, and has no code; what its code was told of otherwise stays.
+/// The entry of a function that another one stands for is entered there, and has no code, nor have the blocks in it.
 #[test]
 fn a_function_that_was_folded() {
-    let folded = Folded { input: 0x1010, input_size: 0x10, output: 0x2000 };
+    let folded = Folded { input: 0x1010, input_size: 0xe, padding: 2, into: 0x1000 };
     let led = |tag, low, size: u64| {
         let abbreviations = [1, tag, 0, 0x11, 0x01, 0x12, 0x07, 0, 0, 0];
-        let moves = Moves::new(vec![piece(0x1000, 0x2000)], vec![folded], vec![(0x1000, 0x1020)]);
+        let moves = Moves::new(vec![piece(0x1000, 0x2000)], vec![folded], vec![(0x1000, 0x1030)]);
         let sections = Sections { abbrev: &abbreviations, ..Sections::default() };
         let (lines, kept_addresses) = (&Lines::default(), &BTreeSet::new());
         let (tables, parts) = (&Tables::default(), &crate::NoParts);
         let all = Led { sections: &sections, moves: &moves, lines, kept_addresses, tables, parts };
         let Ok(led) = update(&all, &unit(low, size), false, None) else { panic!("a whole unit") };
         let number = |at| Reader::new(&led.bytes, at).number(8).expect("a whole unit");
-        (number(12), number(20))
+        (number(12), number(20), led.tally.folded)
     };
     let (subprogram, lexical_block) = (0x2e, 0x0b);
-    assert_eq!(led(subprogram, 0x1010, 0x0c), (0x2000, 0));
-    assert_eq!(led(subprogram, 0x1000, 0x10), (0x2000, 0x10));
-    assert_eq!(led(lexical_block, 0x1010, 0x0c), (0x1010, 0x0c));
-    // Other code than the function's is its own business.
-    assert_eq!(led(subprogram, 0x1010, 0x11), (0x1010, 0x11));
+    assert_eq!(led(subprogram, 0x1010, 0x0e), (0x2000, 0, 1));
+    assert_eq!(led(lexical_block, 0x1014, 0x06), (0x2004, 0, 1));
+    assert_eq!(led(subprogram, 0x1000, 0x10), (0x2000, 0x10, 0));
+    // Of a run of several functions the others' code is left.
+    assert_eq!(led(lexical_block, 0x1000, 0x20), (0x2000, 0x10, 0));
+    assert_eq!(led(subprogram, 0x1020, 0x10), (0x1020, 0x10, 0));
 }
 
 /// Nothing in the output corresponds to it, so it is empty there.
@@ -152,4 +153,34 @@ fn one_odd_unit_leaves_the_others() {
         assert_eq!(some, expected.map(|unit| &unit[..]).concat());
         assert_eq!((tally.left, tally.units), ([(Left::Unproven, 1)].into(), 2));
     }
+}
+
+/// Of two functions with one abbreviation the one that was cut has a list, by another abbreviation; the one that stayed keeps its bytes.
+#[test]
+fn only_what_was_cut_has_a_list() {
+    let abbreviations = [1, 0x11, 1, 0, 0, 2, 0x2e, 0, 0x11, 0x01, 0x12, 0x07, 0, 0, 0];
+    let entry = |low: u64, size: u64| [&[2][..], &low.to_le_bytes(), &size.to_le_bytes()].concat();
+    let (cut, stays) = (entry(0x1010, 0x20), entry(0x1040, 0x10));
+    let body = [&[4, 0, 0, 0, 0, 0, 8, 1], &cut[..], &stays, &[0]].concat();
+    let bytes = [&(body.len() as u32).to_le_bytes()[..], &body].concat();
+    let moves =
+        Moves::new(vec![piece(0x1010, 0x2010), piece(0x1020, 0x3000)], vec![], vec![(0x1000, 0x1050)]);
+    let led = |abbreviations: &[u8]| {
+        let sections = Sections { abbrev: abbreviations, ..Sections::default() };
+        let (lines, kept_addresses) = (&Lines::default(), &BTreeSet::new());
+        let (tables, parts) = (&Tables::default(), &crate::NoParts);
+        let all = Led { sections: &sections, moves: &moves, lines, kept_addresses, tables, parts };
+        let Ok(led) = update(&all, &bytes, false, None) else { panic!("a whole unit") };
+        (led.bytes, led.ranges.fields.len(), led.abbreviations.expect("another table"))
+    };
+    let (first, second) = (12, 12 + cut.len());
+    let (bytes, lists, table) = led(&abbreviations);
+    assert_eq!((bytes[first], &bytes[second..bytes.len() - 1], lists), (3, &stays[..], 1));
+    assert_eq!(table[..abbreviations.len() - 1], abbreviations[..abbreviations.len() - 1]);
+    // Where nearly all codes are taken, all have lists.
+    let others = (3..=120).flat_map(|code| [code, 0x34, 0, 0, 0]);
+    let many: Vec<u8> =
+        abbreviations[..abbreviations.len() - 1].iter().copied().chain(others).chain([0]).collect();
+    let (bytes, lists, _) = led(&many);
+    assert_eq!((bytes[first], bytes[second], lists), (2, 2, 2));
 }

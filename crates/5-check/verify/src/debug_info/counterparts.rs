@@ -11,13 +11,14 @@ use smallvec::SmallVec;
 /// Moved code by its places in both files.
 pub(crate) struct Counterparts<'c, 'a> {
     pub check: &'c Check<'c, 'a>,
-    /// Blocks that stand for code, ascending in the input, without jumps that were added behind them. Folded functions have none: what is said of them is said of
-    /// where they were.
+    /// Blocks that stand for code, ascending in the input, without jumps that were added behind them.
     blocks: Vec<Block>,
     /// Output ranges of the same, ascending.
     outputs: Vec<(u64, u64)>,
-    /// Blocks of folded functions, ascending.
-    folded: Vec<(u64, u64)>,
+    /// The same of folded functions: their places are those of the functions that stand for them, whose code it is.
+    folded: Vec<Block>,
+    /// Input ranges of folded functions, ascending, neighbours joined.
+    folded_code: Runs,
     /// Sections of code.
     code: Vec<(u64, u64)>,
     /// Whether everything is taken to be where it was.
@@ -36,25 +37,31 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         for function in &places.functions {
             let own = &places.blocks[function.blocks.clone()];
             let own = own.iter().filter(|b| !b.is_added() && b.input_size > 0);
-            match function.folded_into {
-                None => blocks.extend(own.map(|block| without_jump(check, *block))),
-                Some(_) => folded.extend(own.map(|b| (b.input, b.input_end()))),
-            }
+            let all = if function.folded_into.is_none() { &mut blocks } else { &mut folded };
+            all.extend(own.map(|block| without_jump(check, *block)));
         }
         blocks.sort_unstable_by_key(|b| b.input);
-        folded.sort_unstable();
+        folded.sort_unstable_by_key(|b| b.input);
+        let folded_code = joined(folded.iter().map(|b| (b.input, b.input_end())).collect());
         let with_code = blocks.iter().filter(|b| b.output_size > 0);
         let mut outputs: Vec<Run> = with_code.map(|b| (b.output, b.output_end())).collect();
         outputs.sort_unstable();
         let code = check.input.sections.iter().filter(|(_, s)| s.is_code());
         let code = code.map(|(_, s)| (s.address.get(), s.end().get())).collect();
-        Self { check, blocks, outputs, folded, code, is_unmoved: false }
+        Self { check, blocks, outputs, folded, folded_code, code, is_unmoved: false }
     }
 
     /// As if nothing had moved: for what was left as it was.
     pub fn unmoved(&self) -> Self {
-        let (blocks, outputs, folded) = (Vec::new(), Vec::new(), Vec::new());
-        Self { check: self.check, blocks, outputs, folded, code: self.code.clone(), is_unmoved: true }
+        Self {
+            check: self.check,
+            blocks: Vec::new(),
+            outputs: Vec::new(),
+            folded: Vec::new(),
+            folded_code: Runs::new(),
+            code: self.code.clone(),
+            is_unmoved: true,
+        }
     }
 
     /// Whether an address lies in a section of code, or at its end. Linkers mark what they removed by addresses that do not.
@@ -67,14 +74,19 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         self.is_code(address) || self.check.places.fragment_at(address).is_some()
     }
 
-    fn is_folded(&self, address: u64) -> bool {
-        let after = self.folded.partition_point(|f| f.0 <= address);
-        after > 0 && address < self.folded[after - 1].1
+    /// The block that stands for an address, if the code there is not another function's.
+    pub fn block_at(&self, address: u64) -> Option<&Block> {
+        in_block(&self.blocks, address)
     }
 
-    pub fn block_at(&self, address: u64) -> Option<&Block> {
-        let after = self.blocks.partition_point(|b| b.input <= address);
-        after.checked_sub(1).map(|i| &self.blocks[i]).filter(|b| address < b.input_end())
+    /// The same with blocks of folded functions.
+    fn any_block_at(&self, address: u64) -> Option<&Block> {
+        self.block_at(address).or_else(|| in_block(&self.folded, address))
+    }
+
+    /// What of a run is no folded function's.
+    pub fn unfolded(&self, (start, end): Run) -> Runs {
+        if start < end { without(&[(start, end)], &self.folded_code) } else { Runs::new() }
     }
 
     /// Moved blocks that have a part in a run, ascending.
@@ -86,13 +98,13 @@ impl<'c, 'a> Counterparts<'c, 'a> {
 
     /// Where the instruction at an address is.
     pub fn point(&self, address: u64) -> u64 {
-        if self.is_unmoved || self.is_folded(address) {
+        if self.is_unmoved {
             return address;
         }
         match self.check.place(address) {
             Place::Same => address,
             Place::Moved(place) => place,
-            Place::Nowhere => self.block_at(address).map_or(address, |b| self.inside(b, address)),
+            Place::Nowhere => self.any_block_at(address).map_or(address, |b| self.inside(b, address)),
         }
     }
 
@@ -104,7 +116,7 @@ impl<'c, 'a> Counterparts<'c, 'a> {
             return found == self.point(address);
         };
         let (place, size) = (self.point(start), u64::from(inst.len));
-        match self.block_at(start) {
+        match self.any_block_at(start) {
             Some(block) if inst.ends_block() => [place, place + size, block.output_end()].contains(&found),
             Some(block) if block.reason != Reason::Copied => found == block.output_end(),
             Some(_) => found == place + size,
@@ -182,14 +194,14 @@ impl<'c, 'a> Counterparts<'c, 'a> {
     /// Where the branch is that an address lies inside of, if it moved.
     fn cut_branch(&self, address: u64) -> Option<Run> {
         let (start, inst) = self.check.code.around(address).filter(|(_, inst)| inst.ends_block())?;
-        let block = self.block_at(start)?;
+        let block = self.any_block_at(start)?;
         (start < address && address < start + u64::from(inst.len))
             .then(|| (self.point(start), block.output_end()))
     }
 
     /// Whether nothing of a run moved, so that it stands for itself.
     pub fn stays(&self, run: Run) -> bool {
-        self.blocks_in(run).is_empty()
+        self.blocks_in(run).is_empty() && self.unfolded(run)[..] == [run]
     }
 
     /// Where the output's runs must be, and may be, that stand for runs of the input.
@@ -202,12 +214,10 @@ impl<'c, 'a> Counterparts<'c, 'a> {
             }
             let mut at = start;
             let mut stays = |from: u64, to: u64| {
-                if from < to {
+                for (from, to) in self.unfolded((from, to)) {
                     may.push((from, to));
-                    let folded = self.folded.partition_point(|f| f.1 <= from);
-                    let is_folded = self.folded.get(folded).is_some_and(|f| f.0 < to);
                     // Padding between functions, and behind them, is nobody's.
-                    let code = first_code(&self.check.code, from, to).filter(|_| !is_folded);
+                    let code = first_code(&self.check.code, from, to);
                     must.extend(code.map(|from| (from, to)));
                 }
             };
@@ -232,14 +242,15 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         }
         let blocks = self.blocks_in(run);
         let code = &self.check.code;
-        let stays = first_code(code, run.0, blocks.first().map_or(run.1, |b| b.input.min(run.1)));
+        let stays = self.unfolded((run.0, blocks.first().map_or(run.1, |b| b.input.min(run.1))));
+        let stays = stays.iter().find_map(|part| first_code(code, part.0, part.1));
         // What leads into code in place of a call may be nothing.
         let leads_in =
             |b: &Block| b.reason == Reason::Replaced && self.check.places.contexts.of_call(b.input).is_some();
         let part = |b: &Block| Some(self.part(b, run)).filter(|part| part.0 < part.1 || leads_in(b));
         let moved = || blocks.iter().find_map(part).map(|part| part.0);
         // Padding that did not move may still be where it was.
-        stays.or_else(moved).or(blocks.is_empty().then_some(run.0))
+        stays.or_else(moved).or((blocks.is_empty() && self.stays(run)).then_some(run.0))
     }
 
     /// Whether a run starts with code, and not with padding.
@@ -288,21 +299,6 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         None
     }
 
-    /// Where the function is entered that a folded one became whose code is a run's.
-    pub fn folded_place(&self, (start, end): Run) -> Option<u64> {
-        let functions = &self.check.places.functions;
-        let found = functions.binary_search_by_key(&start, |function| function.entry).ok()?;
-        let function =
-            functions[found].folded_into.filter(|_| !self.is_unmoved).map(|_| &functions[found])?;
-        let own = self.check.places.blocks[function.blocks.clone()].iter().filter(|block| !block.is_added());
-        let last = own.map(Block::input_end).max()?;
-        let is_own = first_code(&self.check.code, last, end).is_none();
-        match self.check.place(start) {
-            Place::Moved(place) if is_own => Some(place),
-            _ => None,
-        }
-    }
-
     /// Whether an address of the output belongs to no instruction of the input.
     pub fn is_free(&self, output: u64) -> bool {
         let after = self.outputs.partition_point(|o| o.0 <= output);
@@ -310,8 +306,14 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         let stays = || {
             self.check.places.is_moved(output) || self.check.code.at(output).is_none_or(|i| i.is_padding())
         };
-        !is_held && stays()
+        // Nothing is said any more of where a folded function was.
+        !is_held && !self.unfolded((output, output + 1)).is_empty() && stays()
     }
+}
+
+fn in_block(blocks: &[Block], address: u64) -> Option<&Block> {
+    let after = blocks.partition_point(|b| b.input <= address);
+    after.checked_sub(1).map(|i| &blocks[i]).filter(|b| address < b.input_end())
 }
 
 /// Where runs of the output must be, and may be, that stand for some of the input.

@@ -168,17 +168,6 @@ impl Pair<'_, '_> {
 
     fn judge_extent(&self, was: &Entry, old: &Extent, new: &Extent) -> Judged {
         let input = old.runs.iter().find(|r| r.0 < r.1).map(|r| r.0);
-        if let Some(place) = self.folded_place(was, old)
-            && new.runs.iter().all(|run| run.0 == run.1)
-        {
-            // A number may stand for where it was.
-            let is_place = |entry| entry == place || Some(entry) == old.entry;
-            let what = || format!("is not entered at {place:#x}, where the function is that it became");
-            return match new.entry.filter(|entry| !is_place(*entry)) {
-                None => Ok(()),
-                output => Err(Fault { what: what(), input, output }),
-            };
-        }
         self.counterparts.judge_runs(&old.runs, &new.runs).map_err(|(what, at)| Fault {
             what,
             input,
@@ -198,14 +187,6 @@ impl Pair<'_, '_> {
             return Err(Fault { what: format!("is not entered at {place:#x}"), input, output });
         }
         Ok(())
-    }
-
-    /// Where a folded function is entered now. Its entry may say so, and have no code of its own.
-    fn folded_place(&self, was: &Entry, old: &Extent) -> Option<u64> {
-        match old.runs[..] {
-            [run] if was.tag() == dw::DW_TAG_subprogram => self.counterparts.folded_place(run),
-            _ => None,
-        }
     }
 
     fn place(&self, address: u64) -> u64 {

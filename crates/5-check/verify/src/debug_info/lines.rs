@@ -98,9 +98,10 @@ fn add_pieces(counterparts: &Counterparts, sequence: &[Row], pieces: &mut Vec<Pi
     let run = (sequence[0].address, sequence[sequence.len() - 1].address);
     let mut at = run.0;
     let stays = |from: u64, to: u64| {
+        let parts = counterparts.unfolded((from, to)).into_iter();
         // Padding in front of it belongs to what was there before.
-        let from = first_code(&counterparts.check.code, from, to)?;
-        Some(piece(sequence, (from, to), (from, to), |address| (address, true)))
+        let code = parts.filter_map(|(from, to)| Some((first_code(&counterparts.check.code, from, to)?, to)));
+        code.map(|part| piece(sequence, part, part, |address| (address, true)))
     };
     for block in counterparts.blocks_in(run) {
         pieces.extend(stays(at, block.input));

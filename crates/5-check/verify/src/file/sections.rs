@@ -242,8 +242,11 @@ fn check_order(input: &Image, output: &Image, matching: &Matching) -> Option<Fin
         let is_table = tables.contains(&Some(id)) || names == Some(id);
         match was.get(id.0 as usize).copied().flatten() {
             Some((old, address)) if s.is_loaded() && s.address == address => (0, old),
-            // The place that a grown table left has no row in the input.
-            None if s.is_loaded() && s.address < input.loaded_end() => (0, 0),
+            // The place that a grown table left stands where the table's row stood.
+            None if s.is_loaded() && s.address < input.loaded_end() => {
+                let old = crate::file::dynamic_tables::left_behind(input, output, s);
+                (0, old.map_or(0, |old| u64::from(old.0)))
+            }
             _ if s.is_loaded() => (1, s.address.get()),
             _ if is_table => (4, 0),
             // The name of a debug file stays where it was; another one comes last.

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// Bytes that are changed in each section of each program, one at a time.
 const TRIES: usize = 160;
 /// What of the mutants must be noticed, in percent. The others say the same of every instruction: ends of runs that lie in
-/// padding, among jumps that were added, or where a folded function was.
+/// padding, or among jumps that were added.
 const CAUGHT: usize = 95;
 
 /// Kinds of what is said of code, each of which must have mutants.

@@ -1,9 +1,11 @@
 //! Entries of code that afterlink replaced: each thing that they say of it has mutants.
 
 use crate::programs::{Pair, build};
+use crate::said::said;
 use afterlink_image::Image;
 use afterlink_verify::{FindingKind, Options, verify};
 use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId, constants as dw};
+use std::collections::BTreeMap;
 
 type R<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -78,6 +80,152 @@ fn folded_functions() {
             let other = kept.iter().find(|other| other.entry != is.entry).unwrap();
             for wrong in [is.entry + 1, is.entry - 1, is.entry ^ 1 << 20, other.entry] {
                 assert_refused(&pair, &other_number(&pair.output, is.at, is.entry, wrong));
+            }
+        }
+    }
+}
+
+/// An entry of either file: where it and what follows it stand in `.debug_info`, its kind, where its code starts, and bytes of it.
+struct Entry {
+    start: usize,
+    end: usize,
+    tag: gimli::DwTag,
+    code: Option<u64>,
+    size: u64,
+}
+
+fn entries(file: &[u8]) -> Vec<Entry> {
+    let image = Image::parse(file).unwrap();
+    let bytes = |id: SectionId| {
+        image.section_named(id.name()).map_or(&[][..], |section| image.section_bytes(section))
+    };
+    let dwarf = Dwarf::load(|id| Ok::<_, gimli::Error>(R::new(bytes(id), LittleEndian))).unwrap();
+    let (mut all, mut headers) = (Vec::new(), dwarf.units());
+    while let Some(header) = headers.next().unwrap() {
+        let unit = dwarf.unit(header).unwrap();
+        let unit = unit.unit_ref(&dwarf);
+        let mut raw = unit.entries_raw(None).unwrap();
+        let mut entry = gimli::DebuggingInformationEntry::null();
+        while !raw.is_empty() {
+            let start = raw.next_offset().to_debug_info_offset(&unit.header).unwrap().0;
+            if !raw.read_entry(&mut entry).unwrap() {
+                continue;
+            }
+            let end = raw.next_offset().to_debug_info_offset(&unit.header).unwrap().0;
+            let (mut runs, mut code, mut size) = (unit.die_ranges(&entry).unwrap(), None, 0);
+            while let Some(run) = runs.next().unwrap() {
+                code = code.or(Some(run.begin));
+                size += run.end - run.begin;
+            }
+            all.push(Entry { start, end, tag: entry.tag(), code, size });
+        }
+    }
+    all
+}
+
+/// Blocks, inlined calls, and what else stands in a folded function's entry, have no code either; each byte by which one of them would say
+/// anything else is noticed.
+#[test]
+fn blocks_of_folded_functions() {
+    let mut kinds = BTreeMap::new();
+    for pair in build().into_iter().filter(|pair| pair.name.starts_with("twins.c")) {
+        let good = said(&Image::parse(&pair.output).unwrap()).unwrap();
+        let (before, after) = (entries(&pair.input), entries(&pair.output));
+        let both = || before.iter().zip(&after);
+        let emptied = || both().filter(|(was, is)| was.size > 0 && is.size == 0);
+        let folded = || emptied().filter(|(was, _)| was.tag == dw::DW_TAG_subprogram);
+        let codes: Vec<(u64, u64)> = folded().map(|(was, _)| (was.code.unwrap(), was.size)).collect();
+        let is_inside =
+            |was: &Entry| was.code.is_some_and(|at| codes.iter().any(|c| (c.0..c.0 + c.1).contains(&at)));
+        assert!(both().filter(|(was, _)| is_inside(was)).all(|(_, is)| is.size == 0), "{}", pair.name);
+        for (was, is) in emptied() {
+            assert_eq!((was.start, was.end, was.tag), (is.start, is.end, is.tag), "{}", pair.name);
+            *kinds.entry(is.tag.static_string().unwrap()).or_insert(0) += 1;
+            for byte in is.start + 1..is.end {
+                let old = in_section(&pair.output, ".debug_info")[byte];
+                for new in [old ^ 1, old ^ 0x10, old.wrapping_add(4)] {
+                    let broken = with_byte(&pair.output, ".debug_info", byte, new);
+                    // What cannot be read at all is for the reader to refuse.
+                    if said(&Image::parse(&broken).unwrap()).is_ok_and(|said| said != good) {
+                        assert_refused(&pair, &broken);
+                    }
+                }
+            }
+        }
+    }
+    let [blocks, calls, functions] =
+        ["DW_TAG_lexical_block", "DW_TAG_inlined_subroutine", "DW_TAG_subprogram"].map(|tag| kinds[tag]);
+    assert!(blocks >= 8 && calls >= 8 && functions == 8, "{kinds:?}");
+}
+
+/// A list of runs that has none may go on in the next one, or get a run, by a byte: where an entry without code gets some by it, that is noticed.
+#[test]
+fn lists_of_folded_functions() {
+    let mut count = 0;
+    for pair in build().into_iter().filter(|pair| pair.name.starts_with("twins.c")) {
+        let (before, after) = (entries(&pair.input), entries(&pair.output));
+        for section in [".debug_ranges", ".debug_rnglists"] {
+            let Some(id) = Image::parse(&pair.output).unwrap().section_named(section) else { continue };
+            let bytes = Image::parse(&pair.output).unwrap().section_bytes(id).to_vec();
+            for (byte, old) in bytes.iter().enumerate() {
+                for new in [old ^ 1, old ^ 0x40, old.wrapping_add(3)] {
+                    let broken = with_byte(&pair.output, section, byte, new);
+                    if said(&Image::parse(&broken).unwrap()).is_err() {
+                        continue;
+                    }
+                    let emptied = before.iter().zip(&after).zip(entries(&broken));
+                    let mut emptied = emptied.filter(|((was, is), _)| was.size > 0 && is.size == 0);
+                    if emptied.any(|(_, broken)| broken.size > 0) {
+                        assert_refused(&pair, &broken);
+                        count += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(count >= 50, "{count}");
+}
+
+/// The table with one more sequence: a row of line 7 at an address, of one byte of code.
+fn with_row(output: &[u8], address: u64) -> Vec<u8> {
+    let image = Image::parse(output).unwrap();
+    let id = image.section_named(".debug_line").unwrap();
+    let mut table = image.section_bytes(id).to_vec();
+    table.extend_from_slice(&[0, 9, 2]);
+    table.extend_from_slice(&address.to_le_bytes());
+    table.extend_from_slice(&[3, 6, 1, 2, 1, 0, 1, 1]);
+    let size = table.len() as u32 - 4;
+    table[..4].copy_from_slice(&size.to_le_bytes());
+    let mut file = output.to_vec();
+    let header = file[0x28..0x30].try_into().map(u64::from_le_bytes).unwrap() as usize + 64 * id.0 as usize;
+    let place = file.len() as u64;
+    file[header + 0x18..header + 0x20].copy_from_slice(&place.to_le_bytes());
+    file[header + 0x20..header + 0x28].copy_from_slice(&(table.len() as u64).to_le_bytes());
+    file.extend_from_slice(&table);
+    file
+}
+
+/// No row tells of where a folded function was: a breakpoint by its line would never stop.
+#[test]
+fn rows_of_folded_functions() {
+    for pair in build().into_iter().filter(|pair| pair.name.starts_with("twins.c")) {
+        let (before, after) =
+            (functions(&Image::parse(&pair.input).unwrap()), functions(&Image::parse(&pair.output).unwrap()));
+        let is_folded = |(was, is): &(&Told, &Told)| was.size > 0 && is.size == 0;
+        let folded: Vec<u64> =
+            before.iter().zip(&after).filter(is_folded).map(|(was, _)| was.entry).collect();
+        assert_eq!(folded.len(), 2, "{}", pair.name);
+        let findings = |address| {
+            let broken = with_row(&pair.output, address);
+            let broken = Image::parse(&broken).unwrap();
+            verify(&Image::parse(&pair.input).unwrap(), &broken, &Options::default()).to_string()
+        };
+        let what = "has a row of code that it had none for";
+        // Behind all code nobody minds.
+        assert!(!findings(1 << 40).contains(what), "{}", pair.name);
+        for entry in folded {
+            for address in [entry, entry + 4] {
+                assert!(findings(address).contains(what), "{}: {}", pair.name, findings(address));
             }
         }
     }

@@ -48,6 +48,10 @@ pub fn said(image: &Image) -> gimli::Result<Vec<Said>> {
     while let Some(set) = sets.next()? {
         let mut runs = set.entries();
         while let Some(run) = runs.next_raw()? {
+            // What has no bytes is no code of the unit.
+            if run.length() == 0 {
+                continue;
+            }
             add(&mut all, "runs of a unit", format!("{:?} {run:?}", set.debug_info_offset()));
         }
     }
@@ -93,9 +97,14 @@ fn say_entry<'a>(
         match attribute.value() {
             AttributeValue::RangeListsRef(_) | AttributeValue::DebugRngListsIndex(_) => {
                 if let Some(mut runs) = unit.attr_ranges(attribute.value())? {
+                    let mut found: Vec<gimli::Range> = Vec::new();
                     while let Some(run) = runs.next()? {
-                        add(all, kind, format!("{run:?}"));
+                        // A run in another one says nothing more.
+                        if !found.iter().any(|other| other.begin <= run.begin && run.end <= other.end) {
+                            found.push(run);
+                        }
                     }
+                    found.into_iter().for_each(|run| add(all, kind, format!("{run:?}")));
                 }
             }
             AttributeValue::Addr(_) | AttributeValue::DebugAddrIndex(_) => {

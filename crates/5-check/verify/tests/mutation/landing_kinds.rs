@@ -5,6 +5,7 @@ use crate::kinds::{Mutant, Mutate, flip, write, write_number};
 use crate::language_data::{Area, Number, Row, areas};
 use crate::reason_kinds::{Break, Broken};
 use crate::sites::Sites;
+use afterlink_isa::Flow;
 use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
@@ -76,10 +77,28 @@ fn pad_added(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     write(sites, row.pad.0, new, "landing pad added".to_owned())
 }
 
+/// Whether nothing but direct jumps lies between two places: no exception comes out of them, so nobody asks in which row they are.
+fn is_of_jumps(sites: &Sites, a: u64, b: u64) -> bool {
+    let (mut at, end) = (a.min(b), a.max(b));
+    while at < end {
+        let bytes = sites.offset(at).map(|offset| &sites.bytes[offset..]);
+        let inst = bytes.and_then(afterlink_isa::x86_64::decode);
+        match inst.filter(|inst| matches!(inst.flow, Flow::Jump(_))) {
+            Some(inst) => at += u64::from(inst.len),
+            None => return false,
+        }
+    }
+    at == end
+}
+
 fn range_shifted(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let (_, row) = pick(sites, rng, |_, _| true)?;
+    let (area, row) = pick(sites, rng, |_, _| true)?;
     let number = if rng.random() { row.start } else { row.size };
     let step: i8 = *[-1, 1, -2, 2, 5].choose(rng)?;
+    let end = area.run(sites.bytes, &row).1;
+    if number == row.size && is_of_jumps(sites, end, end.wrapping_add_signed(step.into())) {
+        return None;
+    }
     let was = sites.bytes[number.0];
     let new = was.wrapping_add_signed(step);
     // Another size of the number would shift all that follows, too.
@@ -107,7 +126,13 @@ fn other_action(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let others = area.rows.iter().filter(|other| other.action.1 == 1);
     let mut choices: Vec<u8> = others.map(|other| sites.bytes[other.action.0]).collect();
     choices.extend([0, 1, 3, 5]);
-    write(sites, row.action.0, &[*choices.choose(rng)?], "another action".to_owned())
+    // Another list may have the same filters.
+    let new = *choices.choose(rng)?;
+    let [was, is] = [sites.bytes[row.action.0], new].map(|action| area.filters(sites.bytes, action));
+    if was.is_some() && was == is {
+        return None;
+    }
+    write(sites, row.action.0, &[new], "another action".to_owned())
 }
 
 fn rest_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
@@ -128,6 +153,10 @@ fn other_encoding(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let all = areas(sites);
     let area = all.choose(rng)?;
     let at = *area.encodings.choose(rng)?;
+    // Without a row there is no number that could be read otherwise.
+    if area.rows.is_empty() && area.encodings.last() == Some(&at) {
+        return None;
+    }
     flip(sites, rng, at, "another encoding")
 }
 

@@ -20,12 +20,16 @@ pub struct Row {
 pub struct Area {
     /// Where the pointer to them stands.
     pub pointer: usize,
+    /// Where the code starts.
+    pub code: u64,
     pub encodings: Vec<usize>,
     pub rows: Vec<Row>,
     /// What stands behind the rows.
     pub rest: (usize, usize),
     /// Words of types.
     pub types: Vec<usize>,
+    /// Whether its numbers have four bytes each.
+    pub is_wide: bool,
 }
 
 fn number(bytes: &[u8], at: &mut usize, size: Option<usize>) -> Number {
@@ -40,6 +44,37 @@ fn number(bytes: &[u8], at: &mut usize, size: Option<usize>) -> Number {
         }
     }
     (start, *at - start)
+}
+
+impl Area {
+    /// Where the code of a row starts, and where it ends.
+    pub fn run(&self, bytes: &[u8], row: &Row) -> (u64, u64) {
+        let number = |(at, size): Number| match self.is_wide {
+            true => bytes[at..at + size].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)),
+            false => value(bytes, (at, size)) as u64,
+        };
+        let start = self.code + number(row.start);
+        (start, start + number(row.size))
+    }
+
+    /// What a landing pad is told by the actions that a row begins with: filters, each with where the next one is.
+    pub fn filters(&self, bytes: &[u8], action: u8) -> Option<Vec<u8>> {
+        let mut filters = Vec::new();
+        let mut at = self.rest.0 + usize::from(action.checked_sub(1)?);
+        loop {
+            // Numbers of one byte, as compilers have them here.
+            let [filter, next] = *bytes.get(at..)?.first_chunk()?;
+            if (filter | next) & 0x80 != 0 || filters.len() > 64 || at >= self.rest.1 {
+                return None;
+            }
+            filters.push(filter);
+            if next == 0 {
+                return Some(filters);
+            }
+            let distance = isize::from((next << 1) as i8 >> 1);
+            at = (at + 1).checked_add_signed(distance)?;
+        }
+    }
 }
 
 fn value(bytes: &[u8], (at, size): Number) -> usize {
@@ -64,7 +99,8 @@ pub fn areas(sites: &Sites) -> Vec<Area> {
         }
         let address = (frames_at + at as u64 + 17).wrapping_add_signed(sites.word(pointer, 4));
         let place = sites.offset(address).filter(|place| (data..data + data_size).contains(place));
-        areas.extend(place.map(|place| area(sites.bytes, pointer, place)));
+        let code = (frames_at + at as u64 + 8).wrapping_add_signed(sites.word(start + at + 8, 4));
+        areas.extend(place.map(|place| Area { code, ..area(sites.bytes, pointer, place) }));
     }
     let mut starts: Vec<usize> = areas.iter().map(|area| area.encodings[0]).collect();
     starts.sort_unstable();
@@ -89,7 +125,8 @@ fn area(bytes: &[u8], pointer: usize, start: usize) -> Area {
         base = Some(at + value(bytes, distance));
     }
     area.encodings.push(at);
-    let width = (bytes[at] == 0x0b).then_some(4);
+    area.is_wide = bytes[at] == 0x0b;
+    let width = area.is_wide.then_some(4);
     at += 1;
     let size = number(bytes, &mut at, None);
     let end = at + value(bytes, size);
