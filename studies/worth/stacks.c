@@ -3,13 +3,13 @@
  * outside of the program's code is X.
  *
  *   gcc -O2 -shared -fPIC stacks.c -o stacks.so
- *   qemu-x86_64 -plugin ./stacks.so,code=0xADDRESS,every=20000,out=FILE PROGRAM ...
+ *   qemu-x86_64 -plugin ./stacks.so,code=0xADDRESS,every=20000,seed=1,out=FILE PROGRAM ...
  *
  * code is where the program's first segment of code stands in its file (p_vaddr), by which the place that it was loaded at is known. A branch was taken where the block of code that
  * runs is not the one behind the last, or the last ends in an instruction that always jumps: layouts put what an indirect jump mostly leads to right behind
  * it. A repeated instruction is no branch, and neither is a conditional one to the next.
- * The distance between samples varies by up to half, by a generator with a fixed start: the same run gives the same samples.
- * Where several threads run, each has its stack and its own distances. */
+ * The distance between samples varies by up to half of it at random, and the first is random, too, so that every instruction is equally probable; the same seed
+ * gives the same moments. Where several threads run, each has its stack and its own distances. */
 #include "../qemu-plugin.h"
 #include <inttypes.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ struct thread {
 };
 
 static struct thread threads[THREADS];
-static uint64_t code = UINT64_MAX, every = 20000, load, first_code, behind_code;
+static uint64_t code = UINT64_MAX, every = 20000, seed = 1, load, first_code, behind_code;
 static FILE *out;
 
 static void print(uint64_t address) {
@@ -54,6 +54,20 @@ static void sample(const struct thread *thread) {
     funlockfile(out);
 }
 
+/* Neighbouring numbers, far apart. */
+static uint64_t mixed(uint64_t number) {
+    number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9u;
+    number = (number ^ number >> 27) * 0x94d049bb133111ebu;
+    return number ^ number >> 31;
+}
+
+static uint64_t next(struct thread *thread) {
+    thread->random ^= thread->random << 13;
+    thread->random ^= thread->random >> 7;
+    thread->random ^= thread->random << 17;
+    return mixed(thread->random);
+}
+
 static void run(unsigned number, void *data) {
     if (number >= THREADS) return;
     struct thread *thread = &threads[number];
@@ -64,14 +78,14 @@ static void run(unsigned number, void *data) {
         thread->to[at] = block->span.start;
     }
     thread->before = block;
+    if (!thread->random) {
+        thread->random = mixed(seed * THREADS + number) | 1;
+        thread->left = (int64_t)(next(thread) % every);
+    }
     thread->left -= (int64_t)block->span.instructions;
     if (thread->left > 0) return;
-    if (thread->random) sample(thread);
-    else thread->random = 0x9e3779b97f4a7c15u + number;
-    thread->random ^= thread->random << 13;
-    thread->random ^= thread->random >> 7;
-    thread->random ^= thread->random << 17;
-    thread->left = (int64_t)(every / 2 + thread->random % every);
+    sample(thread);
+    thread->left += (int64_t)(every / 2 + next(thread) % every);
 }
 
 /* Whether an instruction is a call, a return, or a jump without a condition. */
@@ -113,6 +127,7 @@ PLUGIN int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     for (int i = 0; i < count; i++) {
         if (!strncmp(arguments[i], "code=", 5)) code = strtoull(arguments[i] + 5, NULL, 0);
         else if (!strncmp(arguments[i], "every=", 6)) every = strtoull(arguments[i] + 6, NULL, 0);
+        else if (!strncmp(arguments[i], "seed=", 5)) seed = strtoull(arguments[i] + 5, NULL, 0);
         else if (!strncmp(arguments[i], "out=", 4)) out = fopen(arguments[i] + 4, "w");
     }
     if (code == UINT64_MAX || every < 2 || !out) {

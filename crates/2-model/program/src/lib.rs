@@ -26,7 +26,7 @@ pub use operand::{ChunkSpan, DataId, Operand, OperandSpan, Role, Span, Target};
 pub use placement::{CodeSection, Fragment, NewData, Placement, SectionId};
 pub use runtime::{CountedTargets, Runtime};
 pub use stream::Stream;
-pub use weights::{CallWeight, EdgeWeight, FunctionWeights, Weights};
+pub use weights::{Basis, CallWeight, EdgeWeight, FunctionWeights, Weights};
 
 use afterlink_core::{FileOffset, IdVec, InputAddr, Refusal, StartTable, define_index};
 use afterlink_isa::Arch;

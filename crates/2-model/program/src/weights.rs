@@ -7,8 +7,19 @@ use afterlink_core::IdVec;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Weights {
     pub functions: IdVec<FuncId, FunctionWeights>,
+    pub basis: Basis,
+}
+
+/// What counts are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Basis {
+    /// All that ran was counted, or nearly.
+    #[default]
+    Counted,
+    /// A part of what ran was seen, as in branch stacks: small counts are uncertain.
+    Sampled,
     /// Nothing was counted: the counts are estimates, from samples of single addresses.
-    pub estimated: bool,
+    Estimated,
 }
 
 /// Counts for one function. All empty if it never ran.

@@ -1,17 +1,13 @@
 //! Puts a profile's records on the program's blocks and edges.
 
-use crate::conservation;
+use crate::flows::Flows;
 use crate::names;
-use crate::repair;
 use crate::samples::{self, Sampled};
 use afterlink_core::InputAddr;
 use afterlink_core::index::Id;
 use afterlink_image::Image;
 use afterlink_profile::{BranchRecord, Kind, Location, Profile};
-use afterlink_program::{
-    BlockId, CallWeight, EdgeWeight, FuncId, Function, FunctionWeights, Program, Target, Terminator, Weights,
-};
-use rayon::prelude::*;
+use afterlink_program::{BlockId, CallWeight, FuncId, Function, Program, Target, Terminator, Weights};
 use std::fmt;
 
 /// How well a profile fits the program; counts are executions.
@@ -110,14 +106,6 @@ fn from_samples(
         sampled.entry(place.function).or_default().push((place.address, record.count));
     }
     samples::weigh(program, &sampled)
-}
-
-/// Counts by function, not yet summed.
-#[derive(Default)]
-struct Flows {
-    entries: Vec<(FuncId, u64)>,
-    edges: Vec<(FuncId, EdgeWeight)>,
-    calls: Vec<(FuncId, CallWeight)>,
 }
 
 /// A place of the program that a record names.
@@ -222,93 +210,6 @@ fn through_empty(function: &Function, first: BlockId, target: BlockId) -> Option
 fn is_in_terminator(function: &Function, block: BlockId, address: InputAddr) -> bool {
     let block = &function.blocks[block];
     address.since(block.input) + 16 > u64::from(block.body)
-}
-
-impl Flows {
-    fn add_way(&mut self, function: FuncId, from: BlockId, way: &[BlockId], count: u64) {
-        let mut from = from;
-        for &to in way {
-            self.edges.push((function, EdgeWeight { from, to, count }));
-            from = to;
-        }
-    }
-
-    fn into_weights(mut self, program: &Program) -> Weights {
-        self.entries.sort_unstable();
-        self.edges.sort_unstable();
-        self.calls.sort_unstable();
-        let functions: Vec<FunctionWeights> = program
-            .functions
-            .iter()
-            .collect::<Vec<_>>()
-            .par_iter()
-            .map(|&(id, function)| {
-                let entries = part(&self.entries, id, |e| e.0);
-                let edges = part(&self.edges, id, |e| e.0);
-                let calls = part(&self.calls, id, |c| c.0);
-                if entries.is_empty() && edges.is_empty() && calls.is_empty() {
-                    return FunctionWeights::default();
-                }
-                function_weights(function, entries, edges, calls)
-            })
-            .collect();
-        Weights { functions: functions.into(), estimated: false }
-    }
-}
-
-fn part<T>(rows: &[T], id: FuncId, key: impl Fn(&T) -> FuncId) -> &[T] {
-    let from = rows.partition_point(|r| key(r) < id);
-    let to = rows.partition_point(|r| key(r) <= id);
-    &rows[from..to]
-}
-
-fn function_weights(
-    function: &Function,
-    entries: &[(FuncId, u64)],
-    counted: &[(FuncId, EdgeWeight)],
-    calls: &[(FuncId, CallWeight)],
-) -> FunctionWeights {
-    let entries = entries.iter().fold(0u64, |sum, e| sum.saturating_add(e.1));
-    let mut edges: Vec<EdgeWeight> = counted.iter().map(|(_, e)| *e).collect();
-    for block in function.blocks.ids() {
-        function.for_each_successor(block, |to| edges.push(EdgeWeight { from: block, to, count: 0 }));
-    }
-    edges.sort_unstable();
-    let mut summed: Vec<EdgeWeight> = Vec::with_capacity(edges.len());
-    for edge in edges {
-        match summed.last_mut().filter(|last| (last.from, last.to) == (edge.from, edge.to)) {
-            Some(last) => last.count = last.count.saturating_add(edge.count),
-            None => summed.push(edge),
-        }
-    }
-    let mut summed_calls: Vec<CallWeight> = Vec::new();
-    for (_, call) in calls {
-        let same =
-            |l: &&mut CallWeight| (l.block, l.offset, l.callee) == (call.block, call.offset, call.callee);
-        match summed_calls.last_mut().filter(same) {
-            Some(last) => last.count = last.count.saturating_add(call.count),
-            None => summed_calls.push(*call),
-        }
-    }
-    let mut weights = FunctionWeights {
-        entries,
-        blocks: Vec::new(),
-        edges: summed,
-        calls: summed_calls,
-        inside_unknown: counted.is_empty() && has_choice(function),
-    };
-    repair::complete(function, &mut weights);
-    conservation::restore(function, &mut weights);
-    weights
-}
-
-/// Whether some block may go on in more than one way, so that the entries alone don't tell what runs.
-fn has_choice(function: &Function) -> bool {
-    function.blocks.ids().any(|block| {
-        let mut ways = 0;
-        function.for_each_successor(block, |_| ways += 1);
-        ways > 1
-    })
 }
 
 #[cfg(test)]

@@ -22,11 +22,8 @@ const UNUSUAL_EXIT: i64 = 1000;
 /// More executions than this are not told apart.
 pub(crate) const MOST: u64 = 1 << 50;
 
-/// Makes `weights` a flow unless it nearly is one.
+/// Makes `weights` a flow.
 pub(crate) fn restore(function: &Function, weights: &mut FunctionWeights) {
-    if weights.inside_unknown || fits(function, weights) {
-        return;
-    }
     let graph = FlowGraph::of(function, |_| false);
     let blocks: Vec<Evidence> =
         function.blocks.ids().map(|b| evidence(weights.block(b), UNKNOWN_BLOCK)).collect();
@@ -61,8 +58,11 @@ pub(crate) fn restore(function: &Function, weights: &mut FunctionWeights) {
     weights.blocks = flow.blocks;
 }
 
-/// Whether as much comes to the blocks as leaves them, nearly.
-fn fits(function: &Function, weights: &FunctionWeights) -> bool {
+/// Whether as much comes to the blocks as leaves them, nearly; or nothing was counted there.
+pub(crate) fn fits(function: &Function, weights: &FunctionWeights) -> bool {
+    if weights.inside_unknown {
+        return true;
+    }
     let mut come: Vec<u64> = vec![0; function.blocks.len()];
     let mut left = come.clone();
     if let Some(entry) = come.first_mut() {

@@ -2,12 +2,14 @@
 
 mod apply;
 mod conservation;
+mod flows;
 mod inference;
 mod names;
 mod repair;
 mod samples;
+mod seen;
 mod stale;
 
-pub use afterlink_program::{CallWeight, EdgeWeight, FunctionWeights, Weights};
+pub use afterlink_program::{Basis, CallWeight, EdgeWeight, FunctionWeights, Weights};
 pub use apply::{Fit, weigh};
 pub use stale::{Build, Matched, of_other_build};

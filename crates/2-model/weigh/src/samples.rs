@@ -18,8 +18,8 @@ use afterlink_analyze::flow::FlowGraph;
 use afterlink_core::InputAddr;
 use afterlink_core::index::Id;
 use afterlink_program::{
-    BlockId, CallWeight, EdgeWeight, FuncId, Function, FunctionWeights, Program, Role, Target, Terminator,
-    Weights,
+    Basis, BlockId, CallWeight, EdgeWeight, FuncId, Function, FunctionWeights, Program, Role, Target,
+    Terminator, Weights,
 };
 use calls::{Calls, Known};
 use likelihood::{Fitted, Model};
@@ -64,7 +64,7 @@ pub(crate) fn weigh(program: &Program, sampled: &Sampled) -> Weights {
         .zip(&fits)
         .map(|(&id, fit)| fit.as_ref().map(|fit| weights(&program.functions[id], fit)).unwrap_or_default())
         .collect();
-    Weights { functions: functions.into(), estimated: true }
+    Weights { functions: functions.into(), basis: Basis::Estimated }
 }
 
 /// How long instructions take, and what is known of each function that has samples; of the others nothing.

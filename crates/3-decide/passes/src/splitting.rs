@@ -5,7 +5,7 @@ use crate::pass::{OrderJob, Pass, Run};
 use afterlink_layout::random;
 use afterlink_layout::split::count_covering;
 use afterlink_program::{BlockId, FuncId, Function, Program};
-use afterlink_weigh::{FunctionWeights, Weights};
+use afterlink_weigh::{Basis, FunctionWeights, Weights};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
@@ -21,6 +21,10 @@ pub enum Split {
 const HOT_SHARE: f64 = 0.98;
 const ESTIMATED_SHARE: f64 = 0.97;
 
+/// Of what was sampled, what seems to run as often as once in so many executed bytes is hot, whatever the hot part covers: where much runs equally
+/// often, half of it is seen more seldom than the rest by chance.
+const OFTEN: u128 = 1_000_000;
+
 pub(crate) const PASS: Pass = Pass {
     name: "splitting",
     what: "takes blocks out of the hot part of their function (--split)",
@@ -33,8 +37,7 @@ pub(crate) const PASS: Pass = Pass {
 fn split(job: &OrderJob, parts: &mut Vec<Parts>) {
     let OrderJob { program, weights, options } = job;
     let moved: Vec<FuncId> = parts.iter().map(|p| p.function).collect();
-    let hot_share = options.hot_share.unwrap_or(if weights.estimated { ESTIMATED_SHARE } else { HOT_SHARE });
-    let warm_limit = warm_limit(program, weights, &moved, hot_share);
+    let warm_limit = warm_limit(program, weights, &moved, options.hot_share);
     for parts in parts {
         let (function, order) = (parts.function, std::mem::take(&mut parts.hot));
         let weights = weights.functions.get(function).filter(|w| w.is_hot());
@@ -51,7 +54,8 @@ fn split(job: &OrderJob, parts: &mut Vec<Parts>) {
 }
 
 /// The count up to which executed blocks are warm: those above make up nearly all of what runs.
-fn warm_limit(program: &Program, weights: &Weights, moved: &[FuncId], hot_share: f64) -> u64 {
+fn warm_limit(program: &Program, weights: &Weights, moved: &[FuncId], hot_share: Option<f64>) -> u64 {
+    let usual = if weights.basis == Basis::Estimated { ESTIMATED_SHARE } else { HOT_SHARE };
     let (mut counts, mut sizes) = (Vec::new(), Vec::new());
     for &id in moved {
         let Some(weights) = weights.functions.get(id) else { continue };
@@ -60,7 +64,13 @@ fn warm_limit(program: &Program, weights: &Weights, moved: &[FuncId], hot_share:
             sizes.push(b.size);
         }
     }
-    count_covering(&counts, &sizes, hot_share)
+    let limit = count_covering(&counts, &sizes, hot_share.unwrap_or(usual));
+    if weights.basis != Basis::Sampled || hot_share.is_some() {
+        return limit;
+    }
+    let executed: u128 =
+        counts.iter().zip(&sizes).map(|(&count, &size)| u128::from(count) * u128::from(size)).sum();
+    limit.min(u64::try_from(executed.div_ceil(OFTEN)).unwrap_or(u64::MAX))
 }
 
 fn by_heat(function: FuncId, order: Vec<BlockId>, weights: &FunctionWeights, warm_limit: u64) -> Parts {

@@ -10,7 +10,8 @@ mod references;
 use super::Listing;
 use super::lexer::Lexer;
 use crate::{
-    CodeBytes, DataPointer, Function, FunctionWeights, LinkerStub, Placement, PointerForm, Program, Weights,
+    Basis, CodeBytes, DataPointer, Function, FunctionWeights, LinkerStub, Placement, PointerForm, Program,
+    Weights,
 };
 use afterlink_core::{Error, FileOffset, IdVec, InputAddr, Result};
 use afterlink_isa::Arch;
@@ -143,7 +144,7 @@ impl<'a> Reader<'a> {
                 rows: self.rows,
                 ..Program::of(self.arch, self.functions.into(), frames)
             },
-            weights: Weights { functions: weights.into(), estimated: false },
+            weights: Weights { functions: weights.into(), basis: Basis::Counted },
             placement: self.placement,
         })
     }

@@ -26,27 +26,6 @@ fn choosing() -> Function<'static> {
     }
 }
 
-#[test]
-fn entries_alone_tell_nothing_of_the_inside() {
-    let id = FuncId(3);
-    let weights = function_weights(&choosing(), &[(id, 70)], &[], &[]);
-    assert!(weights.inside_unknown && weights.is_hot());
-    assert_eq!(weights.blocks, [70, 0, 0]);
-    let edge = EdgeWeight { from: BlockId(0), to: BlockId(1), count: 70 };
-    let weights = function_weights(&choosing(), &[(id, 70)], &[(id, edge)], &[]);
-    assert!(!weights.inside_unknown);
-    assert_eq!(weights.blocks, [70, 70, 70]);
-}
-
-#[test]
-fn where_there_is_no_choice_entries_tell_all() {
-    let mut straight = choosing();
-    straight.blocks[BlockId(0)].terminator = Terminator::FallThrough(BlockId(1));
-    let weights = function_weights(&straight, &[(FuncId(3), 70)], &[], &[]);
-    assert!(!weights.inside_unknown);
-    assert_eq!(weights.blocks, [70, 70, 70]);
-}
-
 /// A layout leads jumps around blocks that only jump, and drops those that hold nothing but padding.
 #[test]
 fn ways_around_blocks_without_code_count_for_them() {
@@ -60,23 +39,4 @@ fn ways_around_blocks_without_code_count_for_them() {
     assert_eq!(way(&around, BlockId(0), BlockId(2)), [BlockId(1), BlockId(2)]);
     around.blocks[BlockId(1)].terminator = Terminator::FallThrough(BlockId(1));
     assert_eq!(way(&around, BlockId(0), BlockId(2)), []);
-    let mut flows = Flows::default();
-    flows.add_way(FuncId(3), BlockId(0), &[BlockId(1), BlockId(2)], 7);
-    let edge = |from, to| (FuncId(3), EdgeWeight { from: BlockId(from), to: BlockId(to), count: 7 });
-    assert_eq!(flows.edges, [edge(0, 1), edge(1, 2)]);
-}
-
-/// What was seen of a layout that dropped a jump has no record of it where a call stands in front of it.
-#[test]
-fn the_only_way_out_of_a_block_was_taken() {
-    let mut jumping = choosing();
-    jumping.blocks[BlockId(0)].terminator = Terminator::FallThrough(BlockId(1));
-    jumping.blocks[BlockId(1)].terminator = Terminator::Jump(Target::Block(BlockId(2)));
-    let first = EdgeWeight { from: BlockId(0), to: BlockId(1), count: 70 };
-    let weights = function_weights(&jumping, &[(FuncId(3), 70)], &[(FuncId(3), first)], &[]);
-    assert_eq!(weights.blocks, [70, 70, 70]);
-    // A record that there is stays: something may have ended the program in the middle.
-    let second = EdgeWeight { from: BlockId(1), to: BlockId(2), count: 69 };
-    let edges = [(FuncId(3), first), (FuncId(3), second)];
-    assert_eq!(function_weights(&jumping, &[(FuncId(3), 70)], &edges, &[]).blocks, [70, 70, 69]);
 }

@@ -50,7 +50,7 @@ fn the_arm_that_was_seen_is_likelier() {
     // A sample of the other would hardly have been missed.
     assert!(main.blocks[1] as f64 <= EXECUTIONS_PER_SAMPLE, "{:?}", main.blocks);
     assert_eq!(main.entries, main.blocks[0]);
-    assert!(weights.estimated);
+    assert!(weights.basis == Basis::Estimated);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use crate::inference::{Evidence, Observed, infer as infer_flow};
 use afterlink_analyze::flow::FlowGraph;
 use afterlink_core::index::Id;
 use afterlink_program::{
-    BlockId, CallWeight, EdgeWeight, FuncId, Function, FunctionWeights, Program, Role, Target, Terminator,
-    Weights,
+    Basis, BlockId, CallWeight, EdgeWeight, FuncId, Function, FunctionWeights, Program, Role, Target,
+    Terminator, Weights,
 };
 
 /// What it costs to contradict a count by one execution; and where a block, or a way between two blocks, has a pair that never ran.
@@ -42,7 +42,7 @@ pub(super) fn infer(
         inferred[to.index()] = weights;
     }
     add_new_functions(new.program, found, &mut inferred);
-    Weights { functions: inferred.into(), estimated: false }
+    Weights { functions: inferred.into(), basis: Basis::Counted }
 }
 
 /// What was counted of a function's pair, as a flow of its own.

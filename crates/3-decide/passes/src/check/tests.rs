@@ -81,7 +81,10 @@ fn sample() -> Sample {
             EhFrame::parse(&[], InputAddr(0), Bases::default(), Arch::X86_64.unwind_numbers())
                 .expect("nothing is read"),
         ),
-        weights: Weights { functions: vec![weights, FunctionWeights::default()].into(), estimated: false },
+        weights: Weights {
+            functions: vec![weights, FunctionWeights::default()].into(),
+            ..Weights::default()
+        },
         placement: Placement::of(fragments),
     }
 }

@@ -52,13 +52,32 @@ edge b1 b2 100
 #[test]
 fn the_hot_part_covers_less_of_what_was_only_estimated() {
     let text = text::read(TEXT).expect("a program");
-    let hot = |estimated: bool, hot_share: Option<f64>| {
-        let weights = Weights { estimated, ..text.weights.clone() };
+    let hot = |basis: Basis, hot_share: Option<f64>| {
+        let weights = Weights { basis, ..text.weights.clone() };
         let options = LayoutOptions { hot_share, ..LayoutOptions::default() };
         let mut parts = Parts::of_input(&text.program, &[FuncId(0)]);
         split(&OrderJob { program: &text.program, weights: &weights, options: &options }, &mut parts);
         parts[0].hot.len()
     };
-    assert_eq!((hot(false, None), hot(true, None)), (2, 1));
-    assert_eq!((hot(false, Some(0.97)), hot(true, Some(0.98))), (1, 2), "options come first");
+    assert_eq!((hot(Basis::Counted, None), hot(Basis::Estimated, None)), (2, 1));
+    assert_eq!(
+        (hot(Basis::Counted, Some(0.97)), hot(Basis::Estimated, Some(0.98))),
+        (1, 2),
+        "options come first"
+    );
+}
+
+#[test]
+fn what_was_sampled_often_is_hot_whatever_the_hot_part_covers() {
+    let text = text::read(TEXT).expect("a program");
+    let hot = |basis: Basis, times: u64| {
+        let mut weights = Weights { basis, ..text.weights.clone() };
+        for count in &mut weights.functions[FuncId(0)].blocks {
+            *count *= times;
+        }
+        warm_limit(&text.program, &weights, &[FuncId(0)], None)
+    };
+    // Of 10,000 executed bytes, what ran at all is often; of ten thousand millions what ran ten thousand times.
+    assert_eq!((hot(Basis::Counted, 1), hot(Basis::Sampled, 1)), (150, 1));
+    assert_eq!((hot(Basis::Counted, 1_000_000), hot(Basis::Sampled, 1_000_000)), (150_000_000, 10_000));
 }

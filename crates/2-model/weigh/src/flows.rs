@@ -1,0 +1,148 @@
+//! Counts of entries, edges and calls, to the weights of a program.
+
+use crate::conservation;
+use crate::repair;
+use crate::seen;
+use afterlink_program::{
+    Basis, BlockId, CallWeight, EdgeWeight, FuncId, Function, FunctionWeights, Program, Weights,
+};
+use rayon::prelude::*;
+
+/// Counts by function, not yet summed.
+#[derive(Default)]
+pub(crate) struct Flows {
+    pub entries: Vec<(FuncId, u64)>,
+    pub edges: Vec<(FuncId, EdgeWeight)>,
+    pub calls: Vec<(FuncId, CallWeight)>,
+}
+
+/// What was counted of a function, and the same without gaps.
+struct Weighed {
+    counted: FunctionWeights,
+    whole: FunctionWeights,
+    /// Whether the counts fit together.
+    fits: bool,
+}
+
+impl Flows {
+    pub fn add_way(&mut self, function: FuncId, from: BlockId, way: &[BlockId], count: u64) {
+        let mut from = from;
+        for &to in way {
+            self.edges.push((function, EdgeWeight { from, to, count }));
+            from = to;
+        }
+    }
+
+    pub fn into_weights(mut self, program: &Program) -> Weights {
+        self.entries.sort_unstable();
+        self.edges.sort_unstable();
+        self.calls.sort_unstable();
+        let functions: Vec<(FuncId, &Function)> = program.functions.iter().collect();
+        let mut weighed: Vec<Option<Weighed>> =
+            functions.par_iter().map(|&(id, function)| self.weighed(id, function)).collect();
+        let is_sampled = is_sampled(program, &weighed);
+        if is_sampled {
+            weighed.par_iter_mut().zip(&functions).for_each(|(weighed, (_, function))| {
+                if let Some(Weighed { counted, whole, .. }) =
+                    weighed.as_mut().filter(|w| !w.counted.inside_unknown)
+                {
+                    whole.blocks = seen::blocks(function, counted);
+                }
+            });
+        }
+        let whole = weighed.into_iter().map(|weighed| weighed.map(|w| w.whole).unwrap_or_default());
+        let basis = if is_sampled { Basis::Sampled } else { Basis::Counted };
+        Weights { functions: whole.collect::<Vec<_>>().into(), basis }
+    }
+
+    fn weighed(&self, id: FuncId, function: &Function) -> Option<Weighed> {
+        let entries = part(&self.entries, id, |e| e.0);
+        let edges = part(&self.edges, id, |e| e.0);
+        let calls = part(&self.calls, id, |c| c.0);
+        let ran = !(entries.is_empty() && edges.is_empty() && calls.is_empty());
+        ran.then(|| made_whole(function, summed(function, entries, edges, calls)))
+    }
+}
+
+/// Of counters, less than a hundredth of what ran is in functions whose counts do not fit together; of branch stacks a third.
+const UNFIT: f64 = 0.1;
+
+/// Whether what was counted is a part of what ran, as in branch stacks. Where no branch is known that was not taken, nothing tells what was
+/// not seen from what is not recorded.
+fn is_sampled(program: &Program, weighed: &[Option<Weighed>]) -> bool {
+    let (mut unfit, mut all, mut not_taken) = (0.0, 0.0, false);
+    for ((_, function), weighed) in program.functions.iter().zip(weighed) {
+        let Some(Weighed { counted, whole, fits }) = weighed else { continue };
+        let ran: f64 = whole.blocks.iter().map(|&count| count as f64).sum();
+        all += ran;
+        unfit += if *fits { 0.0 } else { ran };
+        not_taken |= counted.edges.iter().any(|edge| edge.count > 0 && seen::is_not_taken(function, edge));
+    }
+    not_taken && unfit > UNFIT * all
+}
+
+fn part<T>(rows: &[T], id: FuncId, key: impl Fn(&T) -> FuncId) -> &[T] {
+    let from = rows.partition_point(|r| key(r) < id);
+    let to = rows.partition_point(|r| key(r) <= id);
+    &rows[from..to]
+}
+
+/// The counts alone, with all edges that there are.
+fn summed(
+    function: &Function,
+    entries: &[(FuncId, u64)],
+    counted: &[(FuncId, EdgeWeight)],
+    calls: &[(FuncId, CallWeight)],
+) -> FunctionWeights {
+    let entries = entries.iter().fold(0u64, |sum, e| sum.saturating_add(e.1));
+    let mut edges: Vec<EdgeWeight> = counted.iter().map(|(_, e)| *e).collect();
+    for block in function.blocks.ids() {
+        function.for_each_successor(block, |to| edges.push(EdgeWeight { from: block, to, count: 0 }));
+    }
+    edges.sort_unstable();
+    let mut summed: Vec<EdgeWeight> = Vec::with_capacity(edges.len());
+    for edge in edges {
+        match summed.last_mut().filter(|last| (last.from, last.to) == (edge.from, edge.to)) {
+            Some(last) => last.count = last.count.saturating_add(edge.count),
+            None => summed.push(edge),
+        }
+    }
+    let mut summed_calls: Vec<CallWeight> = Vec::new();
+    for (_, call) in calls {
+        let same =
+            |l: &&mut CallWeight| (l.block, l.offset, l.callee) == (call.block, call.offset, call.callee);
+        match summed_calls.last_mut().filter(same) {
+            Some(last) => last.count = last.count.saturating_add(call.count),
+            None => summed_calls.push(*call),
+        }
+    }
+    FunctionWeights {
+        entries,
+        blocks: Vec::new(),
+        edges: summed,
+        calls: summed_calls,
+        inside_unknown: counted.is_empty() && has_choice(function),
+    }
+}
+
+fn made_whole(function: &Function, counted: FunctionWeights) -> Weighed {
+    let mut whole = counted.clone();
+    repair::complete(function, &mut whole);
+    let fits = conservation::fits(function, &whole);
+    if !fits {
+        conservation::restore(function, &mut whole);
+    }
+    Weighed { counted, whole, fits }
+}
+
+/// Whether some block may go on in more than one way, so that the entries alone don't tell what runs.
+fn has_choice(function: &Function) -> bool {
+    function.blocks.ids().any(|block| {
+        let mut ways = 0;
+        function.for_each_successor(block, |_| ways += 1);
+        ways > 1
+    })
+}
+
+#[cfg(test)]
+mod tests;
