@@ -64,8 +64,9 @@ impl Flows {
     }
 }
 
-/// Of counters, less than a hundredth of what ran is in functions whose counts do not fit together; of branch stacks a third.
-const UNFIT: f64 = 0.1;
+/// Of counters, less than a hundredth of what ran is in functions whose counts do not fit together; of a processor's branch stacks a third, and of stacks
+/// as long as those of threads that are followed a twelfth.
+const UNFIT: f64 = 0.03;
 
 /// Whether what was counted is a part of what ran, as in branch stacks. Where no branch is known that was not taken, nothing tells what was
 /// not seen from what is not recorded.
