@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The same as sqlite.sh of a C++ program: the interpreter of the configuration language Jsonnet, of the sources that the crate jsonnet-sys bundles, on site.jsonnet.
 #
-#   jsonnet.sh [shares|second|cost …]
+#   jsonnet.sh [exact|shares|seeds|second|cost …]
 . "$(dirname "$0")/../sqlite/environment.sh"
 . "$(dirname "$0")/shares.sh"
 
@@ -38,5 +38,5 @@ command -v g++ > /dev/null || install_packages g++
 fetch_jsonnet
 build_jsonnet
 build_afterlink
-[ $# -gt 0 ] || set -- shares second cost
+[ $# -gt 0 ] || set -- shares seeds second cost
 for part in "$@"; do "$part"; done

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # What thin profiles of PostgreSQL's 4,000 lookups are worth, in misses and in jumps taken inside functions, as shares of what exact counts gain: 30,000 branch
-# stacks, simulated as stacks.c tells; 30 s of `afterlink record`, which follows threads ahead where the machine has no branch stacks; and 30 s of single addresses. By
+# stacks, simulated as stacks.c tells, for each of SEEDS (1 to 5), which are other moments; 30 s of `afterlink record`, which follows threads ahead where the machine has no branch stacks; and 30 s of single addresses. By
 # afterlink and by llvm-bolt 22.
 #
-#   postgresql.sh [stacks|followed|samples …]     all of them unless some are named; three minutes
+#   postgresql.sh [stacks|followed|samples …]     all of them unless some are named; five minutes
 #
 # After ../postgresql/build.sh; AFTERLINK and STUDY_WORK are as there. A recording is made once: remove it (STUDY_WORK/thin/NAME.fdata) for another.
 . "$(dirname "$0")/../postgresql/environment.sh"
@@ -56,19 +56,22 @@ exact() {
 }
 
 stacks() {
-    local code
-    if [ ! -s "$results/stacks.fdata" ]; then
-        gcc -O2 -shared -fPIC "$stacks/stacks.c" -o "$results/stacks.so"
-        code=$(readelf -lW "$plain_server" | awk '$1 == "LOAD" && / R E / { print $3; exit }')
-        copy_data "$data"
-        run_lookups "$plain_server" "$data" qemu-x86_64 -plugin "$results/stacks.so,code=$code,every=10000,out=$results/out/stacks.txt" \
-            > "$results/out/traced.answers" 2> "$results/out/traced.log" || die "qemu failed: $results/out/traced.log"
-        cmp "$results/out/traced.answers" "$results/out/plain.answers" >&2 || die "the server answers differently below qemu"
-        python3 "$stacks/sum.py" "$results/out/stacks.txt" 30000 > "$results/stacks.txt"
-        "$AFTERLINK" profile convert "$results/stacks.txt" --binary "$plain_server" -o "$results/stacks.fdata" > "$logs/thin.log"
-        rm -rf "$data"
-    fi
-    layouts stacks
+    local code seed name
+    gcc -O2 -shared -fPIC "$stacks/stacks.c" -o "$results/stacks.so"
+    code=$(readelf -lW "$plain_server" | awk '$1 == "LOAD" && / R E / { print $3; exit }')
+    for seed in ${SEEDS:-1 2 3 4 5}; do
+        name=stacks-$seed
+        if [ ! -s "$results/$name.fdata" ]; then
+            copy_data "$data"
+            run_lookups "$plain_server" "$data" qemu-x86_64 -plugin "$results/stacks.so,code=$code,every=10000,seed=$seed,out=$results/out/stacks.txt" \
+                > "$results/out/traced.answers" 2> "$results/out/traced.log" || die "qemu failed: $results/out/traced.log"
+            cmp "$results/out/traced.answers" "$results/out/plain.answers" >&2 || die "the server answers differently below qemu"
+            python3 "$stacks/sum.py" "$results/out/stacks.txt" 30000 > "$results/stacks.txt"
+            "$AFTERLINK" profile convert "$results/stacks.txt" --binary "$plain_server" -o "$results/$name.fdata" > "$logs/thin.log"
+            rm -rf "$data"
+        fi
+        layouts "$name"
+    done
 }
 
 # recorded NAME [FLAG …]: 30 s of lookups, again and again.

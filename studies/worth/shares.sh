@@ -8,9 +8,9 @@ bolt=(-reorder-blocks=ext-tsp -reorder-functions=cdsort -split-functions -split-
 # first_code PROGRAM: where its first segment of code stands in the file.
 first_code() { readelf -lW "$1" | awk '$1 == "LOAD" && / R E / { print $3; exit }'; }
 
-# trace PROGRAM OUT: at least 30,000 branch stacks of one run.
+# trace PROGRAM OUT [SEED]: at least 30,000 branch stacks of one run.
 trace() {
-    qemu-x86_64 -plugin "$results/stacks.so,code=$(first_code "$1"),every=$every,out=$2" "$1" "${arguments[@]}" > "$2.answers"
+    qemu-x86_64 -plugin "$results/stacks.so,code=$(first_code "$1"),every=$every,seed=${3:-1},out=$2" "$1" "${arguments[@]}" > "$2.answers"
     cmp "$2.answers" "$results/answers" || die "$1 answers differently below qemu"
 }
 
@@ -51,15 +51,20 @@ show() {
         print "" }'
 }
 
-shares() {
-    local rate seconds name
+# The exact counts, and what their layout and the program as linked miss and jump, which all shares are of.
+exact() {
     "$AFTERLINK" instrument "$program" -o "$program.counting" --counters "$results/counters" > "$results/log"
     "$program.counting" "${arguments[@]}" > "$results/answers"
     "$AFTERLINK" profile convert "$results/counters" --binary "$program" -o "$results/exact.fdata" > "$results/log"
-    trace "$program" "$results/stacks.txt"
     simulate "$program"
     printf '%-24s %8s %6s %9s %6s %8s %6s\n' profile misses share jumps share bolt share
     layouts exact
+}
+
+shares() {
+    local rate seconds name
+    exact
+    trace "$program" "$results/stacks.txt"
     for rate in ${RATES:-100 1000}; do
         for seconds in ${LENGTHS:-1 5 30}; do
             name=stacks-$rate-$seconds
@@ -80,6 +85,24 @@ shares() {
 sampled() {
     [ -s "$results/$1.fdata" ] || sample "$2" "$3" "$4" "$results/$1.fdata" "${@:5}" > "$results/$1.log" 2>&1 || die "record: $results/$1.log"
     layouts "$1"
+}
+
+# 30,000 branch stacks at other moments each time, and the means of all. Behind exact or shares.
+seeds() {
+    local seed name
+    printf '%-24s %8s %6s %9s %6s %8s %6s\n' '30,000 stacks' misses share jumps share bolt share
+    for seed in ${SEEDS:-1 2 3 4 5}; do
+        name=seed-$seed
+        trace "$program" "$results/$name.stacks" "$seed"
+        python3 "$stacks/sum.py" "$results/$name.stacks" 30000 > "$results/$name.txt"
+        rm "$results/$name.stacks"
+        "$AFTERLINK" profile convert "$results/$name.txt" --binary "$program" -o "$results/$name.fdata" > "$results/log"
+        layouts "$name"
+    done | tee "$results/seeds"
+    awk '{ for (i = 2; i <= 7; i++) { sum[i] += $i; squares[i] += $i * $i } } END {
+        printf "mean of %d:", NR
+        for (i = 3; i <= 7; i += 2) printf "  %.3f, deviation %.3f", sum[i] / NR, sqrt((squares[i] - sum[i] * sum[i] / NR) / (NR - 1))
+        print "" }' "$results/seeds"
 }
 
 # What was seen of the layout by exact counts, led back, and the layout of the program as linked by that.

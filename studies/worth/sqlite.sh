@@ -3,7 +3,7 @@
 # workload (sqlite-bench 8 20), in simulated instruction-cache misses and in taken jumps inside functions; by afterlink and by llvm-bolt 22.
 # Then a second round from what was seen of an optimized program, and what recording costs. Some eight minutes on two cores.
 #
-#   sqlite.sh [shares|second|cost …]     all of them unless some are named; the last two want what the first has made
+#   sqlite.sh [exact|shares|seeds|second|cost …]     all of them unless some are named; the last three want what exact, which shares begins with, has made
 #
 # Samples are `afterlink record`'s. Branch stacks are simulated: the run's last 32 branches, taken at as many moments as so many seconds at such a rate
 # have, each as probable for every instruction (stacks.c, below qemu-user). The moments of the longest are some 30,000, the others are chosen of them evenly.
@@ -23,5 +23,5 @@ fetch_sqlite
 build_afterlink
 [ -f "$work/sqlite3.o" ] || "${compile[@]}" -c "$sources/sqlite3.c" -o "$work/sqlite3.o"
 [ -f "$program" ] || "${compile[@]}" -I"$sources" "$study/workload.c" "$work/sqlite3.o" -o "$program" -Wl,--emit-relocs -lm
-[ $# -gt 0 ] || set -- shares second cost
+[ $# -gt 0 ] || set -- shares seeds second cost
 for part in "$@"; do "$part"; done
