@@ -261,8 +261,12 @@ fn pair(r: &mut Reader, base: &mut u64) -> Result<Run> {
     })
 }
 
-/// Ranges where they are now; where the first one started comes first.
+/// Ranges where they are now; where the first one started comes first. None, where all are of what the linker removed: its addresses are no code's, and
+/// those who verify take them for one another's.
 pub fn moved_ranges(entries: &[Entry], moves: &Moves) -> Vec<(u64, u64)> {
+    if !entries.iter().any(|entry| moves.is_code(entry.start)) {
+        return Vec::new();
+    }
     let runs = entries.iter().filter(|e| e.start < e.end);
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for entry in runs {

@@ -59,6 +59,10 @@ impl Walk<'_, '_> {
         unit.tally.folded += u64::from(self.moves.is_folded(start, end));
         let bytes = &mut unit.bytes;
         if kind.is_split {
+            if !self.moves.is_code(start) {
+                // What the linker removed is known by an address of no code, in a list as a run of its own to those who verify.
+                runs.clear();
+            }
             put_size(bytes, high, 0);
             let field = if kind.room(self.offset_size) == Some(DW_AT_low_pc) {
                 put(bytes, low.at, 8, 0);
