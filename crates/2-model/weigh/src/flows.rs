@@ -146,4 +146,4 @@ fn has_choice(function: &Function) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

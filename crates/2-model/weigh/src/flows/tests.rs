@@ -5,7 +5,7 @@ use afterlink_program::{Block, JumpTable, Range, Stop, Target, Terminator, text}
 const START: u64 = 0x1000;
 
 /// A function that chooses one of blocks 1 and 2 by a table; block 1 runs on into 2.
-fn choosing() -> Function<'static> {
+pub(crate) fn choosing() -> Function<'static> {
     let terminators = [
         Terminator::Indirect { table: Some(0) },
         Terminator::FallThrough(BlockId(2)),

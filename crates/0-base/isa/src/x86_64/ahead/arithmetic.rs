@@ -61,16 +61,15 @@ impl Machine<'_> {
         true
     }
 
-    /// Whether an instruction combines a register with itself, so that the result is known whatever is in it.
-    fn is_cleared(inst: &Instruction) -> bool {
-        matches!(inst.mnemonic(), Mnemonic::Xor | Mnemonic::Sub)
-            && inst.op1_kind() == OpKind::Register
+    /// Whether an instruction combines a register with itself, whose value then may not matter.
+    fn is_with_itself(inst: &Instruction) -> bool {
+        inst.op1_kind() == OpKind::Register
             && inst.op0_kind() == OpKind::Register
             && inst.op0_register() == inst.op1_register()
     }
 
     fn both(&mut self, inst: &Instruction) -> Option<(u64, u64)> {
-        if Self::is_cleared(inst) {
+        if matches!(inst.mnemonic(), Mnemonic::Xor | Mnemonic::Sub) && Self::is_with_itself(inst) {
             return Some((0, 0));
         }
         self.operand(inst, 0).zip(self.operand(inst, 1))
@@ -109,11 +108,11 @@ impl Machine<'_> {
     fn with_carry(&mut self, inst: &Instruction, size: u32) {
         let adds = inst.mnemonic() == Mnemonic::Adc;
         let carry = self.flags().carry.map(u64::from);
-        let same = inst.op1_kind() == OpKind::Register
-            && inst.op0_kind() == OpKind::Register
-            && inst.op0_register() == inst.op1_register();
-        let operands =
-            if same && !adds { Some((0, 0)) } else { self.operand(inst, 0).zip(self.operand(inst, 1)) };
+        let operands = if !adds && Self::is_with_itself(inst) {
+            Some((0, 0))
+        } else {
+            self.operand(inst, 0).zip(self.operand(inst, 1))
+        };
         let result = operands.zip(carry).map(|((a, b), carry)| {
             let combine = if adds { sum } else { difference };
             combine(a, b, carry, size, self.flags())
