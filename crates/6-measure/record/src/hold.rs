@@ -3,7 +3,8 @@
 //!
 //! A thread that is held between two instructions notices nothing but the time. One that the request meets inside of a system call is
 //! sent on at once; most calls go on by themselves then, and those that the kernel has given up (`EINTR`, such as `epoll_wait`) are
-//! called again, unless a signal has come for it, of which it should be told.
+//! called again, unless a signal has come for it, of which it should be told. Such a wait begins anew with all of its time; a thread that
+//! waits is not sampled, so that this happens to one wait once.
 
 use libc::{c_int, c_long, c_uint, c_void, iovec, pid_t};
 use std::fs::read_to_string;
