@@ -63,7 +63,7 @@ impl Arch {
     }
 
     /// What a thread will do in its next instructions, `most` at the most. Its registers are as the kernel gives them to a debugger:
-    /// `NT_PRSTATUS` and `NT_PRFPREG`. `None` if they are none of this instruction set, in its usual mode.
+    /// `NT_PRSTATUS`, and `NT_X86_XSTATE` of this machine's processor or `NT_PRFPREG`, which is the start of it. `None` if they are none of this instruction set, in its usual mode.
     pub fn way_ahead(
         self,
         registers: &[u8],

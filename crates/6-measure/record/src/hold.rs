@@ -19,8 +19,9 @@ const DYING: Duration = Duration::from_millis(200);
 /// Sets of registers, by their numbers in core files.
 const NT_PRSTATUS: c_long = 1;
 const NT_PRFPREG: c_long = 2;
-/// More than any of them has.
-const LARGEST_SET: usize = 1024;
+const NT_X86_XSTATE: c_long = 0x202;
+/// More than any of them has that is looked at: matrices (AMX) stand behind.
+const LARGEST_SET: usize = 4096;
 
 /// A thread that was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,9 +174,10 @@ impl Held {
         Self { thread, signal: if is_event { 0 } else { libc::WSTOPSIG(status) } }
     }
 
-    /// Its general registers, and those of floating point, as the kernel gives them; nothing where it ends.
+    /// Its general registers, and those of floating point and vectors, as the kernel gives them; nothing where it ends.
     pub fn registers(&self) -> Option<(Vec<u8>, Vec<u8>)> {
-        Some((self.set(NT_PRSTATUS)?, self.set(NT_PRFPREG)?))
+        let float_registers = self.set(NT_X86_XSTATE).or_else(|| self.set(NT_PRFPREG))?;
+        Some((self.set(NT_PRSTATUS)?, float_registers))
     }
 
     fn set(&self, which: c_long) -> Option<Vec<u8>> {

@@ -8,6 +8,7 @@ mod flow;
 mod lanes;
 mod masks;
 mod memory;
+mod saved;
 mod scalar;
 mod state;
 mod strings;
@@ -83,11 +84,7 @@ impl Machine<'_> {
     }
 
     fn execute(&mut self, inst: &Instruction) -> Next {
-        let repeats = inst.has_rep_prefix() || inst.has_repne_prefix();
-        if let Some(next) = if repeats { self.strings(inst) } else { None } {
-            return next;
-        }
-        if let Some(next) = self.flow(inst) {
+        if let Some(next) = self.strings(inst).or_else(|| self.flow(inst)) {
             return next;
         }
         let known = self.arithmetic(inst) || self.bits(inst) || self.vectors(inst) || self.scalar(inst);

@@ -97,8 +97,9 @@ impl Machine<'_> {
         let (a, b) = (self.vector(inst, 1, size), self.vector(inst, 2, size));
         let bit = |i: usize| u64::from(holds(a.bytes[i], b.bytes[i])) << i;
         let all: u64 = (0..size).map(bit).sum();
-        let known = a.known & b.known == u64::MAX;
-        let result = chosen.unwrap_or(Some(u64::MAX)).filter(|_| known).map(|chosen| all & chosen);
+        // What is not chosen is not compared.
+        let known = |chosen: &u64| a.known & b.known | !chosen == u64::MAX;
+        let result = chosen.unwrap_or(Some(u64::MAX)).filter(known).map(|chosen| all & chosen);
         self.state.masks[inst.op0_register().number()] = result;
     }
 

@@ -35,6 +35,12 @@ impl Machine<'_> {
             Mnemonic::Comiss | Mnemonic::Ucomiss => {
                 self.compare_numbers(inst, 4, |bits| f64::from(f32::from_bits(bits as u32)));
             }
+            Mnemonic::Fnstcw => self.put(inst, 0, self.state.float_control),
+            Mnemonic::Fldcw => self.state.float_control = self.operand(inst, 0),
+            Mnemonic::Fninit | Mnemonic::Fldenv | Mnemonic::Frstor | Mnemonic::Fxrstor | Mnemonic::Xrstor => {
+                self.state.float_control = None;
+                return false;
+            }
             _ => return self.convert(inst),
         }
         true

@@ -1,5 +1,6 @@
 //! Registers and flags, as far as they are known.
 
+use super::saved;
 use iced_x86::{Register, RflagsBits};
 
 /// A number, if it is known.
@@ -22,9 +23,6 @@ const INTERRUPTED: u64 = -4_i64 as u64;
 const RAX: usize = 0;
 /// Bytes of `syscall`.
 const SYSCALL: u64 = 2;
-/// Where the vector registers stand in `NT_PRFPREG` (`struct user_fpregs_struct`), and how many there are.
-const VECTORS: usize = 160;
-const OLD_VECTORS: usize = 16;
 
 /// The arithmetic flags, each if it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,6 +128,8 @@ pub struct State {
     pub vectors: [Vector; 32],
     pub masks: [Value; 8],
     pub flags: Flags,
+    /// How the floating-point unit rounds.
+    pub float_control: Value,
     fs: u64,
     gs: u64,
 }
@@ -168,17 +168,12 @@ impl State {
         if words[CODE_SEGMENT] != LONG_MODE {
             return None;
         }
-        let mut vectors = [Vector::UNKNOWN; 32];
-        let saved = float_registers.get(VECTORS..)?.chunks_exact(16).take(OLD_VECTORS);
-        for (vector, bytes) in vectors.iter_mut().zip(saved) {
-            vector.bytes[..16].copy_from_slice(bytes);
-            vector.known = 0xffff;
-        }
         let state = Self {
             general: GENERAL.map(|at| Some(words[at])),
-            vectors,
-            masks: [None; 8],
+            vectors: saved::vectors(float_registers)?,
+            masks: saved::masks(float_registers),
             flags: Flags::of_word(words[FLAGS]),
+            float_control: float_registers.get(..2).map(|word| u64::from(word[0]) | u64::from(word[1]) << 8),
             fs: words[FS],
             gs: words[GS],
         };

@@ -1,4 +1,4 @@
-//! `rep movs`, `stos`, `cmps` and `scas`, and without `rep` the first two.
+//! `movs`, `stos`, `cmps` and `scas`, once or repeated.
 
 use super::arithmetic::difference;
 use super::{Machine, Next};
@@ -36,6 +36,11 @@ impl Machine<'_> {
     /// `None` if it is no such instruction.
     pub(super) fn strings(&mut self, inst: &Instruction) -> Option<Next> {
         let (kind, size) = kind(inst)?;
+        if !inst.has_rep_prefix() && !inst.has_repne_prefix() {
+            let is_upwards = self.flags().down == Some(false);
+            let done = is_upwards && self.one_element(kind, size).is_some();
+            return Some(if done { Next::Follows } else { Next::Ends(End::Unknown) });
+        }
         let Some(left) = self.state.read(Register::RCX) else { return Some(Next::Ends(End::Unknown)) };
         if left > MOST || self.flags().down != Some(false) {
             return Some(Next::Ends(End::Unknown));
