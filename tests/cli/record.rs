@@ -63,7 +63,7 @@ fn a_command_with_its_threads_and_children() {
 #[test]
 fn programs_that_change_themselves_are_recorded() {
     let Some(sandbox) = sampled() else { return };
-    for change in ["closed", "again", "other", "killed"] {
+    for change in ["closed", "again", "loaded", "copied", "other", "killed"] {
         let command = format!("./in 5 {change}; echo $? > status");
         let recorded =
             sandbox.afterlink(&["record", "-o", "P.fdata", "--binary", "in", "--", "sh", "-c", &command]);
@@ -89,6 +89,29 @@ fn a_process_that_runs_already() {
     // Until it ends.
     let recorded = sandbox.afterlink(&["record", "-o", "Q.fdata", "-p", &id]);
     assert_eq!(recorded.exit, 0, "{}", recorded.stderr());
+    assert!(server.wait().unwrap().success());
+}
+
+/// Its code is a copy by then, which was mapped before anybody looked.
+#[test]
+fn a_process_that_runs_a_copy_of_its_code() {
+    let Some(sandbox) = sampled() else { return };
+    let mut server =
+        Command::new("./in").args(["20", "copied"]).current_dir(sandbox.path(".")).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let id = server.id().to_string();
+    for follow in ["--no-branches", "--follow"] {
+        let command = ["record", "-o", "perf.data", "-p", &id, "--seconds", "0.5", follow];
+        let recorded = sandbox.afterlink(&command);
+        assert_eq!(recorded.exit, 0, "{}", recorded.stderr());
+        let converted =
+            sandbox.afterlink(&["profile", "convert", "perf.data", "--binary", "in", "-o", "P.fdata"]);
+        assert_eq!(converted.exit, 0, "{}", converted.stderr());
+        let told = converted.stderr();
+        assert!(told.contains("in memory that took the place of the program's code"), "{told}");
+        let text = fs::read_to_string(sandbox.path("P.fdata")).unwrap();
+        assert!(text.contains("in_thread") && text.contains("in_child"), "{text}");
+    }
     assert!(server.wait().unwrap().success());
 }
 

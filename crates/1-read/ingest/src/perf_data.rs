@@ -17,7 +17,7 @@ mod survey;
 
 use crate::program::Program;
 use crate::reading::Reading;
-use crate::recording::{Candidate, Moment, RecordedFile, Samples, choose, left_out, of_program};
+use crate::recording::{Candidate, Moment, RecordedFile, Samples, choose, left_out, of_program, roles};
 use afterlink_core::{Error, InputAddr, Result, Viewed};
 use attributes::Attribute;
 pub use folder::joined;
@@ -108,8 +108,9 @@ fn look<'a, 'p>(file: Viewed, program: &'a Program<'p>) -> Result<Surveyed<'a, '
     if events.is_empty() {
         return Err(no_samples(&survey));
     }
-    let ours = of_program(&files_of(&survey), program)?;
-    let mappings = std::mem::take(&mut survey.processes).settle(|file| ours.contains(&file));
+    let files = files_of(&survey);
+    let ours = of_program(&files, program)?;
+    let mappings = std::mem::take(&mut survey.processes).settle(roles(&files, &ours));
     Ok(Surveyed { survey, candidates, events, samples: Samples::new(program, mappings), is_cut })
 }
 

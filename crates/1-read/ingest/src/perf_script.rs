@@ -14,7 +14,8 @@ mod line;
 use crate::program::Program;
 use crate::reading::Reading;
 use crate::recording::{
-    Candidate, Change, Files, Moment, Processes, RecordedFile, Samples, choose, left_out, of_program, rank_of,
+    Candidate, Change, Files, Moment, Processes, RecordedFile, Samples, choose, left_out, of_program,
+    rank_of, roles,
 };
 use afterlink_core::{Error, Result, Viewed};
 use happening::{Happening, MARK};
@@ -70,7 +71,7 @@ pub fn read(file: Viewed, program: &Program) -> Result<Reading> {
         return Err(Error::new(what).next(format!("make it with {COMMAND}")));
     }
     let ours = of_program(&survey.files, program)?;
-    let mappings = std::mem::take(&mut survey.processes).settle(|file| ours.contains(&file));
+    let mappings = std::mem::take(&mut survey.processes).settle(roles(&survey.files, &ours));
     let mut collected = Collected {
         survey: &survey,
         is_chosen: (0..candidates.len()).map(|event| events.contains(&event)).collect(),

@@ -8,7 +8,7 @@ mod processes;
 
 pub use branch_stack::{Entry, flag};
 pub use events::{Candidate, choose, left_out, rank_of};
-pub use files::{BuildId, Files, RecordedFile, of_program, padded};
+pub use files::{BuildId, Files, RecordedFile, of_program, padded, roles};
 pub use processes::{Change, Mappings, Moment, Processes};
 
 use crate::program::Program;
@@ -16,7 +16,7 @@ use crate::reading::Reading;
 use crate::traces::{Agreement, Spot, Traces};
 use afterlink_core::Result;
 use branch_stack::{LeftOut, Stacks};
-use processes::file_offset;
+use processes::{file_offset, is_copy};
 
 /// The samples of a recording on their way into a profile.
 pub struct Samples<'a, 'p> {
@@ -26,6 +26,8 @@ pub struct Samples<'a, 'p> {
     left_out: LeftOut,
     samples: u64,
     inside: u64,
+    /// Inside of a copy of the program's code.
+    in_copies: u64,
 }
 
 impl<'a, 'p> Samples<'a, 'p> {
@@ -37,6 +39,7 @@ impl<'a, 'p> Samples<'a, 'p> {
             left_out: LeftOut::default(),
             samples: 0,
             inside: 0,
+            in_copies: 0,
         }
     }
 
@@ -59,8 +62,9 @@ impl<'a, 'p> Samples<'a, 'p> {
         let starts_piece = |spot: Spot| spot.is_some_and(|at| program.starts_piece(at));
         let mut stacks = Stacks { traces: &mut self.traces, all_kinds, left_out: &mut self.left_out };
         stacks.add(branches, &place, &starts_piece);
-        if let Some(at) = address.and_then(place) {
+        if let Some((address, at)) = address.and_then(|address| Some((address, place(address)?))) {
             self.inside += 1;
+            self.in_copies += u64::from(is_copy(&view, address));
             self.traces.add_sample(at, 1);
         }
     }
@@ -81,13 +85,15 @@ impl<'a, 'p> Samples<'a, 'p> {
     /// # Errors
     /// As of [`Traces::into_branches`].
     pub fn finish(self, titles: &[String]) -> Result<Reading> {
-        let Self { program, traces, left_out, samples, inside, .. } = self;
+        let Self { program, traces, left_out, samples, inside, in_copies, .. } = self;
         let what = titles.join(", ");
+        let copies = (in_copies > 0)
+            .then(|| format!("{in_copies} samples are in memory that took the place of the program's code"));
         // Where a machine could not give stacks, they are empty.
         if !traces.has_branches() {
             let (profile, _) = traces.into_samples(program, titles)?;
             let outcome = format!("{samples} samples of {what}, {inside} of them in the program");
-            return Ok(Reading { profile, notes: vec![outcome] });
+            return Ok(Reading { profile, notes: [outcome].into_iter().chain(copies).collect() });
         }
         let (profile, agreement) = traces.into_branches(program)?;
         let Agreement { branches, .. } = agreement;
@@ -96,6 +102,7 @@ impl<'a, 'p> Samples<'a, 'p> {
         if left_out.wrong_path > 0 {
             notes.push(format!("{} branches that were only predicted are left out", left_out.wrong_path));
         }
+        notes.extend(copies);
         notes.extend(agreement.doubt());
         Ok(Reading { profile, notes })
     }

@@ -71,5 +71,5 @@ pub fn mapping(line: &str) -> Option<Mapping> {
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
     let mapping =
         Mapping { start: number(start)?, end: number(end)?, offset: number(offset)?, name: name.to_owned() };
-    (rights.contains('x') && !name.is_empty()).then_some(mapping)
+    rights.contains('x').then_some(mapping)
 }

@@ -14,6 +14,9 @@ const RECORDS: u64 = HEADER + ROW;
 /// The table of events.
 const EVENT_NAMES: u64 = 1 << 12;
 
+/// What Linux's perf calls memory without a name.
+const WITHOUT_NAME: &[u8] = b"//anon";
+
 /// Types of records.
 const MMAP2: u32 = 10;
 const LOST: u32 = 2;
@@ -57,7 +60,8 @@ impl Recording {
             body.extend(words(&[mapping.start, mapping.end - mapping.start, mapping.offset]));
             // Device, inode and generation are not looked at. The rights to read and to run, not shared.
             body.extend(halves(&[0, 0, 0, 0, 0, 0, 5, 2]));
-            let mut name = mapping.name.into_bytes();
+            let mut name =
+                if mapping.name.is_empty() { WITHOUT_NAME.to_vec() } else { mapping.name.into_bytes() };
             name.resize((name.len() + 1).next_multiple_of(8), 0);
             body.extend(name);
             // Of which process and when it is: before all others.

@@ -42,7 +42,8 @@ fn lines_of_maps() {
     let expected = Mapping { start: 0x55ad_4f7f_1000, end: 0x55ad_4f7f_2000, offset: 0x1000, name };
     assert_eq!(mapping(line), Some(expected));
     assert_eq!(mapping(&line.replace("r-xp", "r--p")), None);
-    assert_eq!(mapping("7ffc0000-7ffd0000 r-xp 00000000 00:00 0 "), None);
+    let memory = Mapping { start: 0x7ffc_0000, end: 0x7ffd_0000, offset: 0, name: String::new() };
+    assert_eq!(mapping("7ffc0000-7ffd0000 r-xp 00000000 00:00 0 "), Some(memory));
     assert_eq!(mapping("55ad"), None);
 }
 

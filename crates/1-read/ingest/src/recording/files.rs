@@ -1,6 +1,6 @@
 //! Files that were mapped while something was recorded, and which of them are the program.
 
-use super::processes::FileId;
+use super::processes::{FileId, Role};
 use crate::program::{Program, file_name};
 use afterlink_core::{Error, Result};
 use rustc_hash::FxHashMap;
@@ -23,6 +23,24 @@ pub struct RecordedFile {
     pub name: Vec<u8>,
     /// Where it is known.
     pub build_id: Option<BuildId>,
+}
+
+impl RecordedFile {
+    /// Whether it is memory that is no part of a file on a disk: what has no name, or one by which the kernel shows such memory.
+    fn is_memory(&self) -> bool {
+        const NAMES: [&[u8]; 6] =
+            [b"//anon", b"[anon", b"/memfd:", b"/anon_hugepage", b"/dev/zero", b"/dev/hugepages/"];
+        self.name.is_empty() || NAMES.iter().any(|name| self.name.starts_with(name))
+    }
+}
+
+/// What each of the recorded files is to the program; `ours` are its own.
+pub fn roles<'f>(files: &'f [RecordedFile], ours: &'f [FileId]) -> impl Fn(FileId) -> Role + 'f {
+    move |file| match files.get(file as usize) {
+        _ if ours.contains(&file) => Role::Program,
+        Some(recorded) if recorded.is_memory() => Role::Memory,
+        _ => Role::Other,
+    }
 }
 
 /// Recorded files by number, each once.
@@ -58,7 +76,11 @@ impl Deref for Files {
 /// None of them is.
 pub fn of_program(recorded: &[RecordedFile], program: &Program) -> Result<Vec<FileId>> {
     let own = (!program.build_id.is_empty()).then(|| padded(&program.build_id));
-    let bare = |name: &[u8]| name.strip_suffix(b" (deleted)").unwrap_or(name).to_vec();
+    let bare = |name: &[u8]| {
+        let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
+        // A program that was loaded into memory, and run from there.
+        name.strip_prefix(b"/memfd:").unwrap_or(name).to_vec()
+    };
     let (mut by_id, mut by_path, mut by_name, mut other_build) = (vec![], vec![], vec![], None);
     for (number, file) in (0..).zip(recorded) {
         let name = bare(&file.name);

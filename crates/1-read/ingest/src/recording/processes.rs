@@ -3,6 +3,10 @@
 //! Each processor's records are in order, but not those of all; so what changed is collected first and sorted, and the
 //! samples are looked at afterwards. Memory follows the number of mappings and processes, not that of samples, and not the length of the
 //! rounds in which a recorder writes.
+//!
+//! Some programs put their own code on huge pages when they start: a copy of it, in memory without a file or with one of huge pages, takes the
+//! place of what was mapped, at the same addresses. Such memory within the program's code, or beside what is left of it where by its file more
+//! of it belongs, is its code still; anywhere else it is no program's.
 
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -15,13 +19,23 @@ pub type FileId = u32;
 
 /// What changes where a process finds its code.
 #[derive(Clone, Copy, Debug)]
-pub enum Change {
+pub enum Change<F = FileId> {
     /// `end` is behind the last byte; `offset` is where the first stands in the file.
-    Map { start: u64, end: u64, offset: u64, file: FileId },
+    Map { start: u64, end: u64, offset: u64, file: F },
     /// The process runs another program now.
     Exec,
     /// The process was made by another.
     Fork { parent: u32 },
+}
+
+/// What a recorded file is to the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Its own code.
+    Program,
+    /// Memory that is no part of a file on a disk.
+    Memory,
+    Other,
 }
 
 /// Memory that shows a part of the program's file.
@@ -30,6 +44,15 @@ pub struct Mapping {
     start: u64,
     end: u64,
     offset: u64,
+    /// It is a copy of that part.
+    is_copy: bool,
+}
+
+impl Mapping {
+    /// What its addresses are more than offsets of the file.
+    fn bias(&self) -> u64 {
+        self.start.wrapping_sub(self.offset)
+    }
 }
 
 /// What each process went through.
@@ -43,32 +66,37 @@ impl Processes {
         self.changes.entry(process).or_default().push((moment, change));
     }
 
-    /// Sorts what was added, and keeps only what has to do with the files that `is_wanted`.
-    pub fn settle(mut self, is_wanted: impl Fn(FileId) -> bool) -> Mappings {
-        let all = self.changes.values().flatten();
-        let spans = all.filter_map(|(_, change)| match *change {
-            Change::Map { start, end, file, .. } if is_wanted(file) => Some((start, end)),
-            _ => None,
-        });
-        let spans = united(spans.collect());
-        let meets = |start: u64, end: u64| {
-            let behind = spans.partition_point(|s| s.0 < end);
-            spans[..behind].last().is_some_and(|s| s.1 > start)
+    /// Sorts what was added, and keeps only what has to do with the program.
+    pub fn settle(self, role: impl Fn(FileId) -> Role) -> Mappings {
+        let spans = self.changes.values().flat_map(|changes| spans(changes, &role)).collect();
+        let spans = united(spans);
+        let touches = |start: u64, end: u64| {
+            let behind = spans.partition_point(|s| s.0 <= end);
+            spans[..behind].last().is_some_and(|s| s.1 >= start)
         };
-        for changes in self.changes.values_mut() {
-            changes.retain(|(_, change)| match *change {
-                Change::Map { start, end, .. } => meets(start, end),
-                _ => true,
+        let settled = |changes: Vec<(Moment, Change<FileId>)>| {
+            let kept = changes.into_iter().filter_map(|(moment, change)| match change {
+                Change::Map { start, end, offset, file } => touches(start, end)
+                    .then(|| (moment, Change::Map { start, end, offset, file: role(file) })),
+                Change::Exec => Some((moment, Change::Exec)),
+                Change::Fork { parent } => Some((moment, Change::Fork { parent })),
             });
-            changes.sort_by_key(|(moment, _)| *moment);
-            for (_, change) in changes.iter_mut() {
-                if let Change::Map { file, .. } = change {
-                    *file = FileId::from(is_wanted(*file));
-                }
-            }
-        }
-        Mappings { changes: self.changes, views: FxHashMap::default() }
+            let mut kept: Vec<_> = kept.collect();
+            kept.sort_by_key(|(moment, _)| *moment);
+            kept
+        };
+        let changes = self.changes.into_iter().map(|(process, changes)| (process, settled(changes)));
+        Mappings { changes: changes.collect(), views: FxHashMap::default() }
     }
+}
+
+/// Where a process may have found the program: from the first to the last of it, as there may be a copy between.
+fn spans(changes: &[(Moment, Change<FileId>)], role: impl Fn(FileId) -> Role) -> Option<(u64, u64)> {
+    let ours = changes.iter().filter_map(|(_, change)| match *change {
+        Change::Map { start, end, file, .. } if role(file) == Role::Program => Some((start, end)),
+        _ => None,
+    });
+    ours.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
 }
 
 /// Spans without overlaps, ascending.
@@ -86,8 +114,8 @@ fn united(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 
 /// Where the program's file was mapped.
 pub struct Mappings {
-    /// By process and ascending; a file's number is 1 for the program, and 0 for any other.
-    changes: FxHashMap<u32, Vec<(Moment, Change)>>,
+    /// By process and ascending.
+    changes: FxHashMap<u32, Vec<(Moment, Change<Role>)>>,
     /// What was last asked for of each process, and how many of its changes had come by then.
     views: FxHashMap<u32, (usize, View)>,
 }
@@ -110,8 +138,8 @@ impl Mappings {
 
     /// The process that mapped the file, if there is one only.
     pub fn only_process(&self) -> Option<u32> {
-        let maps = |changes: &Vec<(Moment, Change)>| {
-            changes.iter().any(|c| matches!(c.1, Change::Map { file: 1, .. }))
+        let maps = |changes: &Vec<(Moment, Change<Role>)>| {
+            changes.iter().any(|c| matches!(c.1, Change::Map { file: Role::Program, .. }))
         };
         let mut found = self.changes.iter().filter(|(_, changes)| maps(changes)).map(|(process, _)| *process);
         found.next().filter(|_| found.next().is_none())
@@ -119,7 +147,7 @@ impl Mappings {
 
     fn build(&self, process: u32, count: usize) -> View {
         // Back to where this process, or the one that it came from, started afresh.
-        let mut parts: Vec<&[(Moment, Change)]> = Vec::new();
+        let mut parts: Vec<&[(Moment, Change<Role>)]> = Vec::new();
         let (mut process, mut count) = (process, count);
         while let Some(changes) = self.changes.get(&process).map(|c| &c[..count]) {
             let start = changes.iter().rposition(|c| !matches!(c.1, Change::Map { .. }));
@@ -129,16 +157,57 @@ impl Mappings {
             process = parent;
             count = self.changes.get(&parent).map_or(0, |c| c.partition_point(|c| c.0 < moment));
         }
-        let mut mapped: Vec<Mapping> = Vec::new();
+        let mut shown = Shown::default();
         for (_, change) in parts.into_iter().rev().flatten() {
             if let Change::Map { start, end, offset, file } = *change {
-                cut_out(&mut mapped, start, end);
-                if file == 1 {
-                    mapped.push(Mapping { start, end, offset });
-                }
+                shown.map(start, end, offset, file);
             }
         }
-        mapped.into()
+        shown.finish()
+    }
+}
+
+/// What a process has mapped.
+#[derive(Default)]
+struct Shown {
+    /// Of the program, or copied from it.
+    program: Vec<Mapping>,
+    /// Memory that is not known to be a copy; its offsets say nothing.
+    memory: Vec<Mapping>,
+}
+
+impl Shown {
+    fn map(&mut self, start: u64, end: u64, offset: u64, role: Role) {
+        if role == Role::Memory {
+            let is_within = |m: &&mut Mapping| m.start <= start && end <= m.end;
+            if let Some(whole) = self.program.iter_mut().find(is_within) {
+                let copy = Mapping { start, end, offset: start.wrapping_sub(whole.bias()), is_copy: true };
+                cut_out(&mut self.program, start, end);
+                self.program.push(copy);
+                return;
+            }
+        }
+        cut_out(&mut self.program, start, end);
+        cut_out(&mut self.memory, start, end);
+        match role {
+            Role::Program => self.program.push(Mapping { start, end, offset, is_copy: false }),
+            Role::Memory => self.memory.push(Mapping { start, end, offset, is_copy: true }),
+            Role::Other => {}
+        }
+    }
+
+    /// With the memory beside parts of the program that agree where it is mapped. What of it is no code by the program's file does not matter.
+    fn finish(mut self) -> View {
+        let memory = united(self.memory.iter().map(|m| (m.start, m.end)).collect());
+        for (start, end) in memory {
+            let mut beside = self.program.iter().filter(|m| m.end == start || m.start == end);
+            let Some(bias) = beside.next().map(Mapping::bias) else { continue };
+            if beside.all(|other| other.bias() == bias) {
+                let offset = start.wrapping_sub(bias);
+                self.program.push(Mapping { start, end, offset, is_copy: true });
+            }
+        }
+        self.program.into()
     }
 }
 
@@ -161,11 +230,25 @@ pub fn file_offset(view: &[Mapping], address: u64) -> Option<u64> {
     mapping.offset.checked_add(address - mapping.start)
 }
 
+/// Whether a copy of the file's code is at `address`.
+pub fn is_copy(view: &[Mapping], address: u64) -> bool {
+    view.iter().any(|m| m.is_copy && m.start <= address && address < m.end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const OURS: FileId = 7;
+    const MEMORY: FileId = 8;
+
+    fn role(file: FileId) -> Role {
+        match file {
+            OURS => Role::Program,
+            MEMORY => Role::Memory,
+            _ => Role::Other,
+        }
+    }
 
     fn map(start: u64, end: u64, offset: u64, file: FileId) -> Change {
         Change::Map { start, end, offset, file }
@@ -182,7 +265,7 @@ mod tests {
         for (i, &(process, time, change)) in changes.iter().enumerate() {
             processes.add(process, (time, i as u64), change);
         }
-        let mut mappings = processes.settle(|file| file == OURS);
+        let mut mappings = processes.settle(role);
         times.iter().map(|&t| file_offset(&mappings.view(process, (t, u64::MAX)), address)).collect()
     }
 
@@ -219,5 +302,31 @@ mod tests {
         ];
         assert_eq!(offsets(&changes, 2, 0x1001, &[20]), [None]);
         assert_eq!(offsets(&changes, 3, 0x1001, &[20]), [None]);
+    }
+
+    #[test]
+    fn a_copy_in_its_place_is_the_program_still() {
+        let start = (5, 10, map(0x10000, 0x50000, 0x1000, OURS));
+        let copied = [start, (5, 20, map(0x20000, 0x30000, 0, MEMORY))];
+        assert_eq!(offsets(&copied, 5, 0x20010, &[15, 25]), [Some(0x11010), Some(0x11010)]);
+        assert_eq!(offsets(&copied, 5, 0x30010, &[25]), [Some(0x21010)]);
+        // Another file there is another program.
+        let other = [start, (5, 20, map(0x20000, 0x30000, 0, 3))];
+        assert_eq!(offsets(&other, 5, 0x20010, &[15, 25]), [Some(0x11010), None]);
+    }
+
+    #[test]
+    fn memory_beside_parts_is_a_copy_if_they_agree() {
+        let around = |offset| {
+            [
+                (5, 10, map(0x10000, 0x20000, 0x1000, OURS)),
+                (5, 11, map(0x20000, 0x30000, 0, MEMORY)),
+                (5, 12, map(0x30000, 0x40000, offset, OURS)),
+            ]
+        };
+        assert_eq!(offsets(&around(0x21000), 5, 0x20010, &[20]), [Some(0x11010)]);
+        assert_eq!(offsets(&around(0x22000), 5, 0x20010, &[20]), [None]);
+        let far = [around(0x21000)[0], (5, 11, map(0x21000, 0x30000, 0, MEMORY))];
+        assert_eq!(offsets(&far, 5, 0x21010, &[20]), [None]);
     }
 }
