@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::html;
 use crate::html::svg::{Drawing, Scale, escape};
-use crate::numbers::{group_thousands, share, signed_percent};
+use crate::numbers::{group_thousands, percent, signed_percent};
 
 /// What code does during the profiled run under one layout: by the profile's counts, nothing of it was measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -151,8 +151,7 @@ fn rows(expected: &Expectations) -> String {
 }
 
 fn share_of(function: &MovedFunction, page: &LayoutPage) -> String {
-    let of_all = function.executed_blocks as f64 / page.executed_blocks.max(1) as f64;
-    if of_all < 0.01 { "less than 1 %".into() } else { share(of_all) }
+    percent(100.0 * function.executed_blocks as f64 / page.executed_blocks.max(1) as f64)
 }
 
 /// All that is said of a function in words.
