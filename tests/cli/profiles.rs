@@ -240,9 +240,11 @@ fn the_report_tells_what_became_of_the_hottest() {
     assert!(
         hottest.windows(2).all(|two| count(&two[0], "executed_blocks") >= count(&two[1], "executed_blocks"))
     );
-    for (key, side) in [("taken_before", "before"), ("taken_after", "after")] {
-        let sum: u64 = hottest.iter().map(|function| count(function, key)).sum();
-        assert_eq!(sum, count(&json["dyno_stats"][side], "taken_branches"), "{key}: all functions are told");
+    for side in ["before", "after"] {
+        let sum: u64 =
+            hottest.iter().map(|function| count(&function["expected"][side], "taken_branches")).sum();
+        assert_eq!(sum, count(&json["dyno_stats"][side], "taken_branches"), "{side}: all functions are told");
+        assert_eq!(sum, count(&json["expected"][side], "taken_branches"), "{side}");
     }
     let first = &hottest[0];
     let address = count(&first["fragments"][0], "address");
@@ -257,4 +259,10 @@ fn the_report_tells_what_became_of_the_hottest() {
     let page = optimize("report.html");
     assert!(page.contains("</html>") && page.contains(name) && !page.contains("http"));
     assert!(page.contains(&format!("{address:#x} in .text, ")), "{page}");
+    let text = optimize("report.txt");
+    assert!(text.contains("not measured") && text.contains(&format!("{address:#x} in .text, ")), "{text}");
+    assert!(text.contains(&format!("\n{name} (")) && text.contains("functions    "), "{text}");
+    // Nobody waits for what nobody asked for.
+    let quiet = sandbox.afterlink(&["optimize", "in", "--profile", "recorded.fdata", "-o", "out"]);
+    assert!(!quiet.stdout().contains("What to expect"), "{}", quiet.stdout());
 }

@@ -28,8 +28,9 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
-use crate::graph::FlowGraph;
+use crate::graph::{FlowEdge, FlowGraph};
 use arrangement::Merge;
 use chains::ChainGraph;
 use jumps::Flow;
@@ -100,24 +101,28 @@ pub fn order_blocks(graph: &FlowGraph, params: &ExtTspParams) -> Vec<u32> {
 pub fn ext_tsp_score(graph: &FlowGraph, order: &[u32], params: &ExtTspParams) -> f64 {
     graph.assert_well_formed();
     assert_eq!(order.len(), graph.len(), "an order names every block once");
-    let mut start = vec![0i64; graph.len()];
-    let mut end = vec![0i64; graph.len()];
+    let mut places = vec![0..0; graph.len()];
     let mut address = 0;
     for &block in order {
-        start[block as usize] = address;
-        address += i64::from(graph.sizes[block as usize].max(1));
-        end[block as usize] = address;
+        let end = address + i64::from(graph.sizes[block as usize].max(1));
+        places[block as usize] = address..end;
+        address = end;
     }
-    let mut edges = graph.edges.clone();
+    ext_tsp_score_at(&graph.edges, &places, params)
+}
+
+/// The same of blocks that stand anywhere: `places` says where each starts and ends.
+pub fn ext_tsp_score_at(edges: &[FlowEdge], places: &[Range<i64>], params: &ExtTspParams) -> f64 {
+    let mut edges = edges.to_vec();
     edges.sort_unstable_by_key(|edge| (edge.from, edge.to));
-    let mut out_degree = vec![0u32; graph.len()];
+    let mut out_degree = vec![0u32; places.len()];
     for same in edges.chunk_by(|a, b| (a.from, a.to) == (b.from, b.to)) {
         out_degree[same[0].from as usize] += 1;
     }
     edges
         .iter()
         .map(|edge| {
-            let length = start[edge.to as usize] - end[edge.from as usize];
+            let length = places[edge.to as usize].start - places[edge.from as usize].end;
             let fading = |weight: f64, distance: u32| {
                 weight * (1.0 - length.unsigned_abs() as f64 / f64::from(distance)).max(0.0)
             };

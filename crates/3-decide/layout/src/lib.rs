@@ -24,5 +24,5 @@ pub mod random;
 pub mod split;
 
 pub use cdsort::{CdSortParams, order_functions};
-pub use ext_tsp::{ExtTspParams, ext_tsp_score, order_blocks};
+pub use ext_tsp::{ExtTspParams, ext_tsp_score, ext_tsp_score_at, order_blocks};
 pub use graph::{CallArc, CallGraph, FlowEdge, FlowGraph};

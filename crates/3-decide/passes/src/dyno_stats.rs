@@ -13,10 +13,19 @@ pub struct DynoStats {
     pub not_taken_conditional: u64,
     /// Direct unconditional jumps inside functions.
     pub unconditional: u64,
+    /// Places where one of these stands and runs.
+    pub unconditional_places: u64,
     /// Taken conditional and unconditional ones together.
     pub taken_branches: u64,
     /// Direct calls, tail calls among them, conditional ones too.
     pub calls: u64,
+}
+
+impl DynoStats {
+    fn jump(&mut self, count: u64) {
+        self.unconditional += count;
+        self.unconditional_places += u64::from(count > 0);
+    }
 }
 
 /// Counts for the functions of `placement` as it lays them out.
@@ -38,8 +47,10 @@ pub fn before(program: &Program, weights: &Weights, moved: &[FuncId]) -> DynoSta
     for &id in moved {
         let function = &program.functions[id];
         for block in function.blocks.ids().take(function.input_blocks as usize) {
+            // What the compiler split off has the next number, and stands elsewhere.
             let next = BlockId(block.0 + 1);
-            let behind = function.blocks.get(next).map(|_| next);
+            let end = function.blocks[block].input_end();
+            let behind = function.blocks.get(next).filter(|b| b.input == end).map(|_| next);
             add(program, weights, id, block, behind, &mut stats);
         }
     }
@@ -70,8 +81,8 @@ fn add(
     match program.functions[id].blocks[block].terminator {
         // A tail call, as other tools count it.
         Terminator::Jump(Target::Code(..) | Target::Input(_)) => stats.calls += count,
-        Terminator::FallThrough(next) if !goes_on(Target::Block(next)) => stats.unconditional += count,
-        Terminator::Jump(to) if !goes_on(to) => stats.unconditional += count,
+        Terminator::FallThrough(next) if !goes_on(Target::Block(next)) => stats.jump(count),
+        Terminator::Jump(to) if !goes_on(to) => stats.jump(count),
         Terminator::Branch { taken, next, .. } | Terminator::ShortBranch { taken, next, .. } => {
             let on = edge(next);
             let jumps = match taken {
@@ -87,9 +98,43 @@ fn add(
             stats.taken_conditional += taken_count;
             stats.not_taken_conditional += not_taken;
             if !goes_on(taken) && !goes_on(Target::Block(next)) {
-                stats.unconditional += on;
+                stats.jump(on);
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use afterlink_program::text;
+
+    /// A compiler has split the second block off.
+    const TEXT: &str = "\
+program x86-64 counted
+function main 0x1000+0x6, 0x8000+0x1
+block b0 0x1000:
+  90
+  jump b1 | e9 fa 6f 00 00
+block b1 0x8000:
+  c3
+  return
+ran 7: 7 7
+edge b0 b1 7
+";
+
+    #[test]
+    fn what_was_split_off_does_not_stand_behind_the_rest() {
+        let text = text::read(TEXT).expect("a program");
+        let stats = before(&text.program, &text.weights, &[FuncId(0)]);
+        let jumps = DynoStats {
+            executed_blocks: 14,
+            unconditional: 7,
+            unconditional_places: 1,
+            taken_branches: 7,
+            ..DynoStats::default()
+        };
+        assert_eq!(stats, jumps);
     }
 }

@@ -4,7 +4,24 @@ use std::fmt::Write;
 
 use crate::html;
 use crate::html::svg::{Drawing, Scale, escape};
-use crate::numbers::{group_thousands, share, signed_percent};
+use crate::numbers::{group_thousands, percent, signed_percent};
+
+/// What code does during the profiled run under one layout: by the profile's counts, nothing of it was measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Expectation {
+    pub taken_branches: u64,
+    /// How often a block went on into the next without a jump.
+    pub fall_throughs: u64,
+    /// Extended travelling-salesman score.
+    pub ext_tsp: u64,
+    /// Bytes of code that ran, and the cache lines and pages that hold some of it.
+    pub bytes: u64,
+    pub lines: u64,
+    pub pages: u64,
+}
+
+/// Before and after.
+pub type Expectations = (Expectation, Expectation);
 
 /// A function that moved.
 #[derive(Debug, Clone)]
@@ -12,15 +29,10 @@ pub struct MovedFunction {
     pub name: String,
     pub address: u64,
     pub executed_blocks: u64,
-    pub taken_before: u64,
-    pub taken_after: u64,
-    /// How often a block went on into the next without a jump.
-    pub fall_throughs: (u64, u64),
-    /// Cache lines and pages that hold code of it that ran.
-    pub lines: (usize, usize),
-    pub pages: (usize, usize),
-    /// What was done, in words.
+    pub expected: Expectations,
+    /// What was done, and where it was and is, in words.
     pub done: Vec<String>,
+    pub position: Vec<String>,
     /// Section, address and bytes of each part that it consists of now.
     pub parts: Vec<(String, u64, u64)>,
 }
@@ -43,30 +55,54 @@ pub struct LayoutPage {
     pub functions: usize,
     pub moved: usize,
     pub executed_blocks: u64,
-    /// Branches taken in the profiled run, before and after.
-    pub taken: (u64, u64),
+    /// Of all functions that moved together.
+    pub expected: Option<Expectations>,
     /// The hottest first.
     pub hottest: Vec<MovedFunction>,
-    /// Cache lines and pages that hold code that ran of all the hottest together, before and after.
-    pub lines: (usize, usize),
-    pub pages: (usize, usize),
     pub left_alone: Vec<LeftAlone>,
     /// The report as text.
     pub text: String,
 }
 
+/// What the figures are, and are not.
+const WHAT_IS_EXPECTED: &str = "Expected by the profile's counts, not measured: what the profiled run would do under either layout, counted in \
+     the same way. A branch that jumps and a jump inside a function are taken; going on into the next block is a fall-through. The ext-TSP \
+     score counts a fall-through whole and a short jump for a tenth at most. Lines of 64 bytes and pages of 4 KiB are those that hold code \
+     that ran. What that is worth in time, afterlink compare measures.";
+
+/// The figures by name, before and after.
+fn figures((before, after): &Expectations) -> [(&'static str, (u64, u64)); 6] {
+    [
+        ("branches taken", (before.taken_branches, after.taken_branches)),
+        ("fall-throughs", (before.fall_throughs, after.fall_throughs)),
+        ("ext-TSP score", (before.ext_tsp, after.ext_tsp)),
+        ("bytes of code that ran", (before.bytes, after.bytes)),
+        ("cache lines of it", (before.lines, after.lines)),
+        ("pages of it", (before.pages, after.pages)),
+    ]
+}
+
+fn grouped(number: u64) -> String {
+    group_thousands(&number.to_string())
+}
+
 /// The page.
 pub fn layout_page(page: &LayoutPage) -> String {
     let mut body = format!(
-        "<h1>The layout of {}</h1>\n<p class=\"soft\">{} of {} functions moved; branches taken in the profiled run: {} before, \
-         {} after ({}).</p>\n",
+        "<h1>The layout of {}</h1>\n<p class=\"soft\">{} of {} functions moved.</p>\n",
         escape(&page.program),
-        group_thousands(&page.moved.to_string()),
-        group_thousands(&page.functions.to_string()),
-        group_thousands(&page.taken.0.to_string()),
-        group_thousands(&page.taken.1.to_string()),
-        change(page.taken),
+        grouped(page.moved as u64),
+        grouped(page.functions as u64),
     );
+    if let Some(expected) = &page.expected {
+        let _ = writeln!(
+            body,
+            "<h2>What to expect</h2>\n<p class=\"soft small\">{} Of all functions that moved together; what several share counts \
+             once.</p>\n{}",
+            escape(WHAT_IS_EXPECTED),
+            expectations(expected)
+        );
+    }
     if !page.hottest.is_empty() {
         let _ = writeln!(
             body,
@@ -75,11 +111,58 @@ pub fn layout_page(page: &LayoutPage) -> String {
             moves(&page.hottest)
         );
         body.push_str(&hottest(page));
-        body.push_str(&explained(page));
     }
     body.push_str(&left_alone(page));
     let _ = writeln!(body, "<h2>In words</h2>\n<pre>{}</pre>", escape(&page.text));
     html::page(&format!("{} · afterlink optimize", page.program), &body, "")
+}
+
+/// The same as text.
+pub fn layout_text(page: &LayoutPage) -> String {
+    let mut out = format!("The layout of {}\n\n{}\n", page.program, page.text);
+    if let Some(expected) = &page.expected {
+        let _ = write!(
+            out,
+            "\nWhat to expect of all functions that moved\n\n{WHAT_IS_EXPECTED}\n\n{}",
+            rows(expected)
+        );
+    }
+    if !page.hottest.is_empty() {
+        out.push_str("\nThe hottest functions\n");
+    }
+    for function in &page.hottest {
+        let _ = writeln!(out, "\n{} ({} of executed blocks)", function.name, share_of(function, page));
+        for line in told(function) {
+            let _ = writeln!(out, "  - {line}");
+        }
+        out.push_str(&rows(&function.expected));
+    }
+    out
+}
+
+/// The figures in columns.
+fn rows(expected: &Expectations) -> String {
+    let mut out = format!("  {:<24} {:>18} {:>18}\n", "", "before", "after");
+    for (name, (before, after)) in figures(expected) {
+        let change = change((before, after));
+        let _ = writeln!(out, "  {name:<24} {:>18} {:>18}  {change}", grouped(before), grouped(after));
+    }
+    out
+}
+
+fn share_of(function: &MovedFunction, page: &LayoutPage) -> String {
+    percent(100.0 * function.executed_blocks as f64 / page.executed_blocks.max(1) as f64)
+}
+
+/// All that is said of a function in words.
+fn told(function: &MovedFunction) -> impl Iterator<Item = String> {
+    let part = |(section, address, bytes): &(String, u64, u64)| {
+        format!("{address:#x} in {section}, {} bytes", grouped(*bytes))
+    };
+    let parts: Vec<String> = function.parts.iter().map(part).collect();
+    let now = (!parts.is_empty()).then(|| format!("now at {}", parts.join("; ")));
+    let nothing = function.done.is_empty().then(|| "moved as it was".to_owned());
+    nothing.into_iter().chain(function.done.clone()).chain(function.position.clone()).chain(now)
 }
 
 fn change((before, after): (u64, u64)) -> String {
@@ -121,62 +204,49 @@ fn moves(functions: &[MovedFunction]) -> String {
     drawing.finish()
 }
 
-fn hottest(page: &LayoutPage) -> String {
+fn expectations(expected: &Expectations) -> String {
     let mut out = String::from(
-        "<table><tr><th>function<th>share of executed blocks<th>branches taken, before<th>after<th>was at<th>is at</tr>\n",
+        "<div class=\"wide\"><table class=\"counts\"><tr><th><th>before<th>after<th>change</tr>\n",
     );
-    for function in &page.hottest {
-        let parts: Vec<String> = function
-            .parts
-            .iter()
-            .map(|(section, address, bytes)| {
-                format!("{address:#x} in {section}, {} bytes", group_thousands(&bytes.to_string()))
-            })
-            .collect();
+    for (name, (before, after)) in figures(expected) {
         let _ = writeln!(
             out,
-            "<tr><td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{} ({})<td class=\"n\">{:#x}<td class=\"n\">{}</tr>",
-            escape(&function.name),
-            share(function.executed_blocks as f64 / page.executed_blocks.max(1) as f64),
-            group_thousands(&function.taken_before.to_string()),
-            group_thousands(&function.taken_after.to_string()),
-            change((function.taken_before, function.taken_after)),
-            function.address,
-            parts.join("<br>"),
+            "<tr><th>{name}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
+            grouped(before),
+            grouped(after),
+            change((before, after))
         );
     }
-    out.push_str("</table>\n");
+    out.push_str("</table></div>\n");
     out
 }
 
-/// What was done to each function, and what that is expected to bring.
-fn explained(page: &LayoutPage) -> String {
-    let went = |(before, after): (u64, u64)| {
-        format!("{} → {}", group_thousands(&before.to_string()), group_thousands(&after.to_string()))
-    };
-    let count = |(before, after): (usize, usize)| went((before as u64, after as u64));
-    let mut out = format!(
-        "<h2>What was done to each, and what to expect of it</h2>\n<p class=\"soft small\">By the profile, before → after: how often \
-         a block went on into the next without a jump, and the cache lines (64 bytes) and pages (4 KiB) that hold code that ran. Of \
-         all these functions together: {} lines, {} pages; pages are shared with neighbours now.</p>\n\
-         <table><tr><th>function<th>what was done<th>fall-throughs<th>branches taken<th>lines<th>pages</tr>\n",
-        count(page.lines),
-        count(page.pages),
+/// What was done to each function, where it is, and what that is expected to bring.
+fn hottest(page: &LayoutPage) -> String {
+    /// So many are shown at once, the others when they are asked for.
+    const OPEN: usize = 3;
+    let mut out = String::from(
+        "<h2>What was done to each, and what to expect of it</h2>\n<p class=\"soft small\">The hottest first, each with its share of \
+         executed blocks and its taken branches before → after. With the code that runs in place of a function's calls, its own figures \
+         are those of both.</p>\n",
     );
-    for function in &page.hottest {
-        let done = if function.done.is_empty() { "moved as it was".into() } else { function.done.join("; ") };
+    for (rank, function) in page.hottest.iter().enumerate() {
+        let (before, after) = (function.expected.0.taken_branches, function.expected.1.taken_branches);
         let _ = writeln!(
             out,
-            "<tr><td>{}<td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
+            "<details class=\"card\"{}><summary><b>{}</b> <span class=\"soft small\">{} of blocks · {} → {} taken ({})</span></summary>\n<ul>",
+            if rank < OPEN { " open" } else { "" },
             escape(&function.name),
-            escape(&done),
-            went(function.fall_throughs),
-            went((function.taken_before, function.taken_after)),
-            count(function.lines),
-            count(function.pages),
+            share_of(function, page),
+            grouped(before),
+            grouped(after),
+            change((before, after)),
         );
+        for line in told(function) {
+            let _ = writeln!(out, "<li>{}</li>", escape(&line));
+        }
+        let _ = writeln!(out, "</ul>\n{}</details>", expectations(&function.expected));
     }
-    out.push_str("</table>\n");
     out
 }
 
@@ -185,7 +255,7 @@ fn left_alone(page: &LayoutPage) -> String {
         return String::new();
     }
     let mut out = String::from(
-        "<h2>What stayed</h2>\n<table><tr><th>reason<th>functions<th>executed blocks<th>what would help<th>the hottest</tr>\n",
+        "<h2>What stayed</h2>\n<div class=\"wide\"><table><tr><th>reason<th>functions<th>executed blocks<th>what would help<th>the hottest</tr>\n",
     );
     for reason in &page.left_alone {
         let _ = writeln!(
@@ -198,7 +268,7 @@ fn left_alone(page: &LayoutPage) -> String {
             escape(&reason.names.join(", ")),
         );
     }
-    out.push_str("</table>\n");
+    out.push_str("</table></div>\n");
     out
 }
 
@@ -206,29 +276,34 @@ fn left_alone(page: &LayoutPage) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn all_that_moved_and_stayed_is_told() {
+    fn expected(taken: (u64, u64), on: (u64, u64), lines: (u64, u64), pages: (u64, u64)) -> Expectations {
+        let one = |taken_branches, fall_throughs, lines, pages| Expectation {
+            taken_branches,
+            fall_throughs,
+            lines,
+            pages,
+            ..Expectation::default()
+        };
+        (one(taken.0, on.0, lines.0, pages.0), one(taken.1, on.1, lines.1, pages.1))
+    }
+
+    fn page() -> LayoutPage {
         let function = |name: &str, address, place| MovedFunction {
             name: name.into(),
             address,
             executed_blocks: 900,
-            taken_before: 400,
-            taken_after: 100,
-            fall_throughs: (100, 4400),
-            lines: (9, 3),
-            pages: (5, 1),
-            done: vec!["split: 3 blocks hot".into(), "stands for operator<, too".into()],
+            expected: expected((400, 100), (100, 4400), (9, 3), (5, 1)),
+            done: vec!["3 blocks split off".into(), "stands for operator<, too".into()],
+            position: vec!["is number 1 of 2 pieces".into()],
             parts: vec![(".text".into(), place, 64), (".text.cold".into(), place + 0x10000, 16)],
         };
-        let page = LayoutPage {
+        LayoutPage {
             program: "server <1>".into(),
             functions: 12_345,
             moved: 2,
             executed_blocks: 1000,
-            taken: (1000, 750),
+            expected: Some(expected((1000, 750), (0, 0), (18, 6), (7, 2))),
             hottest: vec![function("hot<int>", 0x1000, 0x90000), function("warm", 0x8000, 0x90100)],
-            lines: (18, 6),
-            pages: (7, 2),
             left_alone: vec![LeftAlone {
                 reason: "computes with labels".into(),
                 remedy: "nothing".into(),
@@ -237,27 +312,42 @@ mod tests {
                 names: vec!["odd".into()],
             }],
             text: "functions 2".into(),
-        };
+        }
+    }
+
+    #[test]
+    fn all_that_moved_and_stayed_is_told() {
+        let page = page();
         let html = layout_page(&page);
         assert!(!html.contains("http") && !html.contains("NaN") && !html.contains("<script"));
         for words in [
             "server &lt;1&gt;",
             "hot&lt;int&gt;",
             "2 of 12,345",
-            "−25 %",
-            "(−75 %)",
-            "90 %",
-            "0x90000 in .text, ",
+            "<td class=\"n\">1,000<td class=\"n\">750<td class=\"n\">−25 %</tr>",
+            "400 → 100 taken (−75 %)",
+            "90 % of blocks",
+            "0x90000 in .text, 64 bytes; 0xa0000 in .text.cold, 16 bytes",
             "odd",
-            "split: 3 blocks hot; stands for operator&lt;, too",
-            "100 → 4,400",
-            "9 → 3",
-            "18 → 6 lines, 7 → 2 pages",
+            "<li>3 blocks split off</li>\n<li>stands for operator&lt;, too</li>\n<li>is number 1 of 2 pieces</li>",
+            "<td class=\"n\">100<td class=\"n\">4,400",
+            "<td class=\"n\">9<td class=\"n\">3",
+            "<td class=\"n\">18<td class=\"n\">6",
+            "<td class=\"n\">7<td class=\"n\">2",
+            "not measured",
         ] {
             assert!(html.contains(words), "{words}");
         }
         assert_eq!(html.matches("<path class=\"move").count(), 2);
-        let empty = LayoutPage { hottest: Vec::new(), left_alone: Vec::new(), taken: (0, 0), ..page };
+        let text = layout_text(&page);
+        for words in [
+            "hot<int> (90 % of executed blocks)",
+            "- stands for operator<, too\n",
+            "400                100  −75 %",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        let empty = LayoutPage { hottest: Vec::new(), left_alone: Vec::new(), expected: None, ..page };
         assert!(layout_page(&empty).contains("In words") && !layout_page(&empty).contains("NaN"));
     }
 }

@@ -16,7 +16,7 @@ pub use heatmap::heatmap_page;
 pub use html::html_page;
 pub use integration::{csv, junit_xml, markdown};
 pub use json::{parse_records, to_json};
-pub use layout::layout_page;
+pub use layout::{layout_page, layout_text};
 pub use terminal::{compare_text, suite_text};
 pub use wrapping::to_width;
 

@@ -1,19 +1,27 @@
-//! The functions that ran most: what the layout made of each, and what that is expected to bring, for the report.
+//! The functions that ran most: what the layout made of each, and what that is expected to bring, for the report. And what is expected of
+//! all functions that moved.
 
+mod expected;
 mod explained;
 mod footprint;
+mod position;
 
 use crate::before_after::BeforeAfter;
+use crate::names;
+use afterlink_core::index::Id;
 use afterlink_core::{InputAddr, OutputAddr};
 use afterlink_emit::Emitted;
 use afterlink_passes::dyno_stats::{self, DynoStats};
-use afterlink_program::{Fragment, FuncId, Placement, Program};
+use afterlink_program::{Fragment, FuncId, Placement, Program, Terminator};
 use afterlink_weigh::Weights;
 use footprint::Spans;
+use position::Calls;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-pub use explained::Change;
-pub use footprint::Footprint;
+pub use expected::Expected;
+pub use explained::{Change, Part};
+pub use position::{CallPath, Neighbour, Position, Rank};
 
 /// How many are told.
 const MOST: usize = 100;
@@ -25,16 +33,12 @@ pub struct HotFunction {
     pub address: InputAddr,
     /// Executions of its blocks, by the profile.
     pub executed_blocks: u64,
-    /// Branches taken inside it during the profiled run, under the old layout and the new one.
-    pub taken_before: u64,
-    pub taken_after: u64,
-    /// How often one of its blocks went on into the next without a jump during the profiled run.
-    pub fall_throughs_before: u64,
-    pub fall_throughs_after: u64,
-    /// What its code that ran takes.
-    pub footprint: BeforeAfter<Footprint>,
+    /// What it does during the profiled run, under the old layout and the new one. What runs in place of its calls is with it.
+    pub expected: BeforeAfter<Expected>,
     /// What was done.
     pub done: Vec<Change>,
+    /// Where it stood, where it stands, and beside whom.
+    pub position: Position,
     /// What it consists of now, in the order of addresses.
     pub fragments: Vec<HotFragment>,
 }
@@ -47,117 +51,147 @@ pub struct HotFragment {
     pub bytes: u64,
 }
 
-/// What a function that is to move does as the input lays it out.
-pub(crate) struct Hottest {
+/// The functions that are to move and ran, as the input lays them out.
+pub(crate) struct AsItWas {
+    /// The hottest first.
+    functions: Vec<Hot>,
+}
+
+struct Hot {
     function: FuncId,
     stats: DynoStats,
-    fall_throughs: u64,
+    expected: Expected,
     /// Where its code stands that ran.
+    ran: Spans,
+    /// How its blocks end.
+    terminators: Vec<Terminator>,
+}
+
+/// The same of one as the output has it.
+struct After {
+    stats: DynoStats,
+    expected: Expected,
     ran: Spans,
 }
 
-/// The hottest of the functions that are to move.
-pub(crate) fn hottest(program: &Program, weights: &Weights, moved: &[FuncId]) -> Vec<Hottest> {
-    let blocks = |id: &FuncId| weights.functions.get(*id).map_or(0, |w| w.blocks.iter().sum::<u64>());
-    let mut found: Vec<(u64, FuncId)> =
-        moved.iter().map(|id| (blocks(id), *id)).filter(|(n, _)| *n > 0).collect();
-    found.sort_unstable_by_key(|(count, id)| (std::cmp::Reverse(*count), *id));
-    found.truncate(MOST);
-    let hottest = found.into_iter().map(|(_, function)| Hottest {
-        function,
-        stats: dyno_stats::before(program, weights, &[function]),
-        fall_throughs: footprint::fall_throughs_before(program, weights, function),
-        ran: Spans::before(program, weights, function),
-    });
-    hottest.collect()
-}
-
-/// What became of them, and what the code of all of them that ran takes.
-pub(crate) fn told(
-    hottest: &[Hottest],
-    program: &Program,
-    weights: &Weights,
-    placement: &Placement,
-    emitted: &Emitted,
-) -> (Vec<HotFunction>, BeforeAfter<Footprint>) {
-    let mut all = BeforeAfter { before: Spans::default(), after: Spans::default() };
-    let mut functions = Vec::new();
-    let pieces = pieces(hottest, placement, emitted);
-    let folded: Vec<(FuncId, &str)> =
-        program.functions.iter().filter_map(|(_, f)| Some((f.folded_into?, f.name))).collect();
-    for before in hottest {
-        let own = &pieces[&before.function];
-        let after = Spans::after(program, weights, own);
-        let told = one(before, &after, program, weights, placement, own);
-        let same = folded.iter().filter(|(into, _)| *into == before.function);
-        let functions_folded: Vec<String> = same.map(|(_, name)| (*name).to_owned()).collect();
-        functions.push(told.with_folded(functions_folded));
-        all.before.extend(&before.ran);
-        all.after.extend(&after);
+impl AsItWas {
+    pub fn of(program: &Program, weights: &Weights, moved: &[FuncId]) -> Self {
+        let blocks = |id: &FuncId| weights.functions.get(*id).map_or(0, |w| w.blocks.iter().sum::<u64>());
+        let mut found: Vec<(u64, FuncId)> =
+            moved.iter().map(|id| (blocks(id), *id)).filter(|(n, _)| *n > 0).collect();
+        found.sort_unstable_by_key(|(count, id)| (std::cmp::Reverse(*count), *id));
+        let hot = found.into_iter().map(|(_, function)| {
+            let stats = dyno_stats::before(program, weights, &[function]);
+            let ran = Spans::before(program, weights, function);
+            let expected = expected::before(program, weights, function, stats, &ran);
+            let blocks = program.functions[function].blocks.iter();
+            let terminators = blocks.map(|(_, block)| block.terminator).collect();
+            Hot { function, stats, expected, ran, terminators }
+        });
+        Self { functions: hot.collect() }
     }
-    (functions, BeforeAfter { before: all.before.footprint(), after: all.after.footprint() })
+
+    /// What became of the hottest, and what is expected of all.
+    pub fn told(
+        &self,
+        program: &Program,
+        weights: &Weights,
+        placement: &Placement,
+        emitted: &Emitted,
+    ) -> (Vec<HotFunction>, BeforeAfter<Expected>) {
+        let now = Now::of(program, weights, placement, emitted);
+        let told: Vec<FuncId> = self.functions.iter().take(MOST).map(|hot| hot.function).collect();
+        let calls = Calls::of(program, weights, &told);
+        let mut sums = BeforeAfter { before: expected::Sum::default(), after: expected::Sum::default() };
+        let mut functions = Vec::new();
+        for (rank, before) in self.functions.iter().enumerate() {
+            let pieces = now.pieces.get(&before.function).map_or(&[][..], |pieces| pieces);
+            let after = now.expected(before.function, pieces);
+            sums.before.add(before.expected, &before.ran);
+            sums.after.add(after.expected, &after.ran);
+            if rank < MOST {
+                functions.push(now.one(before, &after, &calls, pieces));
+            }
+        }
+        (functions, BeforeAfter { before: sums.before.all(), after: sums.after.all() })
+    }
 }
 
 /// A fragment, and where it stands.
 struct Piece<'a> {
     fragment: &'a Fragment,
+    /// Among all fragments.
+    rank: usize,
     address: OutputAddr,
     bytes: u64,
 }
 
-/// The fragments of each of the hottest.
-fn pieces<'a>(
-    hottest: &[Hottest],
+/// What was written.
+struct Now<'a> {
+    program: &'a Program<'a>,
+    weights: &'a Weights,
     placement: &'a Placement,
-    emitted: &Emitted,
-) -> BTreeMap<FuncId, Vec<Piece<'a>>> {
-    let mut pieces: BTreeMap<FuncId, Vec<Piece>> =
-        hottest.iter().map(|before| (before.function, Vec::new())).collect();
-    for (fragment, &(address, bytes)) in placement.fragments.iter().zip(&emitted.places) {
-        if let Some(own) = pieces.get_mut(&fragment.function) {
-            own.push(Piece { fragment, address, bytes });
-        }
-    }
-    pieces
+    /// Of each function that moved.
+    pieces: BTreeMap<FuncId, Vec<Piece<'a>>>,
 }
 
-impl HotFunction {
-    fn with_folded(mut self, functions: Vec<String>) -> Self {
-        if !functions.is_empty() {
-            self.done.push(Change::Folded { functions });
+impl<'a> Now<'a> {
+    fn of(
+        program: &'a Program<'a>,
+        weights: &'a Weights,
+        placement: &'a Placement,
+        emitted: &Emitted,
+    ) -> Self {
+        let mut pieces: BTreeMap<FuncId, Vec<Piece>> = BTreeMap::new();
+        for (rank, (fragment, &(address, bytes))) in
+            placement.fragments.iter().zip(&emitted.places).enumerate()
+        {
+            let piece = Piece { fragment, rank, address, bytes };
+            pieces.entry(fragment.function).or_default().push(piece);
         }
-        self
+        Self { program, weights, placement, pieces }
     }
-}
 
-fn one(
-    before: &Hottest,
-    ran: &Spans,
-    program: &Program,
-    weights: &Weights,
-    placement: &Placement,
-    own: &[Piece],
-) -> HotFunction {
-    let fragments: Vec<&Fragment> = own.iter().map(|piece| piece.fragment).collect();
-    let place = |piece: &Piece| HotFragment {
-        section: placement.sections[piece.fragment.section].name.clone(),
-        address: piece.address,
-        bytes: piece.bytes,
-    };
-    let mut places: Vec<HotFragment> = own.iter().map(place).collect();
-    places.sort_by_key(|place| place.address);
-    let function = &program.functions[before.function];
-    let alone = Placement::of(fragments.iter().map(|&f| f.clone()).collect());
-    HotFunction {
-        name: function.name.to_owned(),
-        address: function.entry(),
-        executed_blocks: before.stats.executed_blocks,
-        taken_before: before.stats.taken_branches,
-        taken_after: dyno_stats::after(program, weights, &alone).taken_branches,
-        fall_throughs_before: before.fall_throughs,
-        fall_throughs_after: footprint::fall_throughs_after(weights, before.function, &fragments),
-        footprint: BeforeAfter { before: before.ran.footprint(), after: ran.footprint() },
-        done: explained::changes(program, weights, placement, before.function, &fragments),
-        fragments: places,
+    /// Where each block of a function stands.
+    fn places(&self, id: FuncId, pieces: &[Piece]) -> Vec<Range<u64>> {
+        let mut places = vec![0..0; self.program.functions[id].blocks.len()];
+        for piece in pieces {
+            let offsets = afterlink_emit::block_offsets(self.program, piece.fragment);
+            for (block, ends) in piece.fragment.blocks.iter().zip(offsets.windows(2)) {
+                let [start, end] = [ends[0], ends[1]].map(|offset| piece.address.get() + u64::from(offset));
+                places[block.index()] = start..end;
+            }
+        }
+        places
+    }
+
+    fn expected(&self, id: FuncId, pieces: &[Piece]) -> After {
+        let fragments: Vec<&Fragment> = pieces.iter().map(|piece| piece.fragment).collect();
+        let alone = Placement::of(fragments.iter().map(|&fragment| fragment.clone()).collect());
+        let stats = dyno_stats::after(self.program, self.weights, &alone);
+        let places = self.places(id, pieces);
+        let ran = Spans::after(self.weights, id, &places);
+        let expected = expected::after(self.weights, id, stats, &fragments, &places, &ran);
+        After { stats, expected, ran }
+    }
+
+    fn one(&self, before: &Hot, after: &After, calls: &Calls, pieces: &[Piece]) -> HotFunction {
+        let place = |piece: &Piece| HotFragment {
+            section: self.placement.sections[piece.fragment.section].name.clone(),
+            address: piece.address,
+            bytes: piece.bytes,
+        };
+        let mut fragments: Vec<HotFragment> = pieces.iter().map(place).collect();
+        fragments.sort_by_key(|place| place.address);
+        let function = &self.program.functions[before.function];
+        HotFunction {
+            name: names::shown(function.name).to_owned(),
+            address: function.entry(),
+            executed_blocks: before.stats.executed_blocks,
+            expected: BeforeAfter { before: before.expected, after: after.expected },
+            done: explained::changes(self, before, &after.stats, pieces),
+            position: position::of(self, before.function, calls),
+            fragments,
+        }
     }
 }

@@ -10,6 +10,7 @@ mod grade;
 mod hot_functions;
 mod instrument;
 mod memory;
+mod names;
 mod optimize;
 mod outline;
 mod relayout;
@@ -18,11 +19,15 @@ mod stale;
 mod survey;
 
 pub use afterlink_instrument::Counting;
+pub use before_after::BeforeAfter;
 pub use check::{Check, check_pair, verify, verify_with};
 pub use companions::{Beside, DebugFile, DebugPair};
 pub use debug_source::DebugSource;
 pub use export::{ExportOptions, Exported, Steps, export};
 pub use grade::{Aspect, Grade, Mark, grade};
+pub use hot_functions::{
+    CallPath, Change, Expected, HotFragment, HotFunction, Neighbour, Part, Position, Rank,
+};
 pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrument, instrument_to};
 pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize, optimize_to};
 pub use outline::{BlockOutline, FragmentOutline, FunctionOutline, Outline};

@@ -4,7 +4,7 @@ use crate::before_after::BeforeAfter;
 use crate::check::{Check, LeftAlone, Written, write_proven};
 use crate::companions::{self, Beside, DebugFile, Outputs};
 use crate::debug_source::DebugSource;
-use crate::hot_functions::{self, Hottest};
+use crate::hot_functions::AsItWas;
 use crate::memory::Copied;
 use crate::report::{HotPages, Report, debug_bytes, outdated, refusals};
 use crate::{LayoutOptions, Progress};
@@ -38,6 +38,8 @@ pub struct OptimizeOptions {
     pub keep_debug_info: bool,
     /// Finds debug information that stands in other files.
     pub debug_files: DebugSource,
+    /// Tell of each hot function what was done to it, and what that is expected to bring.
+    pub explain: bool,
     /// Whether to prove the output before it is returned.
     pub check: Check,
     /// The options as the user wrote them, for the note in the output.
@@ -115,8 +117,8 @@ pub struct LaidOut<'a> {
     weights: Weights,
     fit: Option<Fit>,
     before: DynoStats,
-    /// The functions that run most, with their own part of it.
-    hottest: Vec<Hottest>,
+    /// The functions that run, with their own part of it, if it is to be explained.
+    as_it_was: Option<AsItWas>,
     placement: Placement,
     passes: Vec<PassRun>,
     huge_pages: Option<HotPages>,
@@ -170,7 +172,7 @@ impl<'a> LaidOut<'a> {
         options.keep_debug_info |= left.all_debug_info();
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
-        let hottest = hot_functions::hottest(&program, &weights, &moved);
+        let as_it_was = options.explain.then(|| AsItWas::of(&program, &weights, &moved));
         let (mut placement, passes) =
             afterlink_passes::run(&mut program, &mut weights, moved, &options.layout);
         let huge_pages = options.huge_pages.map(|least| on_huge_pages(&program, &mut placement, least));
@@ -181,7 +183,7 @@ impl<'a> LaidOut<'a> {
             weights,
             fit,
             before,
-            hottest,
+            as_it_was,
             placement,
             passes,
             huge_pages,
@@ -285,15 +287,18 @@ impl<'a> LaidOut<'a> {
     }
 
     fn report(&self, emitted: &Emitted, debug: Option<afterlink_emit::DebugFile>) -> Report {
-        let (hottest, hottest_footprint) =
-            hot_functions::told(&self.hottest, &self.program, &self.weights, &self.placement, emitted);
+        let told = self
+            .as_it_was
+            .as_ref()
+            .map(|before| before.told(&self.program, &self.weights, &self.placement, emitted));
+        let (hottest, expected) = told.unzip();
         Report {
             functions: self.program.functions.len(),
             moved_functions: emitted.moved_functions,
             refused: refusals(&self.program, &self.weights),
             fit: self.fit,
-            hottest,
-            hottest_footprint,
+            hottest: hottest.unwrap_or_default(),
+            expected,
             dyno_stats: BeforeAfter {
                 before: self.before,
                 after: dyno_stats::after(&self.program, &self.weights, &self.placement),

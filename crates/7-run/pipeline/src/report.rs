@@ -1,7 +1,8 @@
 //! What a job reports of its work, for people and as JSON.
 
 use crate::before_after::BeforeAfter;
-use crate::hot_functions::{Footprint, HotFunction};
+use crate::hot_functions::{Expected, HotFunction};
+use crate::names::{self, NO_SYMBOL};
 use afterlink_core::{DebugPart, InputAddr, Refusal};
 use afterlink_debuginfo::Tally;
 use afterlink_emit::{Emitted, Outdated};
@@ -26,10 +27,10 @@ pub struct Report {
     pub unproven_functions: Vec<UnprovenFunction>,
     /// How well the profile fits; absent without a profile.
     pub fit: Option<Fit>,
-    /// What became of the functions that ran most, the hottest first; at most a hundred.
+    /// What became of the functions that ran most, the hottest first; at most a hundred. None unless it is to be explained.
     pub hottest: Vec<HotFunction>,
-    /// What the code of all these that ran takes together.
-    pub hottest_footprint: BeforeAfter<Footprint>,
+    /// What all functions that moved are expected to do, by the profile's counts; absent unless it is to be explained.
+    pub expected: Option<BeforeAfter<Expected>>,
     /// Events of the profiled run under the old and the new layout.
     pub dyno_stats: BeforeAfter<DynoStats>,
     /// The passes that ran, in order.
@@ -138,9 +139,6 @@ pub struct RefusedFunction {
     pub executed_blocks: u64,
 }
 
-/// In place of a name.
-const NO_SYMBOL: &str = "(no symbol)";
-
 /// Refusals by reason, the most executed reason first.
 pub(crate) fn refusals(program: &Program, weights: &Weights) -> Vec<RefusalCount> {
     let mut by_reason: std::collections::BTreeMap<Refusal, Vec<RefusedFunction>> = Default::default();
@@ -148,7 +146,7 @@ pub(crate) fn refusals(program: &Program, weights: &Weights) -> Vec<RefusalCount
         let function = &program.functions[id];
         let executed_blocks =
             weights.functions.get(id).map_or(0, |w| w.blocks.iter().sum::<u64>().max(w.entries));
-        let name = if function.name.is_empty() { NO_SYMBOL.into() } else { function.name.to_owned() };
+        let name = names::shown(function.name).to_owned();
         by_reason.entry(reason).or_default().push(RefusedFunction {
             name,
             address: function.entry(),

@@ -1,12 +1,14 @@
 //! `afterlink optimize`.
 
+mod page;
+
 use crate::commands::layout_options::{LayoutArgs, OutputArgs};
 use crate::progress::Terminal;
 use crate::{commands, files};
 use afterlink_core::{Output, Result};
 use afterlink_pipeline::{Beside, DebugFile, OptimizeOptions, Report};
 use afterlink_profile::Profile;
-use afterlink_report::layout::{LayoutPage, LeftAlone, MovedFunction};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -53,8 +55,8 @@ pub struct Optimize {
     /// them when it starts. The file grows by up to 4 MiB. Where the kernel refuses, nothing changes.
     #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true, default_missing_value = HUGE_ENOUGH)]
     huge_pages: Option<u64>,
-    /// Also write the report: as JSON, or as one page to look at (*.html), with the hottest functions, where they went, what was
-    /// done to each and is expected of it, and what stayed.
+    /// Also write the report: as one page to look at (*.html), as text (*.txt), or as JSON. It tells of the hottest functions where they
+    /// went, beside whom and why, what was done to each, and what that is expected to bring by the profile's counts; and what stayed.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Print JSON.
@@ -67,6 +69,7 @@ impl Optimize {
         let options = OptimizeOptions {
             any_profile: self.any_profile,
             huge_pages: self.huge_pages,
+            explain: self.report.is_some() || self.json,
             ..self.writing.added_to(self.layout.options()?)
         };
         let target = files::Target::check(&self.output, &self.binary)?
@@ -97,13 +100,7 @@ impl Optimize {
         // The program comes last: where it is new, everything is.
         new_debug.map(files::OutputFile::publish).transpose()?;
         if let Some(report) = report {
-            let is_page =
-                self.report.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == "html"));
-            let text = match is_page {
-                true => afterlink_report::layout_page(&page(&self.binary, &done)),
-                false => serde_json::to_string_pretty(&done).expect("reports have string keys"),
-            };
-            report.write(text.as_bytes())?;
+            report.write(self.written(&done).as_bytes())?;
         }
         if package.size() > 0 {
             let bytes = package.bytes()?;
@@ -123,6 +120,16 @@ impl Optimize {
 }
 
 impl Optimize {
+    /// The report as its file's name asks for it.
+    fn written(&self, report: &Report) -> String {
+        let ending = self.report.as_deref().and_then(Path::extension).and_then(OsStr::to_str);
+        match ending {
+            Some("html") => afterlink_report::layout_page(&page::page(&self.binary, report)),
+            Some("txt") => afterlink_report::layout_text(&page::page(&self.binary, report)),
+            _ => serde_json::to_string_pretty(report).expect("reports have string keys"),
+        }
+    }
+
     /// Where the new debug file goes, if there is to be one.
     fn debug_target(&self) -> Result<Option<(PathBuf, files::Target)>> {
         let Some(input) = &self.debug_file else { return Ok(None) };
@@ -145,41 +152,5 @@ impl Optimize {
         let profiles = files::read_profiles(&self.profiles, files::Ran::new(old, &bytes))?;
         let profile = afterlink_profile::merge(profiles)?;
         Ok(vec![files::of_new_build(&profile, (old, &bytes), (&self.binary, input), progress)?])
-    }
-}
-
-/// The report as it is shown.
-fn page(binary: &Path, report: &Report) -> LayoutPage {
-    let hottest = report.hottest.iter().map(|function| MovedFunction {
-        name: function.name.clone(),
-        address: function.address.get(),
-        executed_blocks: function.executed_blocks,
-        taken_before: function.taken_before,
-        taken_after: function.taken_after,
-        fall_throughs: (function.fall_throughs_before, function.fall_throughs_after),
-        lines: (function.footprint.before.lines, function.footprint.after.lines),
-        pages: (function.footprint.before.pages, function.footprint.after.pages),
-        done: function.done.iter().map(ToString::to_string).collect(),
-        parts: function.fragments.iter().map(|f| (f.section.clone(), f.address.get(), f.bytes)).collect(),
-    });
-    let left_alone = report.refused.iter().map(|reason| LeftAlone {
-        reason: reason.explanation.clone(),
-        remedy: reason.remedy.into(),
-        functions: reason.functions.len(),
-        executed_blocks: reason.executed_blocks,
-        names: reason.functions.iter().take(5).map(|function| function.name.clone()).collect(),
-    });
-    let stats = &report.dyno_stats;
-    LayoutPage {
-        program: binary.file_name().unwrap_or(binary.as_os_str()).to_string_lossy().into_owned(),
-        functions: report.functions,
-        moved: report.moved_functions,
-        executed_blocks: stats.before.executed_blocks,
-        taken: (stats.before.taken_branches, stats.after.taken_branches),
-        hottest: hottest.collect(),
-        lines: (report.hottest_footprint.before.lines, report.hottest_footprint.after.lines),
-        pages: (report.hottest_footprint.before.pages, report.hottest_footprint.after.pages),
-        left_alone: left_alone.collect(),
-        text: report.to_string(),
     }
 }

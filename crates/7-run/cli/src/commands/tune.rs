@@ -112,7 +112,7 @@ type Tried<'a> = Option<(LaidOut<'a>, Optimized)>;
 
 impl Tune {
     pub fn run(self) -> Result<ExitCode> {
-        let options = self.writing.added_to(self.layout.options()?);
+        let options = OptimizeOptions { explain: self.json, ..self.writing.added_to(self.layout.options()?) };
         let workload = Workload::new(self.workload.clone())?;
         let all = linked::open_all(&self.binaries)?;
         let (outputs, kept) = self.destinations()?;

@@ -1,65 +1,58 @@
 //! What was done to a function, as far as program and placement tell it.
 
+use super::footprint::padding;
+use super::{Hot, Now, Piece};
 use afterlink_core::index::Id;
-use afterlink_program::{
-    BlockId, Chunk, Fragment, FuncId, Function, Placement, Program, Role, Target, Terminator,
-};
-use afterlink_weigh::{FunctionWeights, Weights};
+use afterlink_passes::dyno_stats::DynoStats;
+use afterlink_program::{BlockId, Chunk, Fragment, FuncId, Function, Program, Role, Target, Terminator};
+use afterlink_weigh::FunctionWeights;
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// One thing that the passes did to a function.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum Change {
-    /// It stands in several pieces: blocks in the piece with the entry, and in the others by their kind.
-    Split { hot: usize, others: BTreeMap<String, usize> },
+    /// It stands in several pieces: the one with the entry, and others by their kind.
+    Split { main: Part, others: BTreeMap<String, Part> },
     /// So many blocks stand behind another one than in the input.
     Reordered { blocks: usize },
-    /// So many conditional branches go on into another block than in the input.
-    OtherWay { branches: usize },
+    /// So many conditional branches go on into another block than in the input, and ran so often.
+    TurnedOver { branches: usize, executions: u64 },
+    /// So many blocks that led to a bare jump lead past it.
+    Threaded { blocks: usize },
+    /// Jumps to elsewhere in the function behind blocks that ran, and how often they run.
+    Jumps { before: u64, after: u64, runs_before: u64, runs_after: u64 },
     /// Callees' code stands in place of so many calls, which ran so often.
     Inlined { calls: usize, executions: u64 },
     /// So many calls of other objects' functions lead past the linker's stubs.
     DirectCalls { calls: usize, executions: u64 },
+    /// Bytes of padding inside of it that are left out.
+    Padding { bytes: u64 },
     /// These functions do the same, and are this one now.
     Folded { functions: Vec<String> },
+    /// This one stands for it.
+    FoldedInto { function: String },
     /// Its entry stands at a multiple of so many bytes.
     Aligned { bytes: u64 },
 }
 
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Split { hot, others } => {
-                write!(f, "split: {hot} blocks hot")?;
-                others.iter().try_for_each(|(kind, blocks)| write!(f, ", {blocks} {kind}"))
-            }
-            Self::Reordered { blocks } => write!(f, "{blocks} blocks reordered"),
-            Self::OtherWay { branches } => write!(f, "{branches} branches go on another way"),
-            Self::Inlined { calls, executions } => {
-                write!(f, "{calls} calls inlined, which ran {executions} times")
-            }
-            Self::DirectCalls { calls, executions } => {
-                write!(f, "{calls} calls past the linker's stubs, which ran {executions} times")
-            }
-            Self::Folded { functions } => write!(f, "stands for {}, too", functions.join(", ")),
-            Self::Aligned { bytes } => write!(f, "aligned to {bytes} bytes"),
-        }
-    }
+/// Blocks that stand together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Part {
+    pub blocks: usize,
+    pub bytes: u64,
 }
 
-/// What was done to function `id`, whose fragments these are, but for what was folded into it.
-pub(super) fn changes(
-    program: &Program,
-    weights: &Weights,
-    placement: &Placement,
-    id: FuncId,
-    fragments: &[&Fragment],
-) -> Vec<Change> {
+/// What was done to the function that was `before`, and stands in these pieces, where it does what `stats` says.
+pub(super) fn changes(now: &Now, before: &Hot, stats: &DynoStats, pieces: &[Piece]) -> Vec<Change> {
+    let (program, id) = (now.program, before.function);
     let function = &program.functions[id];
+    if let Some(into) = function.folded_into {
+        return vec![Change::FoldedInto { function: program.functions[into].name.to_owned() }];
+    }
+    let fragments: Vec<&Fragment> = pieces.iter().map(|piece| piece.fragment).collect();
     let unknown = FunctionWeights::default();
-    let weights = weights.functions.get(id).unwrap_or(&unknown);
+    let weights = now.weights.functions.get(id).unwrap_or(&unknown);
     let [inlined, direct] = replaced_calls(function, weights);
     let counted = |(calls, executions): (usize, u64), change: fn(usize, u64) -> Change| {
         (calls > 0).then(|| change(calls, executions))
@@ -67,12 +60,20 @@ pub(super) fn changes(
     let more_than_none = |count: usize, change: fn(usize) -> Change| (count > 0).then(|| change(count));
     let aligned = fragments.iter().find(|f| f.starts_function()).map_or(1, |f| u64::from(f.alignment));
     let aligned = aligned.max(function.alignment);
+    let padding = padding_inside(program, function);
     [
-        split(placement, fragments),
-        more_than_none(reordered(function, fragments), |blocks| Change::Reordered { blocks }),
-        more_than_none(other_way(function, fragments), |branches| Change::OtherWay { branches }),
+        split(now, pieces),
+        more_than_none(reordered(function, &fragments), |blocks| Change::Reordered { blocks }),
+        counted(turned_over(function, weights, &fragments), |branches, executions| Change::TurnedOver {
+            branches,
+            executions,
+        }),
+        more_than_none(threaded(function, before), |blocks| Change::Threaded { blocks }),
+        jumps(&before.stats, stats),
         counted(inlined, |calls, executions| Change::Inlined { calls, executions }),
         counted(direct, |calls, executions| Change::DirectCalls { calls, executions }),
+        (padding > 0).then_some(Change::Padding { bytes: padding }),
+        folded(program, id),
         // Of an even address nobody has to be told: all have one.
         (aligned > 2).then_some(Change::Aligned { bytes: aligned }),
     ]
@@ -81,16 +82,18 @@ pub(super) fn changes(
     .collect()
 }
 
-fn split(placement: &Placement, fragments: &[&Fragment]) -> Option<Change> {
-    let (main, others): (Vec<&Fragment>, Vec<&Fragment>) =
-        fragments.iter().partition(|f| f.starts_function());
-    let mut by_kind = BTreeMap::new();
-    for fragment in &others {
-        let kind = placement.sections[fragment.section].suffix.clone();
-        *by_kind.entry(kind).or_insert(0) += fragment.blocks.len();
+fn split(now: &Now, pieces: &[Piece]) -> Option<Change> {
+    let mut main = Part::default();
+    let mut others: BTreeMap<String, Part> = BTreeMap::new();
+    for piece in pieces {
+        let part = match piece.fragment.starts_function() {
+            true => &mut main,
+            false => others.entry(now.placement.sections[piece.fragment.section].suffix.clone()).or_default(),
+        };
+        part.blocks += piece.fragment.blocks.len();
+        part.bytes += piece.bytes;
     }
-    let hot = main.iter().map(|f| f.blocks.len()).sum();
-    (!others.is_empty()).then_some(Change::Split { hot, others: by_kind })
+    (!others.is_empty()).then_some(Change::Split { main, others })
 }
 
 /// Whether `behind` stands right behind `block` in the input.
@@ -105,10 +108,10 @@ fn reordered(function: &Function, fragments: &[&Fragment]) -> usize {
     pairs.filter(|pair| !follows_in_input(function, pair[0], pair[1])).count()
 }
 
-/// Branches behind which a block stands that they lead to, and that is not the one of the input.
-fn other_way(function: &Function, fragments: &[&Fragment]) -> usize {
+/// Branches behind which a block stands that they lead to, and that is not the one of the input; and how often they ran.
+fn turned_over(function: &Function, weights: &FunctionWeights, fragments: &[&Fragment]) -> (usize, u64) {
     let pairs = fragments.iter().flat_map(|f| f.blocks.windows(2));
-    let is_other = |pair: &&[BlockId]| match function.blocks[pair[0]].terminator {
+    let is_turned = |pair: &&[BlockId]| match function.blocks[pair[0]].terminator {
         Terminator::Branch { taken, next, .. } => {
             let led_on = follows_in_input(function, pair[0], pair[1]);
             let goes_on = taken == Target::Block(pair[1]) || next == pair[1];
@@ -116,7 +119,55 @@ fn other_way(function: &Function, fragments: &[&Fragment]) -> usize {
         }
         _ => false,
     };
-    pairs.filter(is_other).count()
+    let turned = pairs.filter(is_turned).map(|pair| weights.block(pair[0]));
+    turned.fold((0, 0), |(branches, runs), count| (branches + 1, runs + count))
+}
+
+/// Blocks of the input that lead elsewhere than they did, but for what runs in place of a call.
+fn threaded(function: &Function, before: &Hot) -> usize {
+    let ways = |terminator: Terminator| match terminator {
+        Terminator::FallThrough(next) => [Some(Target::Block(next)), None],
+        Terminator::Jump(to) => [Some(to), None],
+        Terminator::Branch { taken, next, .. } | Terminator::ShortBranch { taken, next, .. } => {
+            [Some(taken), Some(Target::Block(next))]
+        }
+        Terminator::Indirect { .. } | Terminator::Stop(_) | Terminator::LastCall(_) => [None, None],
+    };
+    let is_added = |way: &Option<Target>| match way {
+        Some(Target::Block(block)) => block.index() >= before.terminators.len(),
+        _ => false,
+    };
+    let leads_elsewhere = |(old, new): &([Option<Target>; 2], [Option<Target>; 2])| {
+        let is_same = old == new || (old[0] == new[1] && old[1] == new[0]);
+        !is_same && !new.iter().any(is_added)
+    };
+    let old = before.terminators.iter().map(|&terminator| ways(terminator));
+    let new = function.blocks.iter().map(|(_, block)| ways(block.terminator));
+    old.zip(new).filter(leads_elsewhere).count()
+}
+
+fn jumps(before: &DynoStats, after: &DynoStats) -> Option<Change> {
+    let change = Change::Jumps {
+        before: before.unconditional_places,
+        after: after.unconditional_places,
+        runs_before: before.unconditional,
+        runs_after: after.unconditional,
+    };
+    let is_changed = (before.unconditional_places, before.unconditional)
+        != (after.unconditional_places, after.unconditional);
+    is_changed.then_some(change)
+}
+
+/// Bytes of padding between its blocks, or behind the last of them.
+fn padding_inside(program: &Program, function: &Function) -> u64 {
+    let of_input = function.blocks.iter().take(function.input_blocks as usize);
+    of_input.map(|(_, block)| u64::from(padding(program, block))).sum()
+}
+
+fn folded(program: &Program, id: FuncId) -> Option<Change> {
+    let same = program.functions.iter().filter(|(_, f)| f.folded_into == Some(id));
+    let functions: Vec<String> = same.map(|(_, f)| f.name.to_owned()).collect();
+    (!functions.is_empty()).then_some(Change::Folded { functions })
 }
 
 /// Calls with the callee's code in their place, and calls through the word behind a stub, each with their executions.

@@ -1,15 +1,12 @@
-//! Where code stands that ran: the cache lines and pages that it takes, and how often control goes on without a jump.
+//! Where code stands that ran: the cache lines and pages that it takes.
 
-use super::Piece;
-use super::explained::follows_in_input;
-use afterlink_program::{Block, BlockId, Fragment, FuncId, Program, Terminator};
-use afterlink_weigh::{FunctionWeights, Weights};
+use afterlink_program::{Block, BlockId, FuncId, Program, Terminator};
+use afterlink_weigh::Weights;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 const LINE: u64 = 64;
 const PAGE: u64 = 4096;
-/// A jump is no longer; what the input has behind it is padding.
-const LONGEST_JUMP: u32 = 5;
 
 /// What code that ran takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -23,34 +20,25 @@ pub struct Footprint {
 
 /// Start and end of blocks that ran.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Spans(Vec<(u64, u64)>);
+pub(super) struct Spans(Vec<Range<u64>>);
 
 impl Spans {
     /// In the input.
     pub fn before(program: &Program, weights: &Weights, id: FuncId) -> Self {
-        let (function, Some(weights)) = (&program.functions[id], weights.functions.get(id)) else {
-            return Self::default();
+        let function = &program.functions[id];
+        let place = |block: &Block| {
+            let padding = if runs_into_padding(block) { 0 } else { padding(program, block) };
+            block.input.get()..block.input_end().get() - u64::from(padding)
         };
-        let blocks = function.blocks.iter().take(function.input_blocks as usize);
-        let ran = blocks.filter(|(id, _)| weights.block(*id) > 0);
-        Self(ran.map(|(_, b)| (b.input.get(), b.input.get() + u64::from(size_in_input(b)))).collect())
+        let places = function.blocks.iter().map(|(_, block)| place(block));
+        Self::after(weights, id, &places.collect::<Vec<_>>())
     }
 
-    /// In the output.
-    pub fn after(program: &Program, weights: &Weights, pieces: &[Piece]) -> Self {
-        let mut spans = Vec::new();
-        for piece in pieces {
-            let Some(weights) = weights.functions.get(piece.fragment.function) else { continue };
-            let starts = afterlink_emit::block_offsets(program, piece.fragment);
-            for (block, ends) in piece.fragment.blocks.iter().zip(starts.windows(2)) {
-                if weights.block(*block) > 0 {
-                    let [start, end] =
-                        [ends[0], ends[1]].map(|offset| piece.address.get() + u64::from(offset));
-                    spans.push((start, end));
-                }
-            }
-        }
-        Self(spans)
+    /// In the output, where the function's blocks stand at these places.
+    pub fn after(weights: &Weights, id: FuncId, places: &[Range<u64>]) -> Self {
+        let Some(weights) = weights.functions.get(id) else { return Self::default() };
+        let ran = places.iter().enumerate().filter(|(block, _)| weights.block(BlockId(*block as u32)) > 0);
+        Self(ran.map(|(_, place)| place.clone()).collect())
     }
 
     pub fn extend(&mut self, other: &Self) {
@@ -58,45 +46,35 @@ impl Spans {
     }
 
     pub fn footprint(&self) -> Footprint {
-        let spans = || self.0.iter().filter(|(start, end)| start < end);
+        let spans = || self.0.iter().filter(|span| !span.is_empty());
         let pieces = |size: u64| {
             let touched: BTreeSet<u64> =
-                spans().flat_map(|(start, end)| start / size..=(end - 1) / size).collect();
+                spans().flat_map(|span| span.start / size..=(span.end - 1) / size).collect();
             touched.len()
         };
         Footprint {
-            bytes: spans().map(|(start, end)| end - start).sum(),
+            bytes: spans().map(|span| span.end - span.start).sum(),
             lines: pieces(LINE),
             pages: pieces(PAGE),
         }
     }
 }
 
-fn size_in_input(block: &Block) -> u32 {
-    match block.terminator {
-        Terminator::Jump(_) => block.size.min(block.body + LONGEST_JUMP),
-        Terminator::Indirect { .. } | Terminator::Stop(_) | Terminator::LastCall(_) => block.body,
-        _ => block.size,
-    }
+/// Whether control comes to the padding behind a block of the input.
+fn runs_into_padding(block: &Block) -> bool {
+    matches!(block.terminator, Terminator::FallThrough(_))
 }
 
-/// Executions of edges between blocks of which one follows the other in the input.
-pub(super) fn fall_throughs_before(program: &Program, weights: &Weights, id: FuncId) -> u64 {
-    let function = &program.functions[id];
-    let Some(weights) = weights.functions.get(id) else { return 0 };
-    weights.edges.iter().filter(|e| follows_in_input(function, e.from, e.to)).map(|e| e.count).sum()
-}
-
-/// The same in these fragments.
-pub(super) fn fall_throughs_after(weights: &Weights, id: FuncId, fragments: &[&Fragment]) -> u64 {
-    let Some(weights) = weights.functions.get(id) else { return 0 };
-    let pairs = fragments.iter().flat_map(|f| f.blocks.windows(2));
-    pairs.map(|pair| edge(weights, pair)).sum()
-}
-
-fn edge(weights: &FunctionWeights, pair: &[BlockId]) -> u64 {
-    let found = weights.edges.binary_search_by_key(&(pair[0], pair[1]), |e| (e.from, e.to));
-    found.map_or(0, |i| weights.edges[i].count)
+/// Bytes behind a block of the input that are no part of it, and are not written.
+pub(super) fn padding(program: &Program, block: &Block) -> u32 {
+    let has_instruction = matches!(
+        block.terminator,
+        Terminator::Jump(_) | Terminator::Branch { .. } | Terminator::ShortBranch { .. }
+    );
+    let behind = block.size - block.body;
+    let bytes = program.code.at(block.input + u64::from(block.body), behind as usize).unwrap_or(&[]);
+    let own = program.arch.decode(bytes).filter(|_| has_instruction).map_or(0, |i| u32::from(i.len));
+    behind.saturating_sub(own)
 }
 
 #[cfg(test)]
@@ -105,7 +83,8 @@ mod tests {
 
     #[test]
     fn code_takes_the_lines_and_pages_that_it_touches() {
-        let spans = Spans(vec![(0x1000, 0x1001), (0x103f, 0x1041), (0x1fff, 0x2001), (0x3000, 0x3000)]);
+        let spans =
+            Spans(vec![0x1000..0x1001, 0x103f..0x1041, 0x1fff..0x2001, Range { start: 0x3000, end: 0x3000 }]);
         assert_eq!(spans.footprint(), Footprint { bytes: 5, lines: 4, pages: 2 });
         assert_eq!(Spans::default().footprint(), Footprint::default());
     }
