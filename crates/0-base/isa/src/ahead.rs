@@ -62,6 +62,15 @@ impl Arch {
         self == Self::X86_64
     }
 
+    /// Which sets of registers hold those of floating point and vectors, by their numbers in core files: the first that the kernel has is the
+    /// fullest.
+    pub fn float_register_sets(self) -> &'static [u32] {
+        match self {
+            Self::X86_64 => &x86_64::FLOAT_REGISTER_SETS,
+            Self::Aarch64 => &[],
+        }
+    }
+
     /// What a thread will do in its next instructions, `most` at the most. Its registers are as the kernel gives them to a debugger:
     /// `NT_PRSTATUS`, and `NT_X86_XSTATE` of this machine's processor or `NT_PRFPREG`, which is the start of it. `None` if they are none of this instruction set, in its usual mode.
     pub fn way_ahead(

@@ -103,7 +103,7 @@ impl Follower {
     /// The way ahead of a thread that was outside of the kernel; whoever was inside goes on as if nothing had been.
     fn look(&self, stop: Stop) -> Option<Way> {
         let Stop::Held(held) = stop else { return None };
-        let (registers, float_registers) = held.registers()?;
+        let (registers, float_registers) = held.registers(self.arch)?;
         if !self.arch.is_in_system_call(&registers) {
             return self.arch.way_ahead(&registers, &float_registers, &mut Pages::of(&held), self.most);
         }

@@ -6,6 +6,7 @@
 //! called again, unless a signal has come for it, of which it should be told. Such a wait begins anew with all of its time; a thread that
 //! waits is not sampled, so that this happens to one wait once.
 
+use afterlink_isa::Arch;
 use libc::{c_int, c_long, c_uint, c_void, iovec, pid_t};
 use std::fs::read_to_string;
 use std::time::{Duration, Instant};
@@ -16,10 +17,8 @@ const PAUSE: Duration = Duration::from_micros(20);
 /// How long a thread that was killed may take to die.
 const DYING: Duration = Duration::from_millis(200);
 
-/// Sets of registers, by their numbers in core files.
+/// The general registers, by their number in core files.
 const NT_PRSTATUS: c_long = 1;
-const NT_PRFPREG: c_long = 2;
-const NT_X86_XSTATE: c_long = 0x202;
 /// More than any of them has that is looked at: matrices (AMX) stand behind.
 const LARGEST_SET: usize = 4096;
 
@@ -175,8 +174,9 @@ impl Held {
     }
 
     /// Its general registers, and those of floating point and vectors, as the kernel gives them; nothing where it ends.
-    pub fn registers(&self) -> Option<(Vec<u8>, Vec<u8>)> {
-        let float_registers = self.set(NT_X86_XSTATE).or_else(|| self.set(NT_PRFPREG))?;
+    pub fn registers(&self, arch: Arch) -> Option<(Vec<u8>, Vec<u8>)> {
+        let sets = arch.float_register_sets();
+        let float_registers = sets.iter().find_map(|&set| self.set(c_long::from(set)))?;
         Some((self.set(NT_PRSTATUS)?, float_registers))
     }
 

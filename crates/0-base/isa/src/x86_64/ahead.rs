@@ -17,6 +17,7 @@ mod vectors;
 #[cfg(test)]
 mod tests;
 
+pub use saved::FLOAT_REGISTER_SETS;
 pub use state::{calling_again, is_in_system_call};
 
 use crate::ahead::{End, Jump, Memory, Way};
@@ -51,7 +52,7 @@ pub fn way_ahead(
     memory: &mut dyn Memory,
     most: u32,
 ) -> Option<Way> {
-    let (state, mut at) = State::of_thread(registers, float_registers)?;
+    let (state, mut at) = State::of_thread(registers, saved::registers(float_registers)?)?;
     let mut machine = Machine { state, memory: Overlay::new(memory), info: InstructionInfoFactory::new() };
     let mut jumps = Vec::new();
     let mut instructions = 0;

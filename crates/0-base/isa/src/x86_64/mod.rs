@@ -16,7 +16,7 @@ mod startup;
 mod targets;
 mod work;
 
-pub(crate) use ahead::{calling_again, is_in_system_call, way_ahead};
+pub(crate) use ahead::{FLOAT_REGISTER_SETS, calling_again, is_in_system_call, way_ahead};
 pub use calls::{CALL, CALL_THROUGH_MEMORY, instruction_starts, is_plain_call, leaf_body, slot_of_stub};
 pub use counter::write_counter;
 pub use decode::{Sweep, decode, full};

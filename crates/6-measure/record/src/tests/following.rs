@@ -86,7 +86,7 @@ fn threads_do_what_was_said() {
             let Stop::Held(held) = hold::ask(child.0.id()).unwrap().wait(Duration::from_secs(1)) else {
                 panic!("{command:?}")
             };
-            let (registers, float_registers) = held.registers().unwrap();
+            let (registers, float_registers) = held.registers(arch).unwrap();
             if arch.is_in_system_call(&registers) {
                 continue;
             }

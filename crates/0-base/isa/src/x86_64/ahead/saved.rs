@@ -1,8 +1,10 @@
 //! Vector registers and masks as the processor saves them (`XSAVE`, in its standard form): `NT_X86_XSTATE`. The oldest part, which is
 //! `NT_PRFPREG`, stands always at the same place; where the later ones stand is the processor's choice, which it tells.
 
-use super::state::{Value, Vector};
+use super::state::{Saved, Value, Vector};
 
+/// `NT_X86_XSTATE` and `NT_PRFPREG`.
+pub const FLOAT_REGISTER_SETS: [u32; 2] = [0x202, 2];
 /// Where the lowest 16 bytes of the vector registers stand, and of how many.
 const OLD: usize = 160;
 const OLD_VECTORS: usize = 16;
@@ -56,8 +58,14 @@ fn part(saved: &[u8], number: u32, size: usize) -> Option<Vec<u8>> {
     saved.get(start..start + size).map(<[u8]>::to_vec)
 }
 
-/// The vector registers, as far as they were saved.
-pub fn vectors(saved: &[u8]) -> Option<[Vector; 32]> {
+/// The registers, as far as they were saved.
+pub fn registers(saved: &[u8]) -> Option<Saved> {
+    let control = saved.get(..2)?;
+    let float_control = Some(u64::from(control[0]) | u64::from(control[1]) << 8);
+    Some(Saved { vectors: vectors(saved)?, masks: masks(saved), float_control })
+}
+
+fn vectors(saved: &[u8]) -> Option<[Vector; 32]> {
     let mut vectors = [Vector::UNKNOWN; 32];
     let old = saved.get(OLD..)?.chunks_exact(16).take(OLD_VECTORS);
     for (vector, bytes) in vectors.iter_mut().zip(old) {
@@ -76,7 +84,7 @@ pub fn vectors(saved: &[u8]) -> Option<[Vector; 32]> {
 }
 
 /// The masks of AVX-512.
-pub fn masks(saved: &[u8]) -> [Value; 8] {
+fn masks(saved: &[u8]) -> [Value; 8] {
     let Some(bytes) = part(saved, MASKS, 64) else { return [None; 8] };
     let mut words =
         bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));

@@ -1,6 +1,5 @@
 //! Registers and flags, as far as they are known.
 
-use super::saved;
 use iced_x86::{Register, RflagsBits};
 
 /// A number, if it is known.
@@ -122,6 +121,13 @@ impl Vector {
     }
 }
 
+/// The registers of floating point and vectors.
+pub struct Saved {
+    pub vectors: [Vector; 32],
+    pub masks: [Value; 8],
+    pub float_control: Value,
+}
+
 /// What instructions read and write beside memory.
 pub struct State {
     general: [Value; 16],
@@ -163,17 +169,17 @@ pub fn calling_again(registers: &[u8]) -> Option<Vec<u8>> {
 
 impl State {
     /// That of a thread in 64-bit mode outside of system calls, and where it goes on.
-    pub fn of_thread(registers: &[u8], float_registers: &[u8]) -> Option<(Self, u64)> {
+    pub fn of_thread(registers: &[u8], saved: Saved) -> Option<(Self, u64)> {
         let words = words(registers)?;
         if words[CODE_SEGMENT] != LONG_MODE {
             return None;
         }
         let state = Self {
             general: GENERAL.map(|at| Some(words[at])),
-            vectors: saved::vectors(float_registers)?,
-            masks: saved::masks(float_registers),
+            vectors: saved.vectors,
+            masks: saved.masks,
             flags: Flags::of_word(words[FLAGS]),
-            float_control: float_registers.get(..2).map(|word| u64::from(word[0]) | u64::from(word[1]) << 8),
+            float_control: saved.float_control,
             fs: words[FS],
             gs: words[GS],
         };
