@@ -10,7 +10,7 @@ mod grade;
 mod hot_functions;
 mod instrument;
 mod memory;
-mod names;
+pub mod names;
 mod optimize;
 mod outline;
 mod relayout;

@@ -1,9 +1,56 @@
 //! How functions are called in what people read.
 
+use std::borrow::Cow;
+
 /// In place of a name.
 pub const NO_SYMBOL: &str = "(no symbol)";
+
+/// Longer ones are templates of templates: nobody reads them, and demangling may make them longer without end.
+const LONGEST: usize = 240;
 
 /// The name of a function, which may have none.
 pub fn shown(name: &str) -> &str {
     if name.is_empty() { NO_SYMBOL } else { name }
+}
+
+/// A linker's name as its source spells it, C++ or Rust; any other as it is. What a compiler has put behind it (`.cold`, `.lto_priv.0`) and what tells names
+/// of several files apart (`/1`) stays.
+pub fn spelled(name: &str) -> Cow<'_, str> {
+    let is_of_suffix = |c: char| c == '.' || c == '/';
+    let (bare, suffix) = name.split_at(name.find(is_of_suffix).unwrap_or(name.len()));
+    let spelled =
+        rustc_demangle::try_demangle(bare).ok().map(|rust| format!("{rust:#}")).or_else(|| cpp(bare));
+    match spelled {
+        Some(spelled) if spelled.len() <= LONGEST => Cow::Owned(spelled + suffix),
+        _ => Cow::Borrowed(name),
+    }
+}
+
+fn cpp(name: &str) -> Option<String> {
+    // Others would be read as types: `i` as int.
+    let symbol = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name))?.ok()?;
+    symbol.demangle().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_spelled_as_in_the_source() {
+        let names = [
+            ("_ZNK3Odd4areaEv", "Odd::area() const"),
+            ("_ZN3foo3barEi.cold", "foo::bar(int).cold"),
+            ("_ZL5localv/file.cc/1", "local()/file.cc/1"),
+            ("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"),
+            ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
+            ("exec_simple_query", "exec_simple_query"),
+            ("i", "i"),
+            ("_Zbroken", "_Zbroken"),
+            ("", ""),
+        ];
+        for (name, expected) in names {
+            assert_eq!(spelled(name), expected);
+        }
+    }
 }

@@ -6,6 +6,7 @@ use afterlink_core::address_map::Lookup;
 use afterlink_core::{Error, InputAddr, Result};
 use afterlink_image::Image;
 use afterlink_ingest::{Kind, Program, recognize};
+use afterlink_pipeline::names::spelled;
 use afterlink_report::heatmap::{Heat, HotFunction, Panel, Region, heatmap_page};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -161,7 +162,7 @@ impl Functions {
     fn add(&mut self, program: &Program, address: InputAddr) {
         let Some(piece) = program.piece_at(address) else { return };
         let new = || HotFunction {
-            name: String::from_utf8_lossy(&piece.name).into_owned(),
+            name: spelled(&String::from_utf8_lossy(&piece.name)).into_owned(),
             samples: 0,
             address: piece.start.get(),
             moved_to: None,

@@ -1,5 +1,6 @@
 //! The report of `optimize` as people read it: what the page and the text show, in words.
 
+use afterlink_pipeline::names::spelled;
 use afterlink_pipeline::{
     BeforeAfter, CallPath, Change, Expected, HotFunction, Neighbour, Position, Rank, Report,
 };
@@ -14,7 +15,7 @@ pub fn page(binary: &Path, report: &Report) -> LayoutPage {
         remedy: reason.remedy.into(),
         functions: reason.functions.len(),
         executed_blocks: reason.executed_blocks,
-        names: reason.functions.iter().take(5).map(|function| function.name.clone()).collect(),
+        names: reason.functions.iter().take(5).map(|function| spelled(&function.name).into()).collect(),
     });
     LayoutPage {
         program: binary.file_name().unwrap_or(binary.as_os_str()).to_string_lossy().into_owned(),
@@ -30,14 +31,22 @@ pub fn page(binary: &Path, report: &Report) -> LayoutPage {
 
 fn function(function: &HotFunction) -> MovedFunction {
     MovedFunction {
-        name: function.name.clone(),
+        name: spelled(&function.name).into(),
         address: function.address.get(),
         executed_blocks: function.executed_blocks,
         expected: expectations(&function.expected),
         done: function.done.iter().map(done).collect(),
-        position: position(function.address.get(), &function.position),
+        position: linked_as(&function.name)
+            .into_iter()
+            .chain(position(function.address.get(), &function.position))
+            .collect(),
         parts: function.fragments.iter().map(|f| (f.section.clone(), f.address.get(), f.bytes)).collect(),
     }
+}
+
+/// Its name in symbol tables and profiles, where its source spells it in another way.
+fn linked_as(name: &str) -> Option<String> {
+    (spelled(name) != name).then(|| format!("linked as {name}"))
 }
 
 fn expectations(expected: &BeforeAfter<Expected>) -> (Expectation, Expectation) {
@@ -109,9 +118,12 @@ fn done(change: &Change) -> String {
         }
         Change::Padding { bytes } => format!("{} of padding between blocks left out", many(*bytes, "byte")),
         Change::Folded { functions } => {
-            format!("stands for {}, too, which did the same", functions.join(", "))
+            let names: Vec<_> = functions.iter().map(|name| spelled(name)).collect();
+            format!("stands for {}, too, which did the same", names.join(", "))
         }
-        Change::FoldedInto { function } => format!("not written: {function} does the same and stands for it"),
+        Change::FoldedInto { function } => {
+            format!("not written: {} does the same and stands for it", spelled(function))
+        }
         Change::Aligned { bytes } => format!("aligned to {}", many(*bytes, "byte")),
     }
 }
@@ -139,13 +151,15 @@ fn position(address: u64, position: &Position) -> Vec<String> {
         lines.push(format!("is number {rank_now} of {of} pieces in its section") + &neighbours(rank));
     }
     lines.extend(position.called_by.as_ref().map(|path| {
-        format!("most of its calls come from {} ({}): {}", path.name, times(path.calls), distance(path))
+        let name = spelled(&path.name);
+        format!("most of its calls come from {name} ({}): {}", times(path.calls), distance(path))
     }));
     lines.extend(
         position
             .calls
             .as_ref()
-            .map(|path| format!("it calls {} most ({}): {}", path.name, times(path.calls), distance(path))),
+            .map(|path| (spelled(&path.name), path))
+            .map(|(name, path)| format!("it calls {name} most ({}): {}", times(path.calls), distance(path))),
     );
     lines
 }
@@ -162,7 +176,7 @@ fn neighbours(rank: &Rank) -> String {
             (0, to) => format!("which it calls {}", times(to)),
             (by, to) => format!("which calls it {} and is called {}", times(by), times(to)),
         };
-        format!("{place} {} ({calls})", neighbour.name)
+        format!("{place} {} ({calls})", spelled(&neighbour.name))
     };
     let both = [
         rank.in_front.as_ref().map(|neighbour| beside("behind", neighbour)),
