@@ -155,21 +155,22 @@ fn is_tail(program: &Program, function: &Function, id: BlockId, largest: u32) ->
     is_plain && only_computes(program, block) && function.landing_pads().binary_search(&id).is_err()
 }
 
-/// Whether a block calls nothing and raises no signal on purpose.
+/// Whether a block calls nothing and raises no signal on purpose, and leaves by an instruction: what only goes on, into another function or, as jumps
+/// were led around jumps, elsewhere, has none.
 fn only_computes(program: &Program, block: &Block) -> bool {
-    let Some(bytes) = program.code.at(block.input, block.body as usize) else { return false };
+    let bytes = program.code.at(block.input, block.size as usize).unwrap_or(&[]);
     let mut at = 0;
-    while at < bytes.len() {
-        let Some(inst) = program.arch.decode(&bytes[at..]) else { return false };
-        at += usize::from(inst.len);
-        let is_last = at == bytes.len();
+    while let Some(inst) = bytes.get(at..).and_then(|rest| program.arch.decode(rest)) {
+        let end = at + usize::from(inst.len);
         match inst.flow {
             Flow::Next => {}
-            Flow::Return | Flow::IndirectJump if is_last => {}
+            Flow::Return | Flow::IndirectJump => return end == block.body as usize,
+            Flow::Jump(_) => return at == block.body as usize,
             _ => return false,
         }
+        at = end;
     }
-    true
+    false
 }
 
 /// Any ways to blocks that may stand twice.
