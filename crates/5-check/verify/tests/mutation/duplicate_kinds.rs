@@ -47,6 +47,11 @@ fn other_block(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
     let (place, own) = any(sites, rng)?;
     let others = pieces(&sites.map, |b| b.reason == Reason::Copied && b.input != own.input);
     let other = block(sites, *others.choose(rng)?);
+    let settled = |block: &BlockMap| Some(sites.settle(sites.place_of(block.input?.get())?));
+    // In a circle that does nothing all blocks say the same.
+    if settled(&own) == settled(&other) {
+        return None;
+    }
     let mut map = sites.map.clone();
     let slot = &mut map.functions[place.0].fragments[place.1].blocks[place.2];
     (slot.input, slot.input_size) = (other.input, other.input_size);
