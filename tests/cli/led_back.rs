@@ -83,6 +83,13 @@ fn hot_parts_in_place_of_calls() {
     assert_led_back(&[], &["--pass", "hot-inlining"]);
 }
 
+#[test]
+fn blocks_that_stand_twice() {
+    let sandbox = assert_led_back(&[], &["--pass", "tail-duplication"]);
+    let map = run(&sandbox, &["where", "out", "--json"]);
+    assert!(map.contains("duplicated"), "{map}");
+}
+
 /// The functions of an output, and the parts that its compiler had cut off, have the names that they have in its input.
 #[test]
 fn places_have_the_names_of_the_input() {

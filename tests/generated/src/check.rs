@@ -13,7 +13,7 @@ use afterlink_testkit::tool::{own_faults, run_afterlink};
 use crate::build::Built;
 
 /// Orders of blocks and functions, which blocks leave their functions, and passes that are off otherwise.
-const ORDERS: [(&str, &str, &str, &[&str]); 6] = [
+const ORDERS: [(&str, &str, &str, &[&str]); 7] = [
     ("input", "input", "none", &[]),
     ("reverse", "reverse", "none", &[]),
     ("random", "random", "none", &[]),
@@ -25,6 +25,7 @@ const ORDERS: [(&str, &str, &str, &[&str]); 6] = [
         &["--pass", "identical-functions", "--pass", "plt-calls", "--pass", "inlining"],
     ),
     ("in-place", "random", "random", &["--pass", "hot-inlining"]),
+    ("twice", "random", "random", &["--pass", "tail-duplication"]),
 ];
 
 /// How long an original may run; a rewritten one has three times as long, and five seconds more. Most need a hundredth of a second,

@@ -38,7 +38,8 @@ pub const ORDERS: [Order; 5] = [
 ];
 
 /// The passes that change code in ways of their own; all but one are off if nobody asks for them.
-const CODE_PASSES: [&str; 4] = ["identical-functions", "plt-calls", "inlining", "hot-inlining"];
+const CODE_PASSES: [&str; 5] =
+    ["identical-functions", "plt-calls", "inlining", "hot-inlining", "tail-duplication"];
 
 /// The order in which they run once more over everything.
 const PASSES: Order = order("passes", "random", "random", 4);

@@ -277,17 +277,15 @@ fn place(
         let next = rows.partition_point(|row| row.address <= address);
         let next = rows.get(next).map_or(end, |row| row.address);
         let parts = moves.parts(address, next);
-        let Some(&first) = parts.first() else {
-            folded += if moves.is_folded(address, next) { group.len() as u64 } else { 0 };
-            continue;
-        };
-        let (last, empty) = group.split_last().unwrap_or((&group[0], &[]));
-        if first.input == address {
-            placed.extend(empty.iter().map(|&row| Placed { start: first.start, end: first.start, row }));
+        if parts.is_empty() && moves.is_folded(address, next) {
+            folded += group.len() as u64;
         }
-        for part in parts {
+        let (last, empty) = group.split_last().unwrap_or((&group[0], &[]));
+        for part in parts.into_iter().chain(moves.duplicate_parts(address, next)) {
             let mut row = *last;
-            if part.input != address {
+            if part.input == address {
+                placed.extend(empty.iter().map(|&row| Placed { start: part.start, end: part.start, row }));
+            } else {
                 row = row.goes_on();
             }
             let run = Placed { start: part.start, end: part.end, row };

@@ -288,8 +288,11 @@ pub fn moved_locations(entries: Vec<Entry>, moves: &Moves) -> Vec<Entry> {
             moved.push(entry);
             continue;
         }
-        let parts = moves.parts(entry.start, entry.end);
+        let mut parts = moves.parts(entry.start, entry.end);
         let last = parts.len().saturating_sub(1);
+        if !parts.is_empty() {
+            parts.extend(moves.duplicate_parts(entry.start, entry.end));
+        }
         for (i, part) in parts.iter().enumerate() {
             // Where a run is cut, no row of the line table stands in between.
             let views = (

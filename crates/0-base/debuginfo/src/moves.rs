@@ -118,6 +118,8 @@ pub struct Moves {
     inlined: Vec<Inlined>,
     callees: BTreeSet<(u64, u64)>,
     beside: Vec<Beside>,
+    /// Each with its pieces, which stand for runs besides those above. Ascending.
+    duplicates: Vec<Vec<Piece>>,
     code: Vec<(u64, u64)>,
 }
 
@@ -128,8 +130,7 @@ impl Moves {
         pieces.sort_unstable_by_key(|p| p.input);
         folded.sort_unstable_by_key(|f| f.input);
         code.sort_unstable();
-        let (inlined, callees, beside) = (Vec::new(), BTreeSet::new(), Vec::new());
-        Self { pieces, folded, inlined, callees, beside, code }
+        Self { pieces, folded, code, ..Self::default() }
     }
 
     /// The same with calls that code stands in place of.
@@ -145,6 +146,39 @@ impl Moves {
         beside.sort_unstable_by_key(|b| (b.call, b.output));
         self.beside = beside;
         self
+    }
+
+    /// The same with code that stands in a second place, too: the pieces of each run of it, by ascending input. Two of these are of the same
+    /// run of the input, or of others.
+    pub fn with_duplicates(mut self, mut duplicates: Vec<Vec<Piece>>) -> Self {
+        duplicates.iter_mut().for_each(|pieces| pieces.retain(|piece| piece.input_size > 0));
+        duplicates.retain(|pieces| !pieces.is_empty());
+        duplicates.sort_unstable_by_key(|pieces| (pieces[0].input, pieces[0].output));
+        self.duplicates = duplicates;
+        self
+    }
+
+    /// The pieces of duplicates that have a part in a run, by duplicate.
+    pub(crate) fn duplicates_in(&self, start: u64, end: u64) -> impl Iterator<Item = &[Piece]> {
+        let ends = |pieces: &Vec<Piece>| pieces.last().map_or(0, Piece::input_end);
+        let first = self.duplicates.partition_point(|pieces| ends(pieces) <= start);
+        let count = self.duplicates[first..].partition_point(|pieces| pieces[0].input < end);
+        self.duplicates[first..first + count].iter().map(move |pieces| {
+            let first = pieces.partition_point(|piece| piece.input_end() <= start);
+            let count = pieces[first..].partition_point(|piece| piece.input < end);
+            &pieces[first..first + count]
+        })
+    }
+
+    /// The parts of a run where it stands a second time, neighbours joined.
+    pub(crate) fn duplicate_parts(&self, start: u64, end: u64) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for pieces in self.duplicates_in(start, end) {
+            let mut own = Vec::new();
+            pieces.iter().for_each(|piece| add_part(&mut own, piece, start, end));
+            parts.append(&mut own);
+        }
+        parts
     }
 
     /// Runs of the output of such code, of the calls in a run.
@@ -262,22 +296,16 @@ impl Moves {
             let runs = self.unfolded(start, end);
             return runs.into_iter().flat_map(|run| self.parts(run.0, run.1)).collect();
         }
-        let mut add = |part: Part| match parts.last_mut() {
-            Some(last) if last.end == part.start => last.end = part.end,
-            _ if part.start == part.end => {}
-            _ => parts.push(part),
-        };
         let (mut at, mut next) = (start, self.pieces.partition_point(|p| p.input_end() <= start));
         while at < end {
             match self.pieces.get(next).filter(|p| p.input < end) {
                 Some(piece) if piece.input <= at => {
-                    let stop = piece.input_end().min(end);
-                    add(Part { input: at, start: piece.point(at), end: piece.end(stop) });
-                    (at, next) = (stop, next + 1);
+                    add_part(&mut parts, piece, at, end);
+                    (at, next) = (piece.input_end().min(end), next + 1);
                 }
                 other => {
                     let stop = other.map_or(end, |p| p.input);
-                    add(Part { input: at, start: at, end: stop });
+                    add(&mut parts, Part { input: at, start: at, end: stop });
                     at = stop;
                 }
             }
@@ -289,7 +317,9 @@ impl Moves {
     pub fn ranges(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         // Most runs lie in one piece.
         let piece = self.piece_at(start).filter(|piece| start < end && end <= piece.input_end());
-        if let (Some(piece), None) = (piece, self.beside_in(start, end).next()) {
+        let has_others =
+            self.beside_in(start, end).next().is_some() || self.duplicates_in(start, end).next().is_some();
+        if let (Some(piece), false) = (piece, has_others) {
             let run = (piece.point(start), piece.end(end));
             return if run.0 < run.1 { vec![run] } else { Vec::new() };
         }
@@ -303,9 +333,28 @@ impl Moves {
         let is_beside = self.beside_in(start, end).any(|run| (run.0..run.1).contains(&place));
         let first = if is_beside { Some(place) } else { ranges.first().map(|r| r.0) };
         ranges.extend(self.beside_in(start, end));
+        // Of a jump at the end there may be nothing left but the duplicate's, which is none of the input's either.
+        if !ranges.is_empty() {
+            ranges.extend(self.duplicate_parts(start, end).iter().map(|part| (part.start, part.end)));
+        }
         join(&mut ranges, first);
         ranges
     }
+}
+
+/// Adds a part, if there is anything of it, to those in front of it.
+fn add(parts: &mut Vec<Part>, part: Part) {
+    match parts.last_mut() {
+        Some(last) if last.end == part.start => last.end = part.end,
+        _ if part.start == part.end => {}
+        _ => parts.push(part),
+    }
+}
+
+/// Adds the part that a piece has in a run.
+fn add_part(parts: &mut Vec<Part>, piece: &Piece, start: u64, end: u64) {
+    let (from, to) = (start.max(piece.input), end.min(piece.input_end()));
+    add(parts, Part { input: from, start: piece.point(from), end: piece.end(to) });
 }
 
 /// Sorts and joins ranges; the one that holds `first` comes first.

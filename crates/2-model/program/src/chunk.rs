@@ -214,6 +214,18 @@ impl Function<'_> {
         second
     }
 
+    /// Adds a block with the code of another one, which stands for it as well: what leads there may lead to either.
+    ///
+    /// # Panics
+    /// If the block is not copied as one run.
+    pub fn add_duplicate(&mut self, of: BlockId) -> BlockId {
+        let own = self.blocks[of].clone();
+        assert!(own.chunks.is_empty(), "the code of {of} is copied");
+        let operands = self.operands_of(&own).to_vec();
+        let operands = self.add_operands(&operands);
+        self.blocks.push(Block { operands, ..own })
+    }
+
     fn add_operands(&mut self, operands: &[Operand]) -> OperandSpan {
         let first = self.operands.len();
         self.operands.extend_from_slice(operands);

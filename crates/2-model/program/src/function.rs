@@ -170,9 +170,17 @@ impl Function<'_> {
         self.ranges.iter().map(|r| r.size).sum()
     }
 
-    /// Whether a block stands for code of the input: one of its blocks, or a part that was cut off one.
+    /// Whether a block stands for code of the input: one of its blocks, a part that was cut off one, or a duplicate.
     pub fn is_of_input(&self, block: BlockId) -> bool {
         block.0 < self.input_blocks || self.blocks[block].size > 0
+    }
+
+    /// The block of the input that an added one has the code of, too. Names of that code mean the input's block.
+    pub fn duplicate_of(&self, block: BlockId) -> Option<BlockId> {
+        let own = &self.blocks[block];
+        // Parts that were cut off a block start inside of it.
+        let may_be = block.0 >= self.input_blocks && own.size > 0;
+        may_be.then(|| self.block_at(own.input)).flatten()
     }
 
     /// The block that starts at `address`.

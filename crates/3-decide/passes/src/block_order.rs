@@ -27,7 +27,7 @@ pub(crate) const PASS: Pass = Pass {
 };
 
 /// The order of a function's blocks; the entry comes first.
-fn order(job: &OrderJob, id: FuncId) -> Vec<BlockId> {
+pub(crate) fn order(job: &OrderJob, id: FuncId) -> Vec<BlockId> {
     let function = &job.program.functions[id];
     let len = function.blocks.len();
     let order = match job.options.order_blocks {

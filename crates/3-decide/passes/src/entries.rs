@@ -68,3 +68,10 @@ impl Entries {
         self.known_inside[id]
     }
 }
+
+/// Functions that stand for others, too, ascending: what is done to a block of theirs would be done to the others' as well.
+pub(crate) fn shared(program: &Program) -> Vec<FuncId> {
+    let mut shared: Vec<FuncId> = program.functions.iter().filter_map(|(_, f)| f.folded_into).collect();
+    shared.sort_unstable();
+    shared
+}

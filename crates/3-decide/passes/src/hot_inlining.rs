@@ -14,6 +14,7 @@ mod rewrite;
 mod rows;
 
 use crate::BlockOrder;
+use crate::entries::shared;
 use crate::pass::{CodeJob, Pass, Run};
 use afterlink_isa::PlainCall;
 use afterlink_layout::random;
@@ -101,13 +102,6 @@ fn calls_in(program: &Program, form: PlainCall, caller: FuncId, block: BlockId) 
 /// Where profiles may have a call: some tell where it starts, some where it ends.
 fn places(call: &Call, form: PlainCall) -> [(BlockId, u32, FuncId); 2] {
     [call.at, call.at + form.size].map(|at| (call.block, at, call.callee))
-}
-
-/// Functions that stand for others, too: what runs in place of a call would stand for another one of theirs.
-fn shared(program: &Program) -> Vec<FuncId> {
-    let mut shared: Vec<FuncId> = program.functions.iter().filter_map(|(_, f)| f.folded_into).collect();
-    shared.sort_unstable();
-    shared
 }
 
 /// Whether code may stand in place of calls in a function.

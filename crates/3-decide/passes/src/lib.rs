@@ -21,6 +21,7 @@ mod scope;
 pub mod shuffle;
 mod splitting;
 mod table;
+mod tail_duplication;
 
 use afterlink_core::InputAddr;
 use afterlink_core::limits::SECTION_ALIGNMENT;

@@ -3,7 +3,7 @@
 //!
 //! A block is where its first instruction is, and as long as what stands for it, with a jump that was added behind it. A part of it that
 //! stands apart and is nothing but a jump is no block's any more; where any other part stands apart, the function is left out, and so
-//! is one with code in place of calls.
+//! is one with code in place of calls, or a block that stands twice.
 
 mod format;
 
@@ -33,6 +33,7 @@ pub(crate) struct Lost {
     apart: usize,
     without_blocks: usize,
     in_place: usize,
+    duplicated: usize,
 }
 
 enum Why {
@@ -40,6 +41,7 @@ enum Why {
     Apart,
     WithoutBlocks,
     InPlace,
+    Duplicated,
 }
 
 impl Lost {
@@ -49,17 +51,19 @@ impl Lost {
             Why::Apart => self.apart += 1,
             Why::WithoutBlocks => self.without_blocks += 1,
             Why::InPlace => self.in_place += 1,
+            Why::Duplicated => self.duplicated += 1,
         }
     }
 
     /// A reason, if there is any.
     pub fn reason(&self) -> Option<String> {
-        let Self { all, folded, apart, without_blocks, in_place } = *self;
+        let Self { all, folded, apart, without_blocks, in_place, duplicated } = *self;
         let parts = [
             (folded, "became one with another"),
             (apart, "with a block whose parts stand apart"),
             (without_blocks, "without blocks"),
             (in_place, "with code in place of calls"),
+            (duplicated, "with a block that stands twice"),
         ];
         let lost: usize = parts.iter().map(|part| part.0).sum();
         let parts = parts.iter().filter(|part| part.0 > 0).map(|(count, what)| format!("{count} {what}"));
@@ -210,6 +214,13 @@ impl<'e, 'i> Places<'e, 'i> {
         };
         if bases().any(has_in_place) {
             return Err(Why::InPlace);
+        }
+        let has_duplicate = |base| {
+            let function = self.program.function_at(InputAddr(base)).map(|id| &self.program.functions[id]);
+            function.is_some_and(|f| f.blocks.ids().any(|block| f.duplicate_of(block).is_some()))
+        };
+        if bases().any(has_duplicate) {
+            return Err(Why::Duplicated);
         }
         let ranges = self.ranges(entry).ok_or(Why::Apart)?;
         let mut entry = entry.clone();

@@ -178,6 +178,7 @@ pub(crate) fn moves(
     shapes: &[Shape],
 ) -> Moves {
     let (mut pieces, mut inlined, mut beside) = (Vec::new(), Vec::new(), Vec::new());
+    let mut duplicates = Vec::new();
     for (i, fragment) in placement.fragments.iter().enumerate() {
         let function = &program.functions[fragment.function];
         for (&block, ends) in fragment.blocks.iter().zip(shapes[i].offsets.windows(2)) {
@@ -185,6 +186,10 @@ pub(crate) fn moves(
             let place = (start + u64::from(ends[0]), start + u64::from(ends[1]));
             if let Some(code) = function.in_place_of(&function.blocks[block]) {
                 add_in_place(code, place, &mut pieces, &mut beside);
+            } else if function.duplicate_of(block).is_some() {
+                let mut own = Vec::new();
+                add_block(image, function, &function.blocks[block], place, (&mut own, &mut inlined));
+                duplicates.push(own);
             } else if function.is_of_input(block) {
                 let block = &function.blocks[block];
                 add_block(image, function, block, place, (&mut pieces, &mut inlined));
@@ -194,7 +199,8 @@ pub(crate) fn moves(
     add_padding(image, &mut pieces);
     let code = image.sections.iter().filter(|(_, s)| s.is_code());
     let code = code.map(|(_, s)| (s.address.get(), s.end().get())).collect();
-    Moves::new(pieces, folded(image, program), code).with_inlined(inlined).with_beside(beside)
+    let moves = Moves::new(pieces, folded(image, program), code);
+    moves.with_inlined(inlined).with_beside(beside).with_duplicates(duplicates)
 }
 
 /// Functions that others stand for, with the padding behind them, as far as nobody else's code starts.

@@ -28,8 +28,12 @@ pub(crate) fn map(
         for &i in &of_function[id.index()] {
             let mut pieces = Pieces { chains: &mut chains, of_call: &mut of_call, pieces: Vec::new() };
             for (&block, &offset) in placement.fragments[i].blocks.iter().zip(&shapes[i].offsets) {
-                let is_input = function.is_of_input(block);
-                pieces.block(function, &function.blocks[block], is_input, offset);
+                let reason = match (function.is_of_input(block), function.duplicate_of(block)) {
+                    (_, Some(_)) => Reason::Duplicated,
+                    (true, None) => Reason::Copied,
+                    (false, None) => Reason::Inserted,
+                };
+                pieces.block(function, &function.blocks[block], reason, offset);
             }
             let blocks = pieces.pieces;
             fragments.push(FragmentMap { output: addresses.fragments[i], size: shapes[i].size(), blocks });
@@ -51,7 +55,7 @@ struct Pieces<'m> {
 
 impl Pieces<'_> {
     /// Adds the pieces of a block that starts at `offset` of the fragment.
-    fn block(&mut self, function: &Function, block: &Block, is_input: bool, offset: u32) {
+    fn block(&mut self, function: &Function, block: &Block, reason: Reason, offset: u32) {
         if let Some(code) = function.in_place_of(block) {
             return self.in_place(code, offset);
         }
@@ -59,9 +63,8 @@ impl Pieces<'_> {
         let leads_in = |next: BlockId| function.in_place_of(&function.blocks[next]).is_some();
         let is_gone =
             block.size == 0 && matches!(block.terminator, Terminator::FallThrough(next) if leads_in(next));
-        let is_input = is_input && !is_gone;
-        let reason = if is_input { Reason::Copied } else { Reason::Inserted };
-        let input = is_input.then_some(block.input);
+        let reason = if is_gone { Reason::Inserted } else { reason };
+        let input = (reason != Reason::Inserted).then_some(block.input);
         self.pieces.push(BlockMap { output_offset: offset, input, input_size: block.size, reason });
         let mut at = offset;
         for chunk in function.chunks_of(block) {

@@ -94,7 +94,7 @@ fn a_finding_shows_both_sides() {
 #[test]
 fn damage_ends_in_a_verdict() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    for pair in programs::build() {
+    for pair in programs::build().into_iter().chain(programs::build_twice()) {
         let input = Image::parse(&pair.input).unwrap();
         let mut parsed = 0;
         // Of a program with many tables hardly any can be read.

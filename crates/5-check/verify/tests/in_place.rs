@@ -1,5 +1,5 @@
-//! Code in place of a call is refused where somebody can tell that it is there: where a place inside of the callee is known, and where exceptions lead
-//! anywhere from the call or the callee. Programs are rewritten while these things are hidden, and judged with them.
+//! Code in place of a call, and a block that stands twice, are refused where somebody can tell that they are there: where a place inside of the function is
+//! known, and, in place of a call, where exceptions lead anywhere from the call or the callee. Programs are rewritten while these things are hidden, and judged with them.
 
 use afterlink_core::InputAddr;
 use afterlink_core::address_map::{self, AddressMap, Lookup, Reason};
@@ -93,7 +93,9 @@ __gxx_personality_v0:
 	.section .note.GNU-stack,"",@progbits
 "#;
 
-const MARK: &str = "in place of a call";
+const IN_PLACE: &str = "hot-inlining";
+const TWICE: &str = "tail-duplication";
+const MARKS: [(&str, &str); 2] = [(IN_PLACE, "in place of a call"), (TWICE, "stands twice")];
 const KNOWN: &str = "inside of which somebody knows a place";
 const EXCEPTIONS: &str = "says where exceptions lead";
 
@@ -143,22 +145,29 @@ fn map_of(output: &[u8]) -> AddressMap {
     AddressMap::decode(image.section_bytes(section)).unwrap()
 }
 
-fn has_in_place(output: &[u8]) -> bool {
-    let map = map_of(output);
-    let mut all = map.functions.iter().flat_map(|f| &f.fragments).flat_map(|f| &f.blocks);
-    all.any(|block| matches!(block.reason, Reason::Inlined(_)))
+/// Whether a pass has written any of the callee's code a second time.
+fn has_any(input: &[u8], output: &[u8], pass: &str) -> bool {
+    let (map, callee) = (map_of(output), InputAddr(address_of(input, "callee")));
+    let is_one = |reason| match pass {
+        IN_PLACE => matches!(reason, Reason::Inlined(_)),
+        _ => reason == Reason::Duplicated,
+    };
+    let functions = map.functions.iter().filter(|function| pass == IN_PLACE || function.entry == callee);
+    let mut all = functions.flat_map(|f| &f.fragments).flat_map(|f| &f.blocks);
+    all.any(|block| is_one(block.reason))
 }
 
-/// An output with the callee in place of its call, or one of the first order without the pass.
-fn rewrite(input: &[u8], with_pass: bool) -> Vec<u8> {
+/// An output with what the pass writes of the callee, or one of the first order without the pass.
+fn rewrite(input: &[u8], pass: &str, with_pass: bool) -> Vec<u8> {
     let output = |seed| {
         let order_blocks = BlockOrder::Random;
         let mut layout = LayoutOptions { scope: Scope::All, order_blocks, seed, ..LayoutOptions::default() };
-        PASSES.iter().filter(|p| p.name == "hot-inlining").for_each(|p| layout.switches.turn(p, with_pass));
+        PASSES.iter().filter(|p| p.name == pass).for_each(|p| layout.switches.turn(p, with_pass));
         let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
         afterlink_pipeline::optimize(input, Vec::new(), &options, &Silent).unwrap().bytes
     };
-    (1..64).map(output).find(|output| has_in_place(output) == with_pass).expect("a seed that draws the call")
+    let fits = |output: &Vec<u8>| has_any(input, output, pass) == with_pass;
+    (1..64).map(output).find(fits).expect("a seed that draws it")
 }
 
 fn judge(input: &[u8], output: &[u8]) -> Verdict {
@@ -166,14 +175,15 @@ fn judge(input: &[u8], output: &[u8]) -> Verdict {
 }
 
 #[track_caller]
-fn assert_refused_for_this_alone(verdict: &Verdict, why: &str) {
+fn assert_refused_for_this_alone(verdict: &Verdict, pass: &str, why: &str) {
     assert!(!verdict.is_proven());
-    let is_it = |what: &str| what.contains(MARK) && what.contains(why);
+    let (_, mark) = MARKS.into_iter().find(|mark| mark.0 == pass).unwrap();
+    let is_it = |what: &str| what.contains(mark) && what.contains(why);
     assert!(verdict.findings.iter().all(|f| is_it(&f.explanation)), "{verdict}");
 }
 
 #[test]
-fn nothing_stands_in_place_of_calls_of_what_somebody_knows_the_inside_of() {
+fn nothing_stands_elsewhere_too_of_what_somebody_knows_the_inside_of() {
     let input = hide(&build(), &["caller", "callee"]);
     // The label, and the word that holds its address, are led into the callee: behind the jump that stands at its old entry.
     let with_label = |bytes: &[u8], place: u64| {
@@ -190,13 +200,13 @@ fn nothing_stands_in_place_of_calls_of_what_somebody_knows_the_inside_of() {
     };
     let inside = address_of(&input, "callee") + 7;
     let known = with_label(&input, inside);
-    for with_pass in [false, true] {
-        let output = rewrite(&input, with_pass);
+    for (pass, with_pass) in [(IN_PLACE, false), (IN_PLACE, true), (TWICE, true)] {
+        let output = rewrite(&input, pass, with_pass);
         assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
         let place = Lookup::new(map_of(&output)).copy_of(InputAddr(inside)).unwrap();
         let verdict = judge(&known, &with_label(&output, place.get()));
         if with_pass {
-            assert_refused_for_this_alone(&verdict, KNOWN);
+            assert_refused_for_this_alone(&verdict, pass, KNOWN);
         } else {
             assert!(verdict.is_proven(), "{verdict}");
         }
@@ -208,7 +218,7 @@ fn nothing_stands_in_place_of_calls_where_something_is_said_of_exceptions() {
     let (input, functions) = (build(), ["caller", "callee"]);
     let hidden = hide(&input, &functions);
     for with_pass in [false, true] {
-        let output = rewrite(&hidden, with_pass);
+        let output = rewrite(&hidden, IN_PLACE, with_pass);
         assert!(judge(&hidden, &output).is_proven(), "{}", judge(&hidden, &output));
         // What is said is that exceptions go on to the caller, as they do where nothing is said.
         for (shown, other) in [(0, 1), (1, 0)] {
@@ -221,7 +231,7 @@ fn nothing_stands_in_place_of_calls_where_something_is_said_of_exceptions() {
             output[at..at + 4].copy_from_slice(&input[field..field + 4]);
             let verdict = judge(&hide(&input, &functions[other..=other]), &output);
             if with_pass {
-                assert_refused_for_this_alone(&verdict, EXCEPTIONS);
+                assert_refused_for_this_alone(&verdict, IN_PLACE, EXCEPTIONS);
             } else {
                 assert!(verdict.is_proven(), "{verdict}");
             }

@@ -18,15 +18,24 @@ pub(crate) struct Meeting {
     pub effects: Vec<Effect>,
 }
 
-/// Whether control at `output` does what control at `input` does, but for counting. In a `context`, it does so in place of a call.
+/// Where control may come to from a place of the output.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Standing<'s> {
+    /// The call in place of which the code runs.
+    pub context: Option<u32>,
+    /// Duplicates of blocks of the same function: of which input, and where; ascending.
+    pub duplicates: &'s [(u64, u64)],
+}
+
+/// Whether control at `output` does what control at `input` does, but for counting.
 pub(crate) fn corresponds(
     code: &Code,
     places: &Places,
-    context: Option<u32>,
+    standing: Standing,
     input: u64,
     output: u64,
 ) -> Option<Meeting> {
-    let is_place = |input, output| is_place_in(code, places, context, input, output);
+    let is_place = |input, output| is_place_in(code, places, standing, input, output);
     let mut effects = Vec::new();
     if is_place(input, output) {
         return Some(Meeting { input, effects });
@@ -53,18 +62,19 @@ pub(crate) fn corresponds(
 
 /// Whether `output` is the very place of `input`.
 pub(crate) fn is_place(code: &Code, places: &Places, input: u64, output: u64) -> bool {
-    is_place_in(code, places, None, input, output)
+    is_place_in(code, places, Standing::default(), input, output)
 }
 
-/// Whether `output` is the very place of `input`, in a context or outside of any.
-fn is_place_in(code: &Code, places: &Places, context: Option<u32>, input: u64, output: u64) -> bool {
-    match context {
+/// Whether `output` is the very place of `input`, in a context or outside of any, or that of a duplicate.
+fn is_place_in(code: &Code, places: &Places, standing: Standing, input: u64, output: u64) -> bool {
+    match standing.context {
         Some(context) => {
             let context = &places.contexts.all[context as usize];
             // What carries a return address to its place is no exit by itself: a call leads there.
             let leaves = |piece: &Block| piece.output == output && !carries(places, piece.output);
             context.exits_to(input).any(leaves) || context.place_of(code, input) == Some(output)
         }
+        None if standing.duplicates.binary_search(&(input, output)).is_ok() => true,
         None => match places.of(code, input) {
             Place::Same => input == output && !places.may_be_stub(input),
             Place::Moved(place) => place == output,

@@ -27,12 +27,15 @@ pub(crate) enum Reason {
     /// It is one of several pieces in place of a call, all of them a row of [`Places::contexts`](super::places::Places::contexts): a block of the callee, its input, or of no
     /// byte, where control leaves for that place.
     InPlace(u32),
+    /// It has the input's instructions, as a block of the same function has that was copied.
+    Duplicated,
 }
 
 impl Block {
-    /// Whether it is code that is not the input's, or stands for the input's only in place of a call.
+    /// Whether it is not the place of the input's code: what is not the input's, stands for it only in place of a call, or stands elsewhere,
+    /// too, where whatever names it means it.
     pub fn is_added(&self) -> bool {
-        matches!(self.reason, Reason::Inserted | Reason::InPlace(_))
+        matches!(self.reason, Reason::Inserted | Reason::InPlace(_) | Reason::Duplicated)
     }
 
     pub fn input_end(&self) -> u64 {

@@ -15,6 +15,7 @@ use afterlink_core::{BlockMap, InputAddr, address_map};
 use afterlink_image::{Image, Segment, elf};
 use afterlink_isa::judgement::{Counters, Judgement};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -122,6 +123,7 @@ impl<'a> Places<'a> {
         places.contexts.sort();
         places.take_folded(folded, findings);
         places.check_overlaps(code, findings);
+        places.check_duplicates(findings);
         places.places = code.insts.par_iter().map(|_| AtomicU32::new(UNMOVED)).collect();
         places.blocks.par_iter().filter(|b| !b.is_added()).for_each(|block| places.align(code, block));
         let observed = code.observed.iter().filter_map(|&probe| match places.of(code, probe) {
@@ -219,8 +221,7 @@ impl<'a> Places<'a> {
                 }
                 (call.get(), u32::from(inst.len), Reason::Inlined(self.inlined.len() as u32 - 1))
             }
-            // No rule says when code may stand in two places.
-            address_map::Reason::Duplicated => return false,
+            address_map::Reason::Duplicated => (input, input_size, Reason::Duplicated),
         };
         let output_size = output_size.unwrap_or(0);
         self.blocks.push(Block { input, input_size, output_size, output, reason });
@@ -240,8 +241,8 @@ impl<'a> Places<'a> {
             let first = self.blocks.len();
             for block in self.functions[of].blocks.clone() {
                 let mut block = self.blocks[block];
-                // What stands in place of a call stands for one of the other function's.
-                if matches!(block.reason, Reason::InPlace(_)) {
+                // What stands in place of a call stands for one of the other function's, and so does what stands twice.
+                if matches!(block.reason, Reason::InPlace(_) | Reason::Duplicated) {
                     continue;
                 }
                 block.input = block.input.wrapping_sub(into).wrapping_add(entry);
@@ -283,6 +284,26 @@ impl<'a> Places<'a> {
         self.fragments.sort_unstable();
         for pair in self.fragments.windows(2).filter(|p| p[0].1 > p[1].0) {
             findings.push(Finding::new(FindingKind::Map, "two moved fragments overlap").output(pair[1].0));
+        }
+    }
+
+    /// A duplicate is one of a whole block that was copied, of the same function: of that one all is asked that is asked of moved code.
+    fn check_duplicates(&mut self, findings: &mut Vec<Finding>) {
+        for function in &self.functions {
+            let own = &mut self.blocks[function.blocks.clone()];
+            if !own.iter().any(|block| block.reason == Reason::Duplicated) {
+                continue;
+            }
+            let copied = own.iter().filter(|block| block.reason == Reason::Copied);
+            let copied: FxHashSet<(u64, u32)> = copied.map(|block| (block.input, block.input_size)).collect();
+            for block in own.iter_mut().filter(|block| block.reason == Reason::Duplicated) {
+                if !copied.contains(&(block.input, block.input_size)) {
+                    let what = "the map has a duplicate of what is no block of the function that was copied";
+                    let finding = Finding::new(FindingKind::Map, what).output(block.output);
+                    findings.push(finding.input(function.entry));
+                    block.reason = Reason::Inserted;
+                }
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 
 use crate::address_map::places::{Block, Place, Reason, Shape, first_code};
 use crate::check::Check;
+use crate::input::code::Kind;
 use smallvec::SmallVec;
 
 /// Moved code by its places in both files.
@@ -13,6 +14,8 @@ pub(crate) struct Counterparts<'c, 'a> {
     pub check: &'c Check<'c, 'a>,
     /// Blocks that stand for code, ascending in the input, without jumps that were added behind them.
     blocks: Vec<Block>,
+    /// Those that stand for code that another one stands for as well, likewise.
+    duplicates: Vec<Block>,
     /// Output ranges of the same, ascending.
     outputs: Vec<(u64, u64)>,
     /// The same of folded functions: their places are those of the functions that stand for them, whose code it is.
@@ -34,21 +37,25 @@ impl<'c, 'a> Counterparts<'c, 'a> {
     pub fn of(check: &'c Check<'c, 'a>) -> Self {
         let places = &check.places;
         let (mut blocks, mut folded) = (Vec::with_capacity(places.blocks.len()), Vec::new());
+        let mut duplicates = Vec::new();
         for function in &places.functions {
             let own = &places.blocks[function.blocks.clone()];
+            let twice = own.iter().filter(|b| b.reason == Reason::Duplicated);
+            duplicates.extend(twice.map(|block| without_jump(check, *block)));
             let own = own.iter().filter(|b| !b.is_added() && b.input_size > 0);
             let all = if function.folded_into.is_none() { &mut blocks } else { &mut folded };
             all.extend(own.map(|block| without_jump(check, *block)));
         }
         blocks.sort_unstable_by_key(|b| b.input);
         folded.sort_unstable_by_key(|b| b.input);
+        duplicates.sort_unstable_by_key(|b| (b.input, b.output));
         let folded_code = joined(folded.iter().map(|b| (b.input, b.input_end())).collect());
-        let with_code = blocks.iter().filter(|b| b.output_size > 0);
+        let with_code = blocks.iter().chain(&duplicates).filter(|b| b.output_size > 0);
         let mut outputs: Vec<Run> = with_code.map(|b| (b.output, b.output_end())).collect();
         outputs.sort_unstable();
         let code = check.input.sections.iter().filter(|(_, s)| s.is_code());
         let code = code.map(|(_, s)| (s.address.get(), s.end().get())).collect();
-        Self { check, blocks, outputs, folded, folded_code, code, is_unmoved: false }
+        Self { check, blocks, duplicates, outputs, folded, folded_code, code, is_unmoved: false }
     }
 
     /// As if nothing had moved: for what was left as it was.
@@ -56,6 +63,7 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         Self {
             check: self.check,
             blocks: Vec::new(),
+            duplicates: Vec::new(),
             outputs: Vec::new(),
             folded: Vec::new(),
             folded_code: Runs::new(),
@@ -94,6 +102,13 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         let first = self.blocks.partition_point(|b| b.input_end() <= start);
         let count = self.blocks[first..].partition_point(|b| b.input < end);
         &self.blocks[first..first + count]
+    }
+
+    /// Duplicates of blocks that have a part in a run, ascending. Those of one block follow each other, and no others overlap.
+    pub fn duplicates_in(&self, (start, end): Run) -> &[Block] {
+        let first = self.duplicates.partition_point(|b| b.input_end() <= start);
+        let count = self.duplicates[first..].partition_point(|b| b.input < end);
+        &self.duplicates[first..first + count]
     }
 
     /// Where the instruction at an address is.
@@ -230,6 +245,8 @@ impl<'c, 'a> Counterparts<'c, 'a> {
             // Where it was nothing is said of it any more, or nothing that matters.
             may.extend(blocks.iter().map(|b| (b.input.max(start), b.input_end().min(end))));
             must.extend(blocks.iter().map(|b| self.part(b, (start, end))).filter(|r| r.0 < r.1));
+            let twice = self.duplicates_in((start, end)).iter();
+            must.extend(twice.map(|b| part_of_duplicate(b, (start, end))).filter(|r| r.0 < r.1));
             may.extend([start, end].into_iter().filter_map(|at| self.cut_branch(at)));
         }
         Image { must: joined(must), may: joined(may) }
@@ -315,6 +332,16 @@ impl<'c, 'a> Counterparts<'c, 'a> {
     }
 }
 
+/// Where a duplicate has an address of its block: all its bytes are the input's, up to where it jumps on.
+pub(crate) fn place_in_duplicate(block: &Block, address: u64) -> u64 {
+    block.output + address.saturating_sub(block.input).min(u64::from(block.output_size))
+}
+
+/// The part of a duplicate that stands for a run's part of its block.
+pub(crate) fn part_of_duplicate(block: &Block, (start, end): Run) -> Run {
+    (place_in_duplicate(block, start), place_in_duplicate(block, end))
+}
+
 fn in_block(blocks: &[Block], address: u64) -> Option<&Block> {
     let after = blocks.partition_point(|b| b.input <= address);
     after.checked_sub(1).map(|i| &blocks[i]).filter(|b| address < b.input_end())
@@ -338,6 +365,13 @@ impl Image {
 fn without_jump(check: &Check, block: Block) -> Block {
     let own_end = match block.reason {
         Reason::Copied => last_end(check, &block),
+        Reason::Duplicated => {
+            let insts = &check.code.insts[check.code.range(block.input, block.input_end())];
+            // A jump at the end is another one.
+            let own =
+                insts.iter().take_while(|inst| !matches!(inst.kind, Kind::Jump)).map(|i| u64::from(i.len));
+            Some(block.output + own.sum::<u64>())
+        }
         Reason::Replaced => {
             let call =
                 check.code.judgement.slot_of_call(check.places.output_bytes(block.output), block.output);

@@ -1,7 +1,7 @@
 //! `.debug_frame`: the input's entries are there as they were, and behind them entries that say of moved code what the input's say of the
 //! corresponding code, instruction by instruction.
 
-use super::counterparts::{Counterparts, Run};
+use super::counterparts::{Counterparts, Run, place_in_duplicate};
 use super::fault::Fault;
 use super::unit::R;
 use crate::address_map::places::{Place, Reason};
@@ -38,7 +38,8 @@ pub(crate) fn judge(counterparts: &Counterparts, [old, new]: [&[u8]; 2]) -> Resu
         return Err(Fault::new("an unwind entry was added for code that did not move").output_at(run.0));
     }
     let (check, code) = (counterparts.check, &counterparts.check.code);
-    for block in counterparts.blocks_in((0, u64::MAX)) {
+    let all = (0, u64::MAX);
+    for block in counterparts.blocks_in(all).iter().chain(counterparts.duplicates_in(all)) {
         let range = code.range(block.input, block.input_end());
         let mut address = block.input;
         for index in range {
@@ -46,6 +47,10 @@ pub(crate) fn judge(counterparts: &Counterparts, [old, new]: [&[u8]; 2]) -> Resu
             let place = match (block.reason, check.places.of_inst(index)) {
                 (Reason::Copied, Place::Moved(place)) => Some(place),
                 (Reason::Copied, _) => None,
+                (Reason::Duplicated, _) => {
+                    let place = place_in_duplicate(block, address);
+                    Some(place).filter(|place| *place < block.output_end())
+                }
                 _ => Some(block.output).filter(|_| address == block.input),
             };
             let differs = place.filter(|place| at(&was, address) != at(&is, *place) && !inst.is_padding());

@@ -3,7 +3,7 @@
 //! again, as no statement, unless it goes on from what stands in front of the piece now.
 
 use super::callees::{Callees, Files, Side, is_same_head};
-use super::counterparts::Counterparts;
+use super::counterparts::{Counterparts, part_of_duplicate, place_in_duplicate};
 use super::fault::Fault;
 use super::rows::{CallRows, Expected, InlinedCall, Piece, Row, Rows, Said, piece, program, rows, size_at};
 use super::unit::R;
@@ -119,6 +119,15 @@ fn add_pieces(counterparts: &Counterparts, sequence: &[Row], pieces: &mut Vec<Pi
         at = block.input_end();
     }
     pieces.extend(stays(at, run.1));
+    for block in counterparts.duplicates_in(run) {
+        let part = (block.input.max(run.0), block.input_end().min(run.1));
+        let output = part_of_duplicate(block, part);
+        let place = |address: u64| {
+            let place = place_in_duplicate(block, address);
+            (place, place < output.1 && !counterparts.check.code.at(address).is_none_or(|i| i.is_padding()))
+        };
+        pieces.push(piece(sequence, part, output, place));
+    }
 }
 
 /// If a block stands in place of a call: the call, what its row says, and the callee.

@@ -70,7 +70,7 @@ struct Moved<'c, 'a> {
     check: &'c Check<'c, 'a>,
     /// Ascending in the input.
     blocks: Vec<places::Block>,
-    /// Of functions that became one with another, or have others' blocks in place of calls.
+    /// Of functions that became one with another, or have others' blocks in place of calls, or a block twice.
     untold: Vec<(u64, u64)>,
 }
 
@@ -98,7 +98,8 @@ impl<'c, 'a> Moved<'c, 'a> {
         let (mut blocks, mut untold) = (Vec::new(), Vec::new());
         for function in &check.places.functions {
             let all = &check.places.blocks[function.blocks.clone()];
-            let has_in_place = all.iter().any(|block| matches!(block.reason, Reason::InPlace(_)));
+            let has_in_place =
+                all.iter().any(|block| matches!(block.reason, Reason::InPlace(_) | Reason::Duplicated));
             let own = all.iter().filter(|block| !block.is_added());
             if function.folded_into.is_some() || has_in_place {
                 untold.extend(own.clone().map(|block| (block.input, block.input_end())));
@@ -262,7 +263,7 @@ impl<'c, 'a> Moved<'c, 'a> {
         };
         let Some(block) = self.in_run(start, start + 1).first() else { return Some(address) };
         match block.reason {
-            Reason::Inlined(_) | Reason::InPlace(_) => None,
+            Reason::Inlined(_) | Reason::InPlace(_) | Reason::Duplicated => None,
             Reason::Replaced => {
                 let bytes = self.check.places.output_bytes(block.output);
                 let call = self.check.code.judgement.slot_of_call(bytes, block.output);

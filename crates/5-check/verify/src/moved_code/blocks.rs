@@ -3,6 +3,7 @@
 
 use crate::address_map::places::{MovedFunction, Reason};
 use crate::check::Check;
+use crate::moved_code::duplicates;
 use crate::moved_code::in_place::Depths;
 use crate::moved_code::liveness::Liveness;
 use crate::moved_code::walk::Walk;
@@ -32,12 +33,14 @@ fn check_function(check: &Check, function: &MovedFunction, taken: &[u64]) -> Vec
     let liveness = check.places.counters.map(|_| Liveness::of(check, function, taken));
     let liveness = liveness.as_ref();
     let depths = Depths::of(check, blocks);
+    let duplicates = &duplicates::places(blocks);
     let faults = blocks.iter().filter_map(|block| {
         let (input, output, end) = (block.input, block.output, block.output_end());
-        let walk = Walk { check, liveness, own: blocks, context: None, input, output, end };
+        let walk = Walk { check, liveness, own: blocks, context: None, duplicates, input, output, end };
         let fault = match block.reason {
             Reason::Inserted => walk.padding(true),
             Reason::Copied => walk.block(block),
+            Reason::Duplicated => walk.duplicate(block, function.entry),
             Reason::Replaced => match check.places.contexts.of_call(block.input) {
                 Some(context) => walk.leads_in(block, context),
                 None => walk.replaced(block),
@@ -61,8 +64,16 @@ fn check_gaps(check: &Check) -> Vec<Finding> {
         let bytes = places.output_bytes(start).get(..(end - start) as usize)?;
         // Between sections of code the file is filled with zeroes; then the next section may begin with padding.
         let zeroes = bytes.iter().take_while(|&&byte| byte == 0).count() as u64;
-        let walk =
-            Walk { check, liveness: None, own: &[], context: None, input: 0, output: start + zeroes, end };
+        let walk = Walk {
+            check,
+            liveness: None,
+            own: &[],
+            context: None,
+            duplicates: &[],
+            input: 0,
+            output: start + zeroes,
+            end,
+        };
         walk.padding(false).err().map(|finding| Finding { input: None, ..*finding })
     });
     gaps.take(ENOUGH).collect()

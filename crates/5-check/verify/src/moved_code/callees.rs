@@ -22,18 +22,21 @@ pub(crate) fn check(check: &Check, layout: &Layout, jumps: &Jumps, rows: &Unwind
     if contexts.is_empty() {
         return Vec::new();
     }
+    let mut held = held(check, layout, jumps);
+    held.extend(&check.pads.all);
+    held.sort_unstable();
     let callees = Callees {
         check,
         rows,
-        held: held(check, layout, jumps),
+        held,
         moved: check.places.functions.iter().map(|function| (function.entry, function)).collect(),
     };
     contexts.iter().filter_map(|context| callees.fault(context)).collect()
 }
 
 /// Places in code that somebody has the address of, or the distance to, ascending. The words of tables that jumps go through are left out: those
-/// jumps are all that is done with them.
-fn held(check: &Check, layout: &Layout, jumps: &Jumps) -> Vec<u64> {
+/// jumps are all that is done with them, and landing pads.
+pub(super) fn held(check: &Check, layout: &Layout, jumps: &Jumps) -> Vec<u64> {
     let mut held = taken::pointers(check, layout);
     held.extend(jump_tables::unclaimed(check, layout, jumps));
     held.extend(check.input.dynamic_symbols.iter().filter(|s| s.is_defined()).map(|s| s.address.get()));
@@ -41,9 +44,18 @@ fn held(check: &Check, layout: &Layout, jumps: &Jumps) -> Vec<u64> {
     held.extend(check.input.dynamic.entries.iter().filter(|e| hooks.contains(&e.tag)).map(|e| e.value));
     held.push(check.input.entry.get());
     held.extend(&check.code.observed);
-    held.extend(&check.pads.all);
     held.sort_unstable();
     held
+}
+
+/// A place that somebody holds inside of a moved function, behind its entry.
+pub(super) fn held_inside(check: &Check, held: &[u64], function: &MovedFunction) -> Option<u64> {
+    let blocks = &check.places.blocks[function.blocks.clone()];
+    blocks.iter().filter(|block| !block.is_added()).find_map(|block| {
+        let first = held.partition_point(|&place| place < block.input);
+        let within = held[first..].iter().take_while(|&&place| place < block.input_end());
+        within.copied().find(|&place| place != function.entry)
+    })
 }
 
 struct Callees<'c, 'a> {
@@ -80,11 +92,7 @@ impl Callees<'_, '_> {
             let what = "code of a function that says where exceptions lead stands in place of a call";
             return finding(FindingKind::Unwind, what);
         }
-        let inside = own().find_map(|block| {
-            let first = self.held.partition_point(|&place| place < block.input);
-            let within = self.held[first..].iter().take_while(|&&place| place < block.input_end());
-            within.copied().find(|&place| place != callee.entry)
-        });
+        let inside = held_inside(self.check, &self.held, callee);
         let what = "code stands in place of a call of a function, inside of which somebody knows a place";
         Some(Finding::new(FindingKind::Pointer, what).input(context.call).names(inside?))
     }

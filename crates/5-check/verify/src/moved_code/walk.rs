@@ -1,6 +1,6 @@
 //! A block of moved code, followed in both files side by side: the same instructions, with operands that mean the same, and the same ways out.
 
-use crate::address_map::flow;
+use crate::address_map::flow::{self, Standing};
 use crate::address_map::places::{Block, Shape};
 use crate::check::Check;
 use crate::input::code::{Inst, Kind};
@@ -21,6 +21,8 @@ pub(super) struct Walk<'w, 'c, 'a> {
     pub own: &'w [Block],
     /// The call in place of which the code runs, a row of [`Places::contexts`](crate::address_map::places::Places).
     pub context: Option<u32>,
+    /// The function's duplicates, as of [`Standing`].
+    pub duplicates: &'w [(u64, u64)],
     pub input: u64,
     pub output: u64,
     /// Where the output's block ends.
@@ -173,7 +175,8 @@ impl Walk<'_, '_, '_> {
     /// Whether control at `output` does what control at `input` does; counter code on the way must disturb
     /// nothing that is read there.
     pub fn corresponds(&self, input: u64, output: u64) -> Result<bool, Box<Finding>> {
-        let meeting = flow::corresponds(&self.check.code, &self.check.places, self.context, input, output);
+        let standing = Standing { context: self.context, duplicates: self.duplicates };
+        let meeting = flow::corresponds(&self.check.code, &self.check.places, standing, input, output);
         let Some(meeting) = meeting else { return Ok(false) };
         match meeting.effects.iter().find(|effect| self.forbids(meeting.input, **effect)) {
             Some(effect) => Err(self.finding(FindingKind::Counter, counters::fault(*effect))),

@@ -37,7 +37,7 @@ fn check_function(check: &Check, rows: &Unwinding, function: &MovedFunction) -> 
     let fault = blocks.iter().find_map(|block| {
         let compared = match block.reason {
             Reason::Inserted => compare.added(block),
-            Reason::Copied => compare.block(block),
+            Reason::Copied | Reason::Duplicated => compare.block(block),
             Reason::Replaced => match check.places.contexts.of_call(block.input) {
                 Some(_) => compare.leads_in(block),
                 None => compare.in_place_of(block),

@@ -3,7 +3,7 @@
 //! A static program without a table registers its entries itself, from a symbol of `crtbeginT.o` on. Those before it, the start
 //! files', are found by nobody: a walk ends at `_start`, although an entry covers it.
 
-use crate::address_map::places::Block;
+use crate::address_map::places::{Block, Reason};
 use crate::check::Check;
 use crate::unwind::rows::Unwinding;
 use crate::unwind::table;
@@ -90,7 +90,7 @@ fn expected(check: &Check, unwinding: &Unwinding) -> Result<Vec<(u64, u64)>, Box
     let is_found = |address: u64| unwinding.input.entry(address).map(|entry| entry.address >= first);
     // By the start of the output's entry.
     let mut moved: FxHashMap<u64, bool> = FxHashMap::default();
-    for block in check.places.blocks.iter().filter(|b| !b.is_added()) {
+    for block in check.places.blocks.iter().filter(|b| !b.is_added() || b.reason == Reason::Duplicated) {
         let entry = |output| unwinding.output.entry(output).map(|entry| entry.start);
         let ends = [block.input, block.input_end() - 1].map(|input| (block.output, input));
         // An entry of its own for the jump behind a last call speaks of what follows there.

@@ -2,6 +2,7 @@
 //! place, are not.
 
 mod counter_kinds;
+mod duplicate_kinds;
 mod eh_frame;
 mod header_kinds;
 mod huge_kinds;
@@ -17,6 +18,7 @@ mod target_kinds;
 use afterlink_image::Image;
 use afterlink_verify::{Options, verify};
 use counter_kinds::COUNTER_KINDS;
+use duplicate_kinds::DUPLICATE_KINDS;
 use header_kinds::HEADER_KINDS;
 use huge_kinds::HUGE_KINDS;
 use in_place_kinds::IN_PLACE_KINDS;
@@ -106,10 +108,12 @@ fn all_kinds() -> Vec<(&'static str, Box<BreakPair>)> {
             (name, of_pair)
         });
     let of_pair =
-        REASON_KINDS.into_iter().chain(IN_PLACE_KINDS).chain(LANDING_PAIR_KINDS).map(|(name, of_pair)| {
-            let of_pair: Box<BreakPair> = Box::new(of_pair);
-            (name, of_pair)
-        });
+        REASON_KINDS.into_iter().chain(IN_PLACE_KINDS).chain(DUPLICATE_KINDS).chain(LANDING_PAIR_KINDS).map(
+            |(name, of_pair)| {
+                let of_pair: Box<BreakPair> = Box::new(of_pair);
+                (name, of_pair)
+            },
+        );
     of_output.chain(of_pair).collect()
 }
 
@@ -119,7 +123,7 @@ fn broken_outputs_are_caught() {
     let mut survivors = Vec::new();
     let programs = programs::build().into_iter().chain(programs::build_instrumented());
     let programs = programs.chain(programs::build_with_passes()).chain(programs::build_in_place());
-    let programs = programs.chain(programs::build_on_huge_pages());
+    let programs = programs.chain(programs::build_twice()).chain(programs::build_on_huge_pages());
     for (number, pair) in programs.enumerate() {
         let (input, output) = (Image::parse(&pair.input).unwrap(), Image::parse(&pair.output).unwrap());
         let verdict = verify(&input, &output, &Options::default());

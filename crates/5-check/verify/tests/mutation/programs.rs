@@ -59,6 +59,9 @@ pub fn build_with_passes() -> Vec<Pair> {
 /// The pass that puts several blocks in place of a call.
 const IN_PLACE: &str = "hot-inlining";
 
+/// The pass that has blocks stand twice.
+const TWICE: &str = "tail-duplication";
+
 /// Those with callees of all sorts.
 const FRAMES: [(&str, &[&str]); 4] = [
     ("gcc", &["-O2"]),
@@ -67,22 +70,40 @@ const FRAMES: [(&str, &[&str]); 4] = [
     ("clang-22", &["-O2", "-fPIE", "-pie", "-fuse-ld=lld-22"]),
 ];
 
+/// Those with blocks that may stand twice.
+const TAILS: [(&str, &[&str]); 4] = [
+    ("gcc", &["-O2"]),
+    ("gcc", &["-O2", "-fno-pie", "-no-pie", "-fno-reorder-blocks"]),
+    ("gcc", &["-Os", "-fcf-protection=full"]),
+    ("clang-22", &["-O1", "-fPIE", "-pie", "-fuse-ld=lld-22"]),
+];
+
 /// Builds programs and rewrites them in random orders, with callees' blocks in place of calls.
 #[allow(dead_code, reason = "not every test that has this module needs all kinds")]
 pub fn build_in_place() -> Vec<Pair> {
+    build_with(IN_PLACE, "frames", &FRAMES)
+}
+
+/// Builds programs and rewrites them in random orders, with blocks that stand twice.
+#[allow(dead_code, reason = "not every test that has this module needs all kinds")]
+pub fn build_twice() -> Vec<Pair> {
+    build_with(TWICE, "tails", &TAILS)
+}
+
+fn build_with(name: &str, source: &str, builds: &[(&str, &[&str])]) -> Vec<Pair> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let build = |(seed, (compiler, flags)): (usize, &(&str, &[&str]))| {
-        let input = compile(folder.path(), "frames", compiler, flags);
+        let input = compile(folder.path(), source, compiler, flags);
         let mut options = random_options(seed as u64 + 1);
-        for pass in PASSES.into_iter().filter(|pass| pass.name == IN_PLACE) {
+        for pass in PASSES.into_iter().filter(|pass| pass.name == name) {
             options.layout.switches.turn(pass, true);
         }
         let output = afterlink_pipeline::optimize(&input, Vec::new(), &options, &Silent)
             .expect("a rewritten program")
             .bytes;
-        Pair { name: format!("in place of calls, {compiler} {}", flags.join(" ")), input, output }
+        Pair { name: format!("{name}, {compiler} {}", flags.join(" ")), input, output }
     };
-    FRAMES.iter().enumerate().map(build).collect()
+    builds.iter().enumerate().map(build).collect()
 }
 
 /// Builds all programs and instruments them.

@@ -1,7 +1,8 @@
 //! Meaningful places of a rewritten program: its moved instructions, tables, symbols and headers, each with
 //! the file offset at which it can be broken.
 
-use afterlink_core::address_map::{self, AddressMap, FunctionMap, Reason};
+use afterlink_core::OutputAddr;
+use afterlink_core::address_map::{self, AddressMap, BlockMap, FunctionMap, Reason};
 use afterlink_image::{Image, SectionId, elf};
 use afterlink_isa::{Flow, Inst, x86_64};
 use rand::prelude::*;
@@ -271,9 +272,10 @@ impl<'a> Sites<'a> {
     }
 
     /// Where control that comes to an address first does something: behind jumps, padding and counters; all that never does are
-    /// one place.
+    /// one place, and so are a block and a duplicate of it.
     pub fn settle(&self, mut address: u64) -> u64 {
         for _ in 0..64 {
+            address = self.copied(address).unwrap_or(address);
             let Some(offset) = self.offset(address) else { return address };
             if let Some(counter) = self.counter(offset, address) {
                 address += counter.len as u64;
@@ -288,6 +290,17 @@ impl<'a> Sites<'a> {
             address = address.wrapping_add(u64::from(inst.len)).wrapping_add(displacement as u64);
         }
         u64::MAX
+    }
+
+    /// Where the block stands, as it was copied, of which a duplicate starts at an address.
+    fn copied(&self, address: u64) -> Option<u64> {
+        let fragments = self.map.functions.iter().flat_map(|f| &f.fragments);
+        let mut blocks = fragments.flat_map(|f| f.blocks.iter().map(|b| (f.output, b)));
+        let starts_here = |(start, block): &(OutputAddr, &BlockMap)| {
+            let is_one = block.reason == Reason::Duplicated;
+            is_one && start.get() + u64::from(block.output_offset) == address
+        };
+        self.place_of(blocks.find(starts_here)?.1.input?.get())
     }
 
     pub fn offset(&self, address: u64) -> Option<usize> {
