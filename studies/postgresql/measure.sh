@@ -115,7 +115,7 @@ measure_layout() {
 # dyno_taken TOOL SERVER: prints "BEFORE AFTER", the taken branches that the tool derives from the profile.
 dyno_taken() {
     case $1 in
-    afterlink) jq -r '"\(.dyno_stats.before.taken_branches) \(.dyno_stats.after.taken_branches)"' "$2.report.json" ;;
+    afterlink*) jq -r '"\(.dyno_stats.before.taken_branches) \(.dyno_stats.after.taken_branches)"' "$2.report.json" ;;
     bolt-*) awk '/ : taken branches/ { n[++i] = $1 } END { print n[1], n[2] }' "$2.log" ;;
     esac
 }
