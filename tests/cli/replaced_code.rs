@@ -230,3 +230,50 @@ fn hot_parts_in_place_of_calls() {
     }
     assert!(!told.is_empty() && told.is_subset(&calls), "{told:?}");
 }
+
+/// A block that stands twice (`--pass tail-duplication`) is told of at both places as it was at its one.
+#[test]
+fn blocks_that_stand_twice() {
+    for with in COMPILERS {
+        let sandbox = Sandbox::default();
+        let source = afterlink_testkit::tests_folder()
+            .join("../crates/5-check/verify/tests/mutation/programs/tails.c");
+        fs::copy(source, sandbox.path("tails.c")).unwrap();
+        sandbox.say(&format!("{with} -Wl,-q -no-pie tails.c -o in"));
+        let command = "optimize in -o out --scope all --pass tail-duplication --order-functions random --order-blocks random \
+             --split random --seed 3";
+        let outcome = sandbox.afterlink(&command.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+        let duplicates = duplicates(&sandbox);
+        assert!(duplicates.len() > 2, "{with}: {duplicates:x?}");
+        for &(output, size, input) in &duplicates {
+            // The jump at its end may have another size, and starts where it did.
+            for offset in (0..size.saturating_sub(4).max(1)).step_by(6) {
+                for command in ["addr2line -fi", "llvm-symbolizer-22 --functions=short --inlines"] {
+                    let [was, is] = [("in", input), ("out", output)].map(|(file, place)| {
+                        sandbox.say(&format!("{command} -e {file} {:#x}", place + offset))
+                    });
+                    assert_eq!(is, was, "{with}: {command} {output:#x}+{offset}");
+                    assert!(is.contains("tails.c:"), "{with}: {is}");
+                }
+            }
+        }
+        let breaks: Vec<String> =
+            duplicates.iter().map(|(output, ..)| format!("break *{output:#x}")).collect();
+        let mut commands: Vec<&str> = breaks.iter().map(String::as_str).collect();
+        commands.extend(["run", "bt", "finish"]);
+        let said = gdb(&sandbox, &commands);
+        let (_, stop) = said.split_once("\nBreakpoint ").unwrap_or_else(|| panic!("{with}: no stop: {said}"));
+        assert!(stop.contains("\n#1  ") && stop.contains(" in main () at tails.c:"), "{with}: {said}");
+        // Back in the caller, by the unwind rows of the place.
+        assert!(stop.contains("\nValue returned is $1 = "), "{with}: {said}");
+    }
+}
+
+/// Blocks that stand twice: where, of how many bytes, and where they were.
+fn duplicates(sandbox: &Sandbox) -> Vec<(u64, u64, u64)> {
+    let said = sandbox.afterlink(&["where", "out", "--json"]);
+    let pieces: serde_json::Value = serde_json::from_str(&said.stdout()).unwrap();
+    let pieces = pieces.as_array().unwrap().iter().filter(|piece| piece["reason"] == "duplicated");
+    pieces.map(|piece| ["output", "size", "input"].map(|key| piece[key].as_u64().unwrap()).into()).collect()
+}
