@@ -2,6 +2,7 @@
 //! `NT_PRFPREG`, stands always at the same place; where the later ones stand is the processor's choice, which it tells.
 
 use super::state::{Saved, Value, Vector};
+use std::sync::LazyLock;
 
 /// `NT_X86_XSTATE` and `NT_PRFPREG`.
 pub const FLOAT_REGISTER_SETS: [u32; 2] = [0x202, 2];
@@ -13,7 +14,7 @@ const PRESENT: usize = 512;
 
 /// A later part, by its number in `XSTATE_BV`.
 struct Part {
-    number: u32,
+    number: usize,
     /// The first vector register that it is of, how many there are, and which of their bytes it has.
     first: usize,
     count: usize,
@@ -27,10 +28,15 @@ const PARTS: [Part; 3] = [
     Part { number: 6, first: 0, count: 16, from: 32, to: 64 },
     Part { number: 7, first: 16, count: 16, from: 0, to: 64 },
 ];
-const MASKS: u32 = 5;
+const MASKS: usize = 5;
 
-/// Where a part stands on this machine's processor.
-fn place(number: u32) -> Option<usize> {
+/// One more than the highest number of a part.
+const NUMBERS: usize = 8;
+
+/// Where each part stands on this machine's processor. Asked once: below a hypervisor each answer takes microseconds, in which a thread would be held.
+static PLACES: LazyLock<[Option<usize>; NUMBERS]> = LazyLock::new(|| std::array::from_fn(place));
+
+fn place(number: usize) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{__cpuid, __cpuid_count};
@@ -38,7 +44,7 @@ fn place(number: u32) -> Option<usize> {
         if __cpuid(0).eax < STATES {
             return None;
         }
-        let told = __cpuid_count(STATES, number);
+        let told = __cpuid_count(STATES, number as u32);
         (told.eax > 0).then_some(told.ebx as usize)
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -49,13 +55,13 @@ fn place(number: u32) -> Option<usize> {
 }
 
 /// So many bytes of a part: zeros where it has its first value; `None` where it is not told of.
-fn part(saved: &[u8], number: u32, size: usize) -> Option<Vec<u8>> {
+fn part(saved: &[u8], number: usize, size: usize) -> Option<Vec<u8>> {
     let present = saved.get(PRESENT..PRESENT + 8)?;
-    if present[0] >> number & 1 == 0 {
-        return place(number).map(|_| vec![0; size]);
+    let start = PLACES[number]?;
+    match present[0] >> number & 1 {
+        0 => Some(vec![0; size]),
+        _ => saved.get(start..start + size).map(<[u8]>::to_vec),
     }
-    let start = place(number)?;
-    saved.get(start..start + size).map(<[u8]>::to_vec)
 }
 
 /// The registers, as far as they were saved.
