@@ -53,6 +53,10 @@ impl Mapping {
     fn bias(&self) -> u64 {
         self.start.wrapping_sub(self.offset)
     }
+
+    fn copied(start: u64, end: u64, bias: u64) -> Self {
+        Self { start, end, offset: start.wrapping_sub(bias), is_copy: true }
+    }
 }
 
 /// What each process went through.
@@ -172,18 +176,17 @@ impl Mappings {
 struct Shown {
     /// Of the program, or copied from it.
     program: Vec<Mapping>,
-    /// Memory that is not known to be a copy; its offsets say nothing.
+    /// Memory that is not known to be a copy, as of a bias that says nothing.
     memory: Vec<Mapping>,
 }
 
 impl Shown {
     fn map(&mut self, start: u64, end: u64, offset: u64, role: Role) {
         if role == Role::Memory {
-            let is_within = |m: &&mut Mapping| m.start <= start && end <= m.end;
-            if let Some(whole) = self.program.iter_mut().find(is_within) {
-                let copy = Mapping { start, end, offset: start.wrapping_sub(whole.bias()), is_copy: true };
+            let whole = self.program.iter().find(|m| m.start <= start && end <= m.end);
+            if let Some(bias) = whole.map(Mapping::bias) {
                 cut_out(&mut self.program, start, end);
-                self.program.push(copy);
+                self.program.push(Mapping::copied(start, end, bias));
                 return;
             }
         }
@@ -191,7 +194,7 @@ impl Shown {
         cut_out(&mut self.memory, start, end);
         match role {
             Role::Program => self.program.push(Mapping { start, end, offset, is_copy: false }),
-            Role::Memory => self.memory.push(Mapping { start, end, offset, is_copy: true }),
+            Role::Memory => self.memory.push(Mapping::copied(start, end, 0)),
             Role::Other => {}
         }
     }
@@ -203,8 +206,7 @@ impl Shown {
             let mut beside = self.program.iter().filter(|m| m.end == start || m.start == end);
             let Some(bias) = beside.next().map(Mapping::bias) else { continue };
             if beside.all(|other| other.bias() == bias) {
-                let offset = start.wrapping_sub(bias);
-                self.program.push(Mapping { start, end, offset, is_copy: true });
+                self.program.push(Mapping::copied(start, end, bias));
             }
         }
         self.program.into()
@@ -224,15 +226,19 @@ fn cut_out(mapped: &mut Vec<Mapping>, start: u64, end: u64) {
     *mapped = mapped.iter().flat_map(|m| left(m).into_iter().chain(right(m))).collect();
 }
 
+fn mapping_at(view: &[Mapping], address: u64) -> Option<&Mapping> {
+    view.iter().find(|m| m.start <= address && address < m.end)
+}
+
 /// Where in the file the byte stands that is mapped at `address`.
 pub fn file_offset(view: &[Mapping], address: u64) -> Option<u64> {
-    let mapping = view.iter().find(|m| m.start <= address && address < m.end)?;
+    let mapping = mapping_at(view, address)?;
     mapping.offset.checked_add(address - mapping.start)
 }
 
 /// Whether a copy of the file's code is at `address`.
 pub fn is_copy(view: &[Mapping], address: u64) -> bool {
-    view.iter().any(|m| m.is_copy && m.start <= address && address < m.end)
+    mapping_at(view, address).is_some_and(|m| m.is_copy)
 }
 
 #[cfg(test)]
