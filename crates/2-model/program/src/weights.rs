@@ -55,6 +55,12 @@ pub struct CallWeight {
 }
 
 impl FunctionWeights {
+    /// How often control went from one block to another; 0 if that is not known.
+    pub fn edge(&self, from: BlockId, to: BlockId) -> u64 {
+        let found = self.edges.binary_search_by_key(&(from, to), |e| (e.from, e.to));
+        found.map_or(0, |i| self.edges[i].count)
+    }
+
     /// Whether anything of the function ran.
     pub fn is_hot(&self) -> bool {
         self.entries > 0 || self.blocks.iter().any(|&c| c > 0)

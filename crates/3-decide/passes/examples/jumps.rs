@@ -91,10 +91,7 @@ impl Census {
         (id, behind): (BlockId, Option<BlockId>),
     ) {
         let runs = weights.block(id);
-        let edge = |to: BlockId| {
-            let found = weights.edges.binary_search_by_key(&(id, to), |e| (e.from, e.to));
-            found.map_or(0, |i| weights.edges[i].count)
-        };
+        let edge = |to: BlockId| weights.edge(id, to);
         match function.blocks[id].terminator {
             Terminator::Stop(Stop::Return) => self.returns += runs,
             Terminator::Stop(Stop::TailCall) | Terminator::Indirect { .. } => self.indirect += runs,

@@ -178,16 +178,12 @@ impl<'w> Counts<'w> {
 
 fn put_likelier_first(function: &mut Function, weights: &FunctionWeights) -> usize {
     let mut changes = 0;
-    let count = |from: BlockId, to: BlockId| {
-        let found = weights.edges.binary_search_by_key(&(from, to), |e| (e.from, e.to));
-        found.map_or(0, |i| weights.edges[i].count)
-    };
     for id in function.blocks.ids() {
         let terminator = &mut function.blocks[id].terminator;
         let Terminator::Branch { condition, taken: Target::Block(taken), next } = *terminator else {
             continue;
         };
-        if count(id, next) > count(id, taken) {
+        if weights.edge(id, next) > weights.edge(id, taken) {
             *terminator = Terminator::Branch {
                 condition: condition.inverse(),
                 taken: Target::Block(next),

@@ -72,10 +72,7 @@ fn add(
         return;
     }
     stats.executed_blocks += count;
-    let edge = |to: BlockId| {
-        let found = weights.edges.binary_search_by_key(&(block, to), |e| (e.from, e.to));
-        found.map_or(0, |i| weights.edges[i].count)
-    };
+    let edge = |to: BlockId| weights.edge(block, to);
     stats.calls += weights.calls.iter().filter(|c| c.block == block).map(|c| c.count).sum::<u64>();
     let goes_on = |to: Target| behind.is_some_and(|b| to == Target::Block(b));
     match program.functions[id].blocks[block].terminator {

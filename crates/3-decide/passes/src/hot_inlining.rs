@@ -15,6 +15,7 @@ mod rows;
 
 use crate::BlockOrder;
 use crate::entries::shared;
+use crate::growth::{self, Offer, hot_bytes};
 use crate::pass::{CodeJob, Pass, Run};
 use afterlink_isa::PlainCall;
 use afterlink_layout::random;
@@ -111,10 +112,10 @@ fn may_take(program: &Program, shared: &[FuncId], caller: FuncId) -> bool {
 
 fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
     let (program, weights) = (&mut *job.program, &mut *job.weights);
-    let (calls, hot_bytes) = hot_calls(program, weights, form, job.moved);
+    let calls = hot_calls(program, weights, form, job.moved);
     let candidates = candidates(program, job.moved);
     let mut bodies: FxHashMap<FuncId, Option<Body>> = FxHashMap::default();
-    let mut ranked = Vec::new();
+    let mut offers = Vec::new();
     for call in calls {
         let known = &weights.functions[call.callee];
         let body = bodies.entry(call.callee).or_insert_with(|| {
@@ -131,16 +132,11 @@ fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
         if size <= u64::from(largest) {
             let overhead = if body.needs_place { STEPS } else { 0 };
             let cost = if is_only { size / MOVED_COST } else { size } + overhead;
-            ranked.push((call.count.saturating_mul(1 << 16) / (cost + 4), cost, call));
+            offers.push(Offer { what: call, count: call.count, cost });
         }
     }
-    ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.2.caller.cmp(&b.2.caller)).then(a.2.at.cmp(&b.2.at)));
-    let mut left = hot_bytes * GROWTH / 100;
-    let chosen = ranked.into_iter().filter_map(|(_, cost, call)| {
-        left = left.checked_sub(cost)?;
-        Some(call)
-    });
-    let mut chosen: Vec<Call> = chosen.collect();
+    let bytes = hot_bytes(program, weights, job.moved) * GROWTH / 100;
+    let mut chosen = growth::best(offers, bytes, |call| (call.caller, call.at));
     leave_what_goes(weights, &mut chosen);
     put_in_place(program, weights, form, chosen, |_, call| bodies[&call.callee].clone())
 }
@@ -157,14 +153,12 @@ fn leave_what_goes(weights: &Weights, chosen: &mut Vec<Call>) {
     });
 }
 
-/// The calls that ran, of functions of which the inside is known; and the bytes of all code that ran.
-fn hot_calls(program: &Program, weights: &Weights, form: PlainCall, moved: &[FuncId]) -> (Vec<Call>, u64) {
-    let (mut found, mut hot_bytes) = (Vec::new(), 0);
+/// The calls that ran, of functions of which the inside is known.
+fn hot_calls(program: &Program, weights: &Weights, form: PlainCall, moved: &[FuncId]) -> Vec<Call> {
+    let mut found = Vec::new();
     let shared = shared(program);
     for &caller in moved {
         let own = &weights.functions[caller];
-        let ran = program.functions[caller].blocks.iter().filter(|(id, _)| own.block(*id) > 0);
-        hot_bytes += ran.map(|(_, block)| u64::from(block.size)).sum::<u64>();
         if own.inside_unknown || !may_take(program, &shared, caller) {
             continue;
         }
@@ -183,7 +177,7 @@ fn hot_calls(program: &Program, weights: &Weights, form: PlainCall, moved: &[Fun
             }));
         }
     }
-    (found, hot_bytes)
+    found
 }
 
 fn run_random(job: &mut CodeJob, form: PlainCall) -> usize {

@@ -10,6 +10,7 @@ pub mod check;
 pub mod dyno_stats;
 mod entries;
 mod function_order;
+mod growth;
 mod hot_inlining;
 mod identical_functions;
 mod inlining;

@@ -13,11 +13,12 @@ mod counts;
 use crate::BlockOrder;
 use crate::block_order;
 use crate::entries::{Entries, shared};
+use crate::growth::{self, Offer, hot_bytes};
 use crate::pass::{CodeJob, OrderJob, Pass, Run};
 use afterlink_isa::Flow;
 use afterlink_layout::random;
 use afterlink_program::{Block, BlockId, FuncId, Function, Program, Stop, Target, Terminator};
-use afterlink_weigh::{FunctionWeights, Weights};
+use afterlink_weigh::Weights;
 
 /// Bytes of a block that stands in place of a jump.
 const LARGEST: u32 = 32;
@@ -69,30 +70,17 @@ fn run(job: &mut CodeJob) -> usize {
 /// The jumps that are worth it.
 fn hot(job: &CodeJob, functions: &[FuncId]) -> Vec<Way> {
     let order = OrderJob { program: job.program, weights: job.weights, options: job.options };
-    let ran = job.moved.iter().map(|&id| ran_bytes(&job.program.functions[id], &job.weights.functions[id]));
-    let mut left = ran.sum::<u64>() * GROWTH / 100_000;
-    let mut ranked = Vec::new();
+    let mut offers = Vec::new();
     for &id in functions {
         let (function, weights) = (&job.program.functions[id], &job.weights.functions[id]);
         if weights.is_hot() && !weights.inside_unknown {
-            ranked.extend(jumps(&order, id).into_iter().map(|(way, count)| {
+            offers.extend(jumps(&order, id).into_iter().map(|(way, count)| {
                 let cost = cost(&function.blocks[way.to]);
-                (count.saturating_mul(1 << 16) / (cost + 4), cost, way)
+                Offer { what: way, count, cost }
             }));
         }
     }
-    ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.2.cmp(&b.2)));
-    let chosen = ranked.into_iter().filter_map(|(_, cost, way)| {
-        left = left.checked_sub(cost)?;
-        Some(way)
-    });
-    chosen.collect()
-}
-
-/// Bytes of the blocks that ran.
-fn ran_bytes(function: &Function, weights: &FunctionWeights) -> u64 {
-    let ran = function.blocks.iter().filter(|(id, _)| weights.block(*id) > 0);
-    ran.map(|(_, block)| u64::from(block.size)).sum()
+    growth::best(offers, hot_bytes(job.program, job.weights, job.moved) * GROWTH / 100_000, |way| *way)
 }
 
 /// Bytes that a duplicate takes more than the jump.
@@ -114,8 +102,7 @@ fn jumps(job: &OrderJob, id: FuncId) -> Vec<(Way, u64)> {
     let behind = order.iter().skip(1).copied().map(Some).chain([None]);
     let jumps = order.iter().zip(behind).filter_map(|(&from, behind)| {
         let to = jump_of(&function.blocks[from], behind)?;
-        let edge = weights.edges.binary_search_by_key(&(from, to), |e| (e.from, e.to)).ok()?;
-        let count = weights.edges[edge].count;
+        let count = weights.edge(from, to);
         let fits = count > 0 && count <= weights.block(to);
         let way = Way { function: id, from, is_taken: false, to };
         (fits && is_way(function, way) && is_tail(job.program, function, to, LARGEST)).then_some((way, count))

@@ -193,11 +193,11 @@ impl<'e, 'i> Places<'e, 'i> {
     /// The entry of a function as it is now; `None` if it is where it was.
     fn function<'a>(&self, entry: &Entry<'a>) -> Result<Option<Entry<'a>>, Why> {
         let bases = || entry.ranges.iter().map(|range| range.base);
-        let folded = |base| {
-            let function = self.program.function_at(InputAddr(base));
-            function.is_some_and(|id| self.program.functions[id].folded_into.is_some())
+        let functions = || {
+            let found = bases().filter_map(|base| self.program.function_at(InputAddr(base)));
+            found.map(|id| &self.program.functions[id])
         };
-        if bases().any(folded) {
+        if functions().any(|f| f.folded_into.is_some()) {
             return Err(Why::Folded);
         }
         let mut blocks = entry.ranges.iter().flat_map(|range| &range.blocks);
@@ -208,18 +208,10 @@ impl<'e, 'i> Places<'e, 'i> {
         if entry.is_without_blocks() {
             return Err(Why::WithoutBlocks);
         }
-        let has_in_place = |base| {
-            let function = self.program.function_at(InputAddr(base));
-            function.is_some_and(|id| !self.program.functions[id].in_place.is_empty())
-        };
-        if bases().any(has_in_place) {
+        if functions().any(|f| !f.in_place.is_empty()) {
             return Err(Why::InPlace);
         }
-        let has_duplicate = |base| {
-            let function = self.program.function_at(InputAddr(base)).map(|id| &self.program.functions[id]);
-            function.is_some_and(|f| f.blocks.ids().any(|block| f.duplicate_of(block).is_some()))
-        };
-        if bases().any(has_duplicate) {
+        if functions().any(|f| f.blocks.ids().any(|block| f.duplicate_of(block).is_some())) {
             return Err(Why::Duplicated);
         }
         let ranges = self.ranges(entry).ok_or(Why::Apart)?;

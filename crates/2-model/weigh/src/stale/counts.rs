@@ -130,10 +130,7 @@ fn direct_calls(own: FuncId, function: &Function, weights: &FunctionWeights) -> 
         for operand in function.operands_of(block).iter().filter(|operand| operand.role == Role::Call) {
             add(operand.at, operand.target, count);
         }
-        let goes_on = |next: BlockId| {
-            let at = weights.edges.binary_search_by_key(&(id, next), |edge| (edge.from, edge.to));
-            at.map_or(0, |at| weights.edges[at].count)
-        };
+        let goes_on = |next: BlockId| weights.edge(id, next);
         // A jump to the function's own start is an edge.
         match block.terminator {
             Terminator::Jump(target @ Target::Code(..)) => add(block.body, target, count),

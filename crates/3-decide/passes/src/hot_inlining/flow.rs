@@ -11,10 +11,7 @@ const SMALLEST: f64 = 1e-9;
 
 /// Where control goes from a part, and the chance of each way. Empty where the callee returns.
 pub(super) fn ways(part: &Part, callee: &FunctionWeights) -> Vec<(Target, f64)> {
-    let of = |to: BlockId| {
-        let found = callee.edges.binary_search_by_key(&(part.block, to), |e| (e.from, e.to));
-        found.map_or(0, |i| callee.edges[i].count) as f64
-    };
+    let of = |to: BlockId| callee.edge(part.block, to) as f64;
     let (taken, next) = match part.terminator {
         Terminator::FallThrough(next) => return vec![(Target::Block(next), 1.0)],
         Terminator::Jump(target) => return vec![(target, 1.0)],

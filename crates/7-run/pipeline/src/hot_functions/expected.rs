@@ -82,15 +82,10 @@ pub(super) fn after(
     let pairs = fragments.iter().flat_map(|f| f.blocks.windows(2));
     Expected {
         taken_branches: stats.taken_branches,
-        fall_throughs: pairs.map(|pair| edge(weights, pair)).sum(),
+        fall_throughs: pairs.map(|pair| weights.edge(pair[0], pair[1])).sum(),
         ext_tsp: if fragments.is_empty() { 0.0 } else { score(weights, places) },
         footprint: ran.footprint(),
     }
-}
-
-fn edge(weights: &FunctionWeights, pair: &[BlockId]) -> u64 {
-    let found = weights.edges.binary_search_by_key(&(pair[0], pair[1]), |e| (e.from, e.to));
-    found.map_or(0, |i| weights.edges[i].count)
 }
 
 fn score(weights: &FunctionWeights, places: &[Range<u64>]) -> f64 {

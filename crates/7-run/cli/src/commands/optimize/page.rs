@@ -65,9 +65,13 @@ fn number(number: u64) -> String {
     group_thousands(&number.to_string())
 }
 
-/// So many of something, whose name takes an `s` if they are several.
+/// So many of something, whose name has an ending if they are several.
 fn many(count: u64, what: &str) -> String {
-    let end = if count == 1 { "" } else { "s" };
+    let end = match what.ends_with("ch") {
+        _ if count == 1 => "",
+        true => "es",
+        false => "s",
+    };
     format!("{} {what}{end}", number(count))
 }
 
@@ -88,7 +92,7 @@ fn done(change: &Change) -> String {
         Change::Reordered { blocks: count } => format!("{} stand behind others than before", blocks(*count)),
         Change::TurnedOver { branches, executions } => format!(
             "{} turned over, to go on where the profile goes ({})",
-            many(*branches as u64, "branch").replace("branchs", "branches"),
+            many(*branches as u64, "branch"),
             runs(*executions)
         ),
         Change::Threaded { blocks: 1 } => "1 block leads to where a bare jump leads, past that".into(),
