@@ -126,7 +126,10 @@ impl Symbols<'_, '_, '_> {
     fn change(&self, symbol: &Symbol, primary: &[u32]) -> Option<SymbolChange> {
         let id = self.program.function_at(symbol.address).filter(|&f| self.addresses.is_moved(f))?;
         let function = &self.program.functions[id];
-        let is_fragment = || function.ranges[1..].iter().any(|r| r.start == symbol.address);
+        // Not an empty function that happens to stand where a fragment begins.
+        let is_fragment = || {
+            symbol.name().contains(".cold") && function.ranges[1..].iter().any(|r| r.start == symbol.address)
+        };
         let place = if symbol.address == function.entry() {
             Some(self.place(primary[id.0 as usize] as usize))
         } else {

@@ -122,14 +122,13 @@ fn from_symbols<'a>(image: &Image<'a>, symbols: &[Symbol<'a>], unwind: &[Range])
     pieces
 }
 
-/// Prefers a global name, then one with a size: an empty fragment may stand where another function's code begins. Then
-/// the first in the table.
+/// Prefers a name with a size, then a global one: an empty function or fragment, of which the compiler knew that nothing reaches it, may stand where
+/// another one's code begins. Then the first in the table.
 fn best_name<'a>(names: &[&'a str], symbols: &[Symbol<'a>], start: InputAddr) -> &'a str {
     let first = symbols.partition_point(|s| s.address < start);
-    let here = || symbols[first..].iter().take_while(|s| s.address == start);
-    let global = here().filter(|s| s.is_function()).find(|s| !s.is_local());
-    let local = || here().filter(|s| s.is_function()).min_by_key(|s| (s.size == 0, s.index));
-    global.or_else(local).map_or(names[0], |s| s.name())
+    let here = symbols[first..].iter().take_while(|s| s.address == start);
+    let best = here.filter(|s| s.is_function()).min_by_key(|s| (s.size == 0, s.is_local(), s.index));
+    best.map_or(names[0], |s| s.name())
 }
 
 /// The size of the code at `symbol`: its own, else the unwind entry's, else up to what follows.
