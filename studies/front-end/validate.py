@@ -3,6 +3,8 @@
 
     validate.py measure TSV PROGRAM FOLDER ROUNDS COMMAND …   runs each layout (FOLDER/LAYOUT/…) once a round, in another order each time
     validate.py tell TSV [COUNTS]                             reliability, and with model.sh's folder of counts the rank correlation
+    validate.py against TSV BASE                              each layout's time as a share of the layout BASE's, with a 95 % interval
+    validate.py factors TSV                                   what each choice does (factors.sh), of layouts that are named by their choices
 
 In COMMAND, {} is the program. Each run is of a fresh copy, pinned to one processor; what counts is its CPU time. A line of the TSV is a run: program,
 layout, round, seconds. Measuring goes on where the TSV ends. A layout's time is the lowest tenth of its runs. The reliability of that is the rank
@@ -13,6 +15,7 @@ of their order could be held against it.
 import os
 import random
 import shutil
+import statistics
 import subprocess
 import sys
 from collections import defaultdict
@@ -110,10 +113,67 @@ def tell(path, counts):
         print(text + ("" if reliable >= ENOUGH else "   not reliable"))
 
 
+def against(path, base):
+    """Shares within a round; the interval by drawing rounds anew."""
+    chance = random.Random(1)
+    for program, layouts in read(path).items():
+        for layout, runs in sorted(layouts.items()):
+            shares = [seconds / layouts[base][n] for n, seconds in runs.items() if n in layouts[base]]
+            drawn = sorted(middle(chance.choices(shares, k=len(shares))) for _ in range(2000))
+            print(f"{program:12} {layout:28} {middle(shares):.4f} [{drawn[50]:.4f}, {drawn[1949]:.4f}]  {len(shares)} runs")
+
+
+def choices(layout):
+    """`share=1,pass=inlining` as what was chosen, by name."""
+    pairs = (choice.split("=") for choice in layout.split(","))
+    return {f"pass {value}" if name == "pass" else name: "on" if name == "pass" else value for name, value in pairs}
+
+
+def factors(path):
+    for program, layouts in read(path).items():
+        by_round = defaultdict(dict)
+        for layout, runs in layouts.items():
+            for number, seconds in runs.items():
+                by_round[number][layout] = seconds
+        # What slows a whole round down tells nothing of layouts.
+        usual = {number: statistics.median(runs.values()) for number, runs in by_round.items() if len(runs) == len(layouts)}
+        times = {layout: middle([runs[n] / usual[n] for n in usual]) for layout, runs in layouts.items()}
+        chosen = {layout: choices(layout) for layout in times if "=" in layout}
+        plain = times.get("plain", 1.0)
+        shares = [times[layout] / plain for layout in chosen]
+        print(f"{program}: {len(chosen)} layouts, {len(usual)} runs of each; mean {statistics.mean(shares):.4f} of plain, "
+              f"{min(shares):.4f} to {max(shares):.4f}, standard deviation {statistics.stdev(shares):.4f}")
+        for name in sorted({name for all_of in chosen.values() for name in all_of}):
+            values = sorted({all_of.get(name, "") for all_of in chosen.values()}, key=lambda v: (len(v), v))
+            for value in values[1:]:
+                print("  " + effect(name, values[0], value, chosen, times))
+
+
+def effect(name, usual, value, chosen, times):
+    def rest(layout):
+        return frozenset((n, v) for n, v in chosen[layout].items() if n != name)
+
+    base = {rest(layout): times[layout] for layout in chosen if chosen[layout].get(name, "") == usual}
+    pairs = [times[layout] / base[rest(layout)] - 1 for layout in chosen if chosen[layout].get(name, "") == value and rest(layout) in base]
+    error = 1.96 * statistics.stdev(pairs) / len(pairs) ** 0.5
+    return f"{name} {value} against {usual or 'the default'}: {statistics.mean(pairs):+.2%} ± {error:.2%} ({len(pairs)} pairs)"
+
+
+def middle(values):
+    """The mean without the lowest and the highest fifth."""
+    ordered = sorted(values)
+    out = len(ordered) // 5
+    return statistics.mean(ordered[out : len(ordered) - out])
+
+
 def main():
     match sys.argv[1:]:
         case ["measure", path, program, folder, rounds, *command]:
             measure(path, program, folder, int(rounds), command)
+        case ["against", path, base]:
+            against(path, base)
+        case ["factors", path]:
+            factors(path)
         case ["tell", path, *counts]:
             tell(path, counts[0] if counts else None)
         case _:
