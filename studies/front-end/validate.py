@@ -7,7 +7,8 @@
     validate.py factors TSV                                   what each choice does (factors.sh), of layouts that are named by their choices
 
 In COMMAND, {} is the program. Each run is of a fresh copy, pinned to one processor; what counts is its CPU time. A line of the TSV is a run: program,
-layout, round, seconds. Measuring goes on where the TSV ends. A layout's time is the lowest tenth of its runs. The reliability of that is the rank
+layout, round, seconds. Measuring goes on where the TSV ends. A layout's time is the lowest tenth of its runs (`against` and
+`factors`, which compare within rounds: the mean without the lowest and the highest fifth). The reliability of that is the rank
 correlation of what one half of the rounds says with what the other says: where it is low, the machine cannot tell the layouts apart, and no prediction
 of their order could be held against it.
 """
