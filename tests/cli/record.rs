@@ -57,6 +57,14 @@ fn a_command_with_its_threads_and_children() {
     let recorded = sandbox.afterlink(&command);
     assert_eq!(recorded.exit, 0, "{}", recorded.stderr());
     assert_all_are_there(&sandbox, "Q.fdata");
+    // What it ended with is passed on, when all is written.
+    for (end, expected) in [("exit 7", 7), ("kill -9 $$", 128 + 9)] {
+        let command = format!("./in 1; {end}");
+        let recorded =
+            sandbox.afterlink(&["record", "-o", "R.fdata", "--binary", "in", "--", "sh", "-c", &command]);
+        assert_eq!(recorded.exit, expected, "{}", recorded.stderr());
+        assert!(recorded.stdout().starts_with("R.fdata: "), "{}", recorded.stdout());
+    }
 }
 
 /// What a program does to itself takes no sample away.

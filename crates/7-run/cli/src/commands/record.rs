@@ -10,6 +10,7 @@ use afterlink_record::{
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode};
 use std::sync::atomic::Ordering;
@@ -30,6 +31,8 @@ use std::time::{Duration, Instant};
 ///
 /// A name that ends in .fdata gets a profile of one program, any other a recording (perf.data) of
 /// all, which perf reads, and every command of afterlink that takes a profile.
+///
+/// It ends as the command does: what that returns, record returns, once all is written.
 ///
 /// Sampling needs the right to: perf_event_paranoid of at most 2, or CAP_PERFMON.
 #[derive(clap::Args)]
@@ -130,8 +133,9 @@ impl Record {
         ran.map(Ran::check).transpose()?;
         let mut out = target.open()?;
         interrupt::handle();
+        let mut ended = ExitCode::SUCCESS;
         let (sampled, recorded) = match self.command.split_first() {
-            Some((name, arguments)) => self.sample_command(name, arguments, limit, &mut out)?,
+            Some((name, arguments)) => self.sample_command(name, arguments, limit, (&mut out, &mut ended))?,
             None => self.sample_processes(limit, &mut out)?,
         };
         if recorded.samples == 0 {
@@ -140,7 +144,7 @@ impl Record {
         }
         self.put(out, &target, ran)?;
         commands::print(&Report::new(sampled, recorded, &self.output), self.json)?;
-        Ok(ExitCode::SUCCESS)
+        Ok(ended)
     }
 
     fn makes_profile(&self) -> bool {
@@ -177,7 +181,7 @@ impl Record {
         name: &OsString,
         arguments: &[OsString],
         limit: Option<Duration>,
-        out: &mut OutputFile,
+        (out, ended): (&mut OutputFile, &mut ExitCode),
     ) -> Result<(Sampled, Recorded)> {
         let mut recorder = Recorder::new(&Whom::Children, &self.options(), out)?;
         let sampled = *recorder.sampled();
@@ -190,7 +194,7 @@ impl Record {
             Ok(is_at_work(&child))
         });
         let recorded = done.and_then(|()| recorder.finish(out));
-        end(&mut child);
+        *ended = end(&mut child);
         Ok((sampled, recorded?))
     }
 
@@ -243,8 +247,8 @@ fn until(limit: Option<Duration>, mut step: impl FnMut() -> Result<bool>) -> Res
     Ok(())
 }
 
-/// Waits for the command; where the user wants to stop, it is asked to end.
-fn end(child: &mut Child) {
+/// Waits for the command; where the user wants to stop, it is asked to end. Gives how it ended, as a shell tells it, if nobody asked for that.
+fn end(child: &mut Child) -> ExitCode {
     let id = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
     let mut asked = false;
     while is_at_work(child) {
@@ -253,8 +257,13 @@ fn end(child: &mut Child) {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    let _ = child.wait();
+    let Some(status) = child.wait().ok().filter(|_| !asked) else { return ExitCode::SUCCESS };
+    let code = status.code().or_else(|| status.signal().map(|signal| BY_SIGNAL + signal));
+    code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
+
+/// What shells add to the number of the signal that ended a command.
+const BY_SIGNAL: i32 = 128;
 
 /// Whether a command has not ended. Asked so, as a thread of it may be held, which others would take for an end.
 fn is_at_work(child: &Child) -> bool {
