@@ -20,7 +20,7 @@ layouts=()
 for order in cdsort hfsort; do for share in 1 0.98; do for align in 2 16 32 64; do for inlining in no yes; do for duplication in no yes; do
     layout=share=$share,align=$align
     [ $order = cdsort ] || layout+=,functions=$order
-    [ $inlining = no ] || layout+=,pass=hot-inlining
+    [ $inlining = yes ] || layout+=,skip=hot-inlining
     [ $duplication = no ] || layout+=,pass=tail-duplication
     layouts+=("$layout")
 done; done; done; done; done

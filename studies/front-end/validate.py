@@ -125,9 +125,10 @@ def against(path, base):
 
 
 def choices(layout):
-    """`share=1,pass=inlining` as what was chosen, by name."""
+    """`share=1,pass=inlining,skip=plt-calls` as what was chosen, by name."""
     pairs = (choice.split("=") for choice in layout.split(","))
-    return {f"pass {value}" if name == "pass" else name: "on" if name == "pass" else value for name, value in pairs}
+    switches = {"pass": "on", "skip": "off"}
+    return {f"pass {value}" if name in switches else name: switches.get(name, value) for name, value in pairs}
 
 
 def factors(path):

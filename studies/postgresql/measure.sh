@@ -14,7 +14,7 @@
 #   REPEATS=7                       runs of each side in tool
 #   ROUNDS=25, SECONDS_PER_RUN=2    of pgbench in instrumented and speed
 #   CLIENTS="1 2 4", CLIENT_ROUNDS=5, TRANSACTIONS=20000    of all clients together in a round of clients
-#   TOOLS="afterlink bolt-profile2 bolt-cdsplit"                afterlink+PASS+PASS: with passes that are off by default;
+#   TOOLS="afterlink bolt-profile2 bolt-cdsplit"                afterlink+PASS+PASS: with passes that are off by default; afterlink~PASS: without one;
 #                                                               bolt-extras: with all else of BOLT's that takes branches away
 #   PROFILES="bolt-lookups bolt-pgbench afterlink-lookups"      whose instrumentation, and of which workload
 #
@@ -41,6 +41,10 @@ set_command() {
         set_command afterlink "$2" "$3"
         local pass
         for pass in $(tr + ' ' <<< "${1#*+}"); do command+=(--pass "$pass"); done
+        ;;
+    afterlink~*)
+        set_command afterlink "$2" "$3"
+        command+=(--skip-pass "${1#*~}")
         ;;
     bolt-extras)
         set_bolt_command "$2" profile2 "$3"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Programs that are traced or profiled from inside, held against themselves in random orders with the old code trapped, and counting.
+# Programs that are traced or profiled from inside, held against themselves in random orders with the old code trapped, with code in place of
+# calls and without, and counting.
 #
 #   run.sh [NAME …]           xray libunwind gperftools; all of them by default
 #   AFTERLINK=/path/to/afterlink run.sh …
@@ -50,12 +51,14 @@ same() {
 }
 
 check() {
-    local seed
+    local seed switch
     run "$1" >"$1.out"
     for seed in 1 2 3; do
-        "$AFTERLINK" optimize "$1" --scope all --order-functions random --order-blocks random --split random \
-            --seed $seed --trap-old-code -o "$1.random" >/dev/null
-        same "$1" "$1.random"
+        for switch in --skip-pass --pass; do
+            "$AFTERLINK" optimize "$1" --scope all --order-functions random --order-blocks random --split random \
+                --seed $seed --trap-old-code $switch hot-inlining -o "$1.random" >/dev/null
+            same "$1" "$1.random"
+        done
     done
     rm -f "$1.counted.counters"
     "$AFTERLINK" instrument "$1" -o "$1.counted" >/dev/null

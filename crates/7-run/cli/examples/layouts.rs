@@ -50,6 +50,7 @@ fn options(layout: &str) -> OptimizeOptions {
             ("split", "random") => own.split = Split::Random,
             ("scope", "all") => own.scope = Scope::All,
             ("pass", name) => own.switches.turn(pass_named(name).expect("a pass"), true),
+            ("skip", name) => own.switches.turn(pass_named(name).expect("a pass"), false),
             _ => panic!("{setting} is no setting"),
         }
     }
