@@ -1,6 +1,8 @@
 //! Code that afterlink wrote in place of other code (`--pass inlining`, `--pass identical-functions`), as debuggers and symbolizers tell
 //! of it.
 
+use afterlink_core::address_map::{self, Reason};
+use afterlink_core::{AddressMap, BlockMap};
 use afterlink_testkit::sandbox::Sandbox;
 use std::collections::BTreeSet;
 use std::fs;
@@ -210,25 +212,115 @@ fn stops_in_inlined_calls() {
     assert!(third.contains("\n#1  work (n=n@entry=10) at main.c:37\n37\t"), "{third}");
 }
 
-/// A callee's blocks in place of a call (`--pass hot-inlining`) are code of the caller at the call's line.
+/// Which calls are taken is drawn, where nothing was counted.
+const IN_PLACE: &str = "hot-inlining --order-functions random --order-blocks random --split random --seed";
+
+/// A callee's blocks in place of a call (`--pass hot-inlining`) are told of as they are where the callee stands, and what leads into them and out of them is the
+/// caller's, at the line of the call.
 #[test]
 fn hot_parts_in_place_of_calls() {
-    let calls = BTreeSet::from([37, 39, 43]);
-    let mut told = BTreeSet::new();
-    // Which calls are taken is drawn, where nothing was counted.
-    for seed in 1..=8 {
-        let orders = "hot-inlining --order-functions random --order-blocks random --split random --seed";
-        let sandbox = rewritten(COMPILERS[0], &format!("{orders} {seed}"));
-        for address in inlined_code(&sandbox) {
-            for command in ["addr2line -fie out", "llvm-symbolizer-22 --functions=short --inlines -e out"] {
-                let frames = frames(&sandbox, command, address);
-                let [(function, file, line)] = &frames[..] else { panic!("{command}: {frames:?}") };
-                assert_eq!((&**function, &**file), ("work", "main.c"), "{command}: {frames:?}");
-                told.insert(*line);
+    let (mut of_callees, mut of_callers) = (0, 0);
+    for (with, seed) in COMPILERS.into_iter().cycle().zip(1..=8) {
+        let sandbox = rewritten(with, &format!("{IN_PLACE} {seed}"));
+        for (output, size, input, call) in in_place(&sandbox) {
+            // Jumps at its end may be others.
+            for offset in (0..size.saturating_sub(11).max(1)).step_by(3) {
+                for command in ["addr2line -fi", "llvm-symbolizer-22 --functions=short --inlines"] {
+                    let said = |file, place| sandbox.say(&format!("{command} -e {file} {place:#x}"));
+                    let is = said("out", output + offset);
+                    if is == said("in", input + offset) {
+                        of_callees += 1;
+                    } else {
+                        assert_eq!(is, said("in", call), "{with}: {command} {output:#x}+{offset}");
+                        of_callers += 1;
+                    }
+                }
             }
         }
     }
-    assert!(!told.is_empty() && told.is_subset(&calls), "{told:?}");
+    assert!(of_callees > 20 && of_callers > 20, "{of_callees} and {of_callers}");
+}
+
+/// Prints the names of all frames, wherever they change, of a program that is followed by single instructions up to where it prints. What leads out of code
+/// in place of a call is passed over: some of it is the caller's by name, in the callee's frame.
+const FOLLOW: &str = r#"
+import gdb
+passed = [[int(word) for word in line.split()] for line in open('passed')]
+own = {'main', 'work', 'scaled', 'mixed', 'first_sum', 'second_sum', 'other_sum'}
+gdb.execute('break main')
+gdb.execute('run > /dev/null')
+last = None
+while True:
+    names, frame = [], gdb.newest_frame()
+    while frame is not None and (not names or names[-1] != 'main'):
+        name = frame.name() or '?'
+        names.append(name)
+        frame = frame.older()
+    if names[0] not in own:
+        break
+    pc = gdb.selected_frame().pc()
+    if not any(start <= pc < end for start, end in passed):
+        if names != last:
+            print('STACK', ' < '.join(names))
+        last = names
+    gdb.execute('stepi', to_string=True)
+"#;
+
+/// At each instruction gdb finds the frames that it finds in the original: of what was called, though nothing was; and `finish` and `next` come to where the call would have come
+/// back.
+#[test]
+fn frames_of_hot_parts_in_place_of_calls() {
+    for (with, seed) in COMPILERS.into_iter().cycle().zip(1..=8) {
+        let sandbox = rewritten(with, &format!("{IN_PLACE} {seed}"));
+        sandbox.put("follow.py", FOLLOW.as_bytes());
+        let stacks = |file: &str, passed: &str| {
+            sandbox.put("passed", passed.as_bytes());
+            let command = format!("timeout 100 gdb -q -nx -batch -x follow.py {file}");
+            let said = sandbox.say(&command);
+            said.lines().filter(|line| line.starts_with("STACK")).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let expected = stacks("in", "");
+        assert!(expected.len() > 20, "{expected:?}");
+        assert_eq!(stacks("out", &ways_out(&sandbox)), expected, "{with}, seed {seed}");
+        let part = in_place(&sandbox).into_iter().find(|(_, size, ..)| *size > 5);
+        if let Some((place, ..)) = part {
+            let said = gdb(&sandbox, &[&format!("break *{place:#x}"), "run", "finish", "bt 1"]);
+            // It runs no further than to the caller's next instruction.
+            let comes_back = said.contains("\nValue returned is $1 = ") && said.contains("\n#0  ");
+            assert!(said.contains("exited normally") || comes_back, "{with}: {said}");
+        }
+    }
+}
+
+/// Where pieces of `out` stand that lead out of code in place of calls, a line each.
+fn ways_out(sandbox: &Sandbox) -> String {
+    let section = address_map::SECTION;
+    sandbox.say(&format!("objcopy -O binary --set-section-flags {section}=alloc -j {section} out map"));
+    let map = AddressMap::decode(&fs::read(sandbox.path("map")).unwrap()).unwrap();
+    let fragments = map.functions.iter().flat_map(|function| &function.fragments);
+    let ways = fragments.flat_map(|fragment| {
+        let ends = fragment.blocks.iter().skip(1).map(|block| u64::from(block.output_offset));
+        let blocks = fragment.blocks.iter().zip(ends.chain([fragment.size]));
+        let is_way = |block: &BlockMap| matches!(block.reason, Reason::Inlined(_)) && block.input_size == 0;
+        let start = fragment.output.get();
+        blocks
+            .filter(move |(block, _)| is_way(block))
+            .map(move |(block, end)| (start + u64::from(block.output_offset), start + end))
+    });
+    ways.map(|(start, end)| format!("{start} {end}\n")).collect()
+}
+
+/// Pieces in place of calls: where, of how many bytes, where they were, and the call.
+fn in_place(sandbox: &Sandbox) -> Vec<(u64, u64, u64, u64)> {
+    let said = sandbox.afterlink(&["where", "out", "--json"]);
+    let pieces: serde_json::Value = serde_json::from_str(&said.stdout()).unwrap();
+    let pieces = pieces.as_array().unwrap().iter().filter(|piece| piece["reason"] == "inlined");
+    let number = |piece: &serde_json::Value, key: &str| piece[key].as_u64().unwrap();
+    let row = |piece: &serde_json::Value| {
+        let [output, size, input] = ["output", "size", "input"].map(|key| number(piece, key));
+        (output, size, input, piece["calls"][0].as_u64().unwrap())
+    };
+    pieces.map(row).collect()
 }
 
 /// A block that stands twice (`--pass tail-duplication`) is told of at both places as it was at its one.

@@ -312,9 +312,8 @@ pub fn check_variant(case: &Case, variant: &Variant) -> Faults {
         Err(faults) => return faults,
     };
     let mut faults: Faults = ORDERS.iter().flat_map(|&order| bench.check_order(order, &[])).collect();
-    let passes =
-        CODE_PASSES.into_iter().filter(|pass| !case.plan.without_passes.iter().any(|name| name == pass));
-    faults.extend(bench.check_order(PASSES, &passes.flat_map(|pass| ["--pass", pass]).collect::<Vec<_>>()));
+    let passes = CODE_PASSES.into_iter().flat_map(|pass| ["--pass", pass]);
+    faults.extend(bench.check_order(PASSES, &passes.collect::<Vec<_>>()));
     faults.extend(bench.check_determinism());
     faults.extend(bench.check_profile().err().unwrap_or_default());
     if faults.is_empty() {

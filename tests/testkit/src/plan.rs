@@ -9,7 +9,6 @@
 //! stdout = "..."                       # of every variant, the original's too
 //! either = ["name"]                    # functions that may stay; all others of the sources must be moved
 //! max-growth = 16384                   # bytes that an output may be larger than its input
-//! without-passes = ["hot-inlining"]    # passes whose work the program would see, as it counts its frames
 //! [refused]                            # functions that must stay, and the reasons of which one must be reported
 //! name = ["data-in-code"]
 //! [not-instrumented]                   # variants, by name, that can't be instrumented, and words of the error
@@ -57,8 +56,6 @@ pub struct Plan {
     pub calls: BTreeMap<String, u64>,
     #[serde(default)]
     pub targets: BTreeMap<String, BTreeMap<String, u64>>,
-    #[serde(default)]
-    pub without_passes: Vec<String>,
 }
 
 /// A compiler and the flags that go to both its compiling and its linking.

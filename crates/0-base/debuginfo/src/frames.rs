@@ -86,7 +86,9 @@ fn runs(frames: &DebugFrame<R>, entry: &Entry, moves: &Moves) -> Option<Vec<Fram
     }
     let rows = rows(frames, entry)?;
     let mut parts: Vec<(u64, u64, &Row)> = Vec::new();
-    for piece in pieces.iter().chain(moves.duplicates_in(start, end).flatten()) {
+    // The frames of code in place of calls are others, of which `.eh_frame` tells.
+    let twice = moves.duplicates_in(start, end).flatten().filter(|piece| !moves.is_in_place(piece));
+    for piece in pieces.iter().chain(twice) {
         add_parts(piece, (start, end), &rows, &mut parts);
     }
     parts.sort_unstable_by_key(|part| part.0);

@@ -118,8 +118,12 @@ pub struct Moves {
     inlined: Vec<Inlined>,
     callees: BTreeSet<(u64, u64)>,
     beside: Vec<Beside>,
+    /// Where the calls came back, and would come back, that several pieces stand in place of. Ascending.
+    backs: Vec<(u64, u64)>,
     /// Each with its pieces, which stand for runs besides those above. Ascending.
     duplicates: Vec<Vec<Piece>>,
+    /// Those of the output's runs among these that stand in place of a call: the return address is not in memory there. Ascending.
+    in_place: Vec<(u64, u64)>,
     code: Vec<(u64, u64)>,
 }
 
@@ -141,10 +145,11 @@ impl Moves {
         self
     }
 
-    /// The same with code that runs for calls besides what leads into it.
-    pub fn with_beside(mut self, mut beside: Vec<Beside>) -> Self {
+    /// The same with code that runs for calls besides what leads into it, and `backs`: where these calls came back in the input, and would in the output.
+    pub fn with_beside(mut self, mut beside: Vec<Beside>, mut backs: Vec<(u64, u64)>) -> Self {
         beside.sort_unstable_by_key(|b| (b.call, b.output));
-        self.beside = beside;
+        backs.sort_unstable();
+        (self.beside, self.backs) = (beside, backs);
         self
     }
 
@@ -156,6 +161,19 @@ impl Moves {
         duplicates.sort_unstable_by_key(|pieces| (pieces[0].input, pieces[0].output));
         self.duplicates = duplicates;
         self
+    }
+
+    /// The same with code in second places that stands in place of calls, by runs of the output.
+    pub fn with_in_place(mut self, mut in_place: Vec<(u64, u64)>) -> Self {
+        in_place.sort_unstable();
+        self.in_place = in_place;
+        self
+    }
+
+    /// Whether a piece stands in place of a call.
+    pub(crate) fn is_in_place(&self, piece: &Piece) -> bool {
+        let next = self.in_place.partition_point(|run| run.0 <= piece.output);
+        next > 0 && piece.output < self.in_place[next - 1].1
     }
 
     /// The pieces of duplicates that have a part in a run, by duplicate.
@@ -263,6 +281,9 @@ impl Moves {
     pub fn behind(&self, address: u64) -> u64 {
         if let Some(f) = address.checked_sub(1).and_then(|last| self.folded_at(last)) {
             return self.behind(f.into + (address - f.input).min(f.input_size));
+        }
+        if let Ok(at) = self.backs.binary_search_by_key(&address, |back| back.0) {
+            return self.backs[at].1;
         }
         let Some(piece) = address.checked_sub(1).and_then(|last| self.piece_at(last)) else { return address };
         match piece.inside {

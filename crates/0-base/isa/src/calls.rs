@@ -39,6 +39,9 @@ pub struct InPlaceForms {
     /// Makes room for a return address.
     pub make_room: &'static [u8],
     pub give_room_back: &'static [u8],
+    /// What stands behind the code where no room is made: unwinders look one byte in front of where a call comes back, and find what holds
+    /// there.
+    pub no_room: &'static [u8],
     /// A call, its field left zero.
     pub call: &'static [u8],
     /// Where the field that names the callee stands in it.
@@ -52,6 +55,7 @@ impl Arch {
             Self::X86_64 => Some(InPlaceForms {
                 make_room: &x86_64::MAKE_ROOM,
                 give_room_back: &x86_64::GIVE_ROOM_BACK,
+                no_room: &[x86_64::NOP],
                 call: &[0xe8, 0, 0, 0, 0],
                 call_field: 1,
             }),

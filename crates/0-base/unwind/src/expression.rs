@@ -1,7 +1,7 @@
 //! DWARF expressions in unwind rules. They are kept as bytes; the one thing that must be known of them is
 //! whether their value changes when the code moves.
 
-use crate::cursor::{Cursor, Fault};
+use crate::cursor::{Cursor, Fault, write_sleb};
 use afterlink_isa::UnwindNumbers;
 use std::fmt;
 use std::sync::Arc;
@@ -13,6 +13,16 @@ pub struct Expression(Arc<Vec<u8>>);
 impl Expression {
     pub fn new(bytes: &[u8]) -> Self {
         Self(Arc::new(bytes.to_vec()))
+    }
+
+    /// The value of a register with a number below 32, and so many bytes more: DWARF 5, section 2.5.1.2.
+    pub fn of_register(register: u16, bytes: i64) -> Self {
+        /// `DW_OP_breg0`.
+        const BREG: u8 = 0x70;
+        debug_assert!(register < 32, "the others have another operation");
+        let mut out = vec![BREG + register as u8];
+        write_sleb(&mut out, bytes);
+        Self(Arc::new(out))
     }
 
     pub fn bytes(&self) -> &[u8] {

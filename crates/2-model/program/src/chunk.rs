@@ -21,6 +21,9 @@ pub enum Chunk {
     New(u32),
     /// All of a block that runs in place of a call: a row of [`Function::in_place`].
     InPlace(u32),
+    /// What stands behind the code in place of a call, in front of what stood behind the call: it gives back the room of the return address, and
+    /// replaces nothing. A row of [`Function::new_code`] that names the call.
+    Back(u32),
 }
 
 /// A part of a block's body: from so many bytes behind its start on.
@@ -71,10 +74,20 @@ pub struct InPlaceCode {
     pub added: Vec<u8>,
     /// In [`Function::operands`], with fields counted from the first byte.
     pub operands: OperandSpan,
-    /// What unwinders are told, by bytes from the start; all of it is under the entry of the call, and lands where the call does.
+    /// What unwinders are told, by bytes from the start; all of it is under the entry of the call, and lands where the call does. In a row
+    /// without a rule for the return address, the call would have come back to where `back` goes on behind its [`Chunk::Back`].
     pub rows: Vec<(u32, RowId)>,
     /// What holds where the block jumps on.
     pub ending: RowId,
+    /// The block behind the call.
+    pub back: BlockId,
+}
+
+impl InPlaceCode {
+    /// Whether it is a block of the callee.
+    pub fn is_of_callee(&self) -> bool {
+        self.size > 0 && self.start != self.call
+    }
 }
 
 impl InputChunk {
@@ -99,7 +112,7 @@ impl Function<'_> {
             Chunk::Counter { form, .. } => form.size(),
             Chunk::Targets { code, .. } => code.size(),
             Chunk::Inlined(row) => self.inlined[row as usize].size,
-            Chunk::New(row) => self.new_code[row as usize].bytes.len() as u32,
+            Chunk::New(row) | Chunk::Back(row) => self.new_code[row as usize].bytes.len() as u32,
             Chunk::InPlace(row) => {
                 let code = &self.in_place[row as usize];
                 code.copied + code.added.len() as u32
@@ -158,6 +171,14 @@ impl Function<'_> {
         self.put(block, at, call_size, Chunk::Inlined(row));
     }
 
+    /// Bytes with which a block begins that stands behind the code in place of a call: behind them the call would have come back.
+    pub fn back_size(&self, block: BlockId) -> u32 {
+        match self.chunks[self.blocks[block].chunks.range()] {
+            [first @ Chunk::Back(_), ..] => self.chunk_size(first),
+            _ => 0,
+        }
+    }
+
     /// What a block is that runs in place of a call.
     pub fn in_place_of(&self, block: &Block) -> Option<&InPlaceCode> {
         match self.chunks[block.chunks.range()] {
@@ -183,14 +204,23 @@ impl Function<'_> {
     }
 
     /// Cuts a block in front of the call of so many bytes at `at` in its body: gives a new block, from behind the call on, with
-    /// the terminator. The first part has none of its own any more, and leads there.
+    /// the terminator, which begins with the instructions `back`. The first part has none of its own any more, and leads there.
     ///
     /// # Panics
     /// If the block is not copied as one run.
-    pub fn cut_around(&mut self, block: BlockId, at: u32, call_size: u32) -> BlockId {
+    pub fn cut_around(&mut self, block: BlockId, at: u32, call_size: u32, back: &[u8]) -> BlockId {
         let own = self.blocks[block].clone();
         assert!(own.chunks.is_empty(), "the code of {block} is copied");
         let (call, behind) = (at, at + call_size);
+        let (row, first) = (self.new_code.len() as u32, self.chunks.len());
+        let replaces = own.input + u64::from(call);
+        let operands = OperandSpan::default();
+        self.new_code.push(NewCode { bytes: back.to_vec(), operands, replaces, replaced_size: 0 });
+        self.chunks.push(Chunk::Back(row));
+        if own.body > behind {
+            self.chunks.push(Chunk::Input(InputChunk { from: 0, size: own.body - behind }));
+        }
+        let chunks = Span::since(first, self.chunks.len());
         let operands = self.operands_of(&own);
         let rest: Vec<Operand> = operands
             .iter()
@@ -203,6 +233,7 @@ impl Function<'_> {
             size: own.size - behind,
             body: own.body - behind,
             operands: self.add_operands(&rest),
+            chunks,
             ..own
         };
         let second = self.blocks.push(second);

@@ -61,6 +61,8 @@ pub struct Function<'a> {
     pub has_stub_room: bool,
     /// Whether the program may read its bytes where they stand: it is left alone, and no field of it may lead elsewhere.
     pub is_read: bool,
+    /// Whether a dynamic symbol names it, so that it finds its own name by an address of its code.
+    pub is_exported: bool,
     /// Why the function is left alone.
     pub refusal: Option<Refusal>,
 }
@@ -150,6 +152,7 @@ impl<'a> Function<'a> {
             folded_into: None,
             has_stub_room: false,
             is_read: false,
+            is_exported: false,
             refusal: None,
         }
     }
@@ -170,9 +173,9 @@ impl Function<'_> {
         self.ranges.iter().map(|r| r.size).sum()
     }
 
-    /// Whether a block stands for code of the input: one of its blocks, a part that was cut off one, or a duplicate.
+    /// Whether a block stands for code of the input: one of its blocks, a part that was cut off one, even if nothing of it is left, or a duplicate.
     pub fn is_of_input(&self, block: BlockId) -> bool {
-        block.0 < self.input_blocks || self.blocks[block].size > 0
+        block.0 < self.input_blocks || self.blocks[block].size > 0 || self.back_size(block) > 0
     }
 
     /// The block of the input that an added one has the code of, too. Names of that code mean the input's block.

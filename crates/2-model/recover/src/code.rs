@@ -55,6 +55,16 @@ impl<'i, 'a> Code<'i, 'a> {
         self.pieces[index].range.contains(address).then_some(index)
     }
 
+    /// Which pieces have dynamic symbols.
+    pub fn exported_pieces(&self) -> Vec<bool> {
+        let mut exported = vec![false; self.pieces.len()];
+        let symbols = self.image.dynamic_symbols.iter().filter(|s| s.is_defined() && s.is_function());
+        for piece in symbols.filter_map(|symbol| self.piece_at(symbol.address)) {
+            exported[piece] = true;
+        }
+        exported
+    }
+
     /// Whether moved code, wherever it will stand, can still name `address`.
     pub fn is_near(&self, address: InputAddr) -> bool {
         address >= self.near.0 && address < self.near.1

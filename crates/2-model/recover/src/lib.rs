@@ -59,7 +59,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
         pointers.extend(unknown_code::pointers(&mut code, &evidence, &unwind_ranges));
     }
     let taken = taken::entries(&code, &pointers, &taking);
-    let rooms = stubs::rooms(&code);
+    let (rooms, exported) = (stubs::rooms(&code), code.exported_pieces());
     if is_rewritten {
         taken::refuse_compared_with_text(&mut code, &sums, &taken);
         taken::refuse_swallowing(&mut code, &pointers, &symbols, &unwind_ranges);
@@ -72,6 +72,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
         families.par_iter().map(|members| blocks::build(&code, members, &labels, &tables, &taken)).collect();
     for (function, members) in functions.iter_mut().zip(&families) {
         function.has_stub_room = rooms[members[0]];
+        function.is_exported = members.iter().any(|member| exported[*member]);
     }
     let mut rows = RowTable::new();
     unwind::attach(image, &frames, &pads, &mut functions, &mut rows);

@@ -27,7 +27,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Bytes of a body that is written in place of one call of several; one with a single hot call may be longer.
-const LARGEST: u32 = 64;
+const LARGEST: u32 = 24;
 const LARGEST_OF_ONE: u32 = 480;
 /// Share of the code that ran, in percent, by which it may grow.
 const GROWTH: u64 = 1;
@@ -41,7 +41,7 @@ const STEPS: u64 = 10;
 pub(crate) const PASS: Pass = Pass {
     name: "hot-inlining",
     what: "puts the hot part of functions in place of hot calls of them",
-    by_default: false,
+    by_default: true,
     off: None,
     has_work: |_| true,
     run: Run::Code(run),
@@ -67,7 +67,9 @@ fn run(job: &mut CodeJob) -> usize {
     if has_counts {
         return run_hot(job, form);
     }
-    if job.options.order_blocks == BlockOrder::Random { run_random(job, form) } else { 0 }
+    // Layouts at random are of the program as it is, unless somebody wants more.
+    let is_random = job.options.order_blocks == BlockOrder::Random && job.options.switches.asks_for(&PASS);
+    if is_random { run_random(job, form) } else { 0 }
 }
 
 /// The plain calls of functions' entries in a block that is still copied as it was, in order.
@@ -95,7 +97,7 @@ fn calls_in(program: &Program, form: PlainCall, caller: FuncId, block: BlockId) 
         // A last call, behind which the function ends.
         let is_last = |call: &Call| call.at + form.size == own.size;
         let ends = !matches!(own.terminator, Terminator::FallThrough(_));
-        found.retain(|call| !(is_last(call) && ends));
+        found.retain(|call| !(is_last(call) && ends) && keeps_name(program, call));
     }
     found
 }
@@ -103,6 +105,11 @@ fn calls_in(program: &Program, form: PlainCall, caller: FuncId, block: BlockId) 
 /// Where profiles may have a call: some tell where it starts, some where it ends.
 fn places(call: &Call, form: PlainCall) -> [(BlockId, u32, FuncId); 2] {
     [call.at, call.at + form.size].map(|at| (call.block, at, call.callee))
+}
+
+/// Whether code of the callee has its own name in the caller: by an address inside an exported function programs find that one's.
+fn keeps_name(program: &Program, call: &Call) -> bool {
+    !program.functions[call.caller].is_exported || program.functions[call.callee].is_exported
 }
 
 /// Whether code may stand in place of calls in a function.

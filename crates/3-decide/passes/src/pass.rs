@@ -74,6 +74,11 @@ impl Switches {
         self.turned.iter().map(|(name, on)| (*name, *on))
     }
 
+    /// Whether somebody asked for the pass.
+    pub fn asks_for(&self, pass: &Pass) -> bool {
+        self.turned.get(pass.name) == Some(&true)
+    }
+
     fn of(&self, pass: &Pass) -> bool {
         self.turned.get(pass.name).copied().unwrap_or(pass.by_default)
     }

@@ -12,9 +12,9 @@ use std::time::Instant;
 /// All passes, in the order in which they run: those that change code first.
 pub const PASSES: [&Pass; 9] = [
     &identical_functions::PASS,
-    &plt_calls::PASS,
     &inlining::PASS,
     &hot_inlining::PASS,
+    &plt_calls::PASS,
     &branches::PASS,
     &tail_duplication::PASS,
     &block_order::PASS,

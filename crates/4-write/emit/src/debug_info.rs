@@ -177,30 +177,42 @@ pub(crate) fn moves(
     addresses: &Addresses,
     shapes: &[Shape],
 ) -> Moves {
-    let (mut pieces, mut inlined, mut beside) = (Vec::new(), Vec::new(), Vec::new());
-    let mut duplicates = Vec::new();
+    let mut led = Pieces::default();
     for (i, fragment) in placement.fragments.iter().enumerate() {
         let function = &program.functions[fragment.function];
         for (&block, ends) in fragment.blocks.iter().zip(shapes[i].offsets.windows(2)) {
             let start = addresses.fragments[i];
             let place = (start + u64::from(ends[0]), start + u64::from(ends[1]));
             if let Some(code) = function.in_place_of(&function.blocks[block]) {
-                add_in_place(code, place, &mut pieces, &mut beside);
+                led.add_in_place(image, code, place);
             } else if function.duplicate_of(block).is_some() {
-                let mut own = Vec::new();
-                add_block(image, function, &function.blocks[block], place, (&mut own, &mut inlined));
-                duplicates.push(own);
+                let own = led.block(image, function, &function.blocks[block], place);
+                led.duplicates.push(own);
             } else if function.is_of_input(block) {
-                let block = &function.blocks[block];
-                add_block(image, function, block, place, (&mut pieces, &mut inlined));
+                let own = led.block(image, function, &function.blocks[block], place);
+                led.pieces.extend(own);
             }
         }
     }
+    let Pieces { mut pieces, inlined, beside, backs, duplicates, in_place } = led;
     add_padding(image, &mut pieces);
     let code = image.sections.iter().filter(|(_, s)| s.is_code());
     let code = code.map(|(_, s)| (s.address.get(), s.end().get())).collect();
     let moves = Moves::new(pieces, folded(image, program), code);
-    moves.with_inlined(inlined).with_beside(beside).with_duplicates(duplicates)
+    moves.with_inlined(inlined).with_beside(beside, backs).with_duplicates(duplicates).with_in_place(in_place)
+}
+
+/// What code stands for, as it comes.
+#[derive(Default)]
+struct Pieces {
+    pieces: Vec<Piece>,
+    inlined: Vec<Inlined>,
+    beside: Vec<Beside>,
+    /// Where calls came back, and would come back in the output, that code stands in place of.
+    backs: Vec<(u64, u64)>,
+    duplicates: Vec<Vec<Piece>>,
+    /// The output's runs of blocks of callees in place of calls.
+    in_place: Vec<(u64, u64)>,
 }
 
 /// Functions that others stand for, with the padding behind them, as far as nobody else's code starts.
@@ -235,72 +247,91 @@ fn add_padding(image: &Image, pieces: &mut Vec<Piece>) {
     pieces.append(&mut padding);
 }
 
-/// Adds the pieces of a block, and its calls that code stands in place of.
-fn add_block(
-    image: &Image,
-    function: &Function,
-    block: &Block,
-    place: (OutputAddr, OutputAddr),
-    (pieces, inlined): (&mut Vec<Piece>, &mut Vec<Inlined>),
-) {
-    let mut output = place.0.get();
-    let first = pieces.len();
-    for chunk in function.chunks_of(block) {
-        let output_size = u64::from(function.chunk_size(chunk));
-        let run = match chunk {
-            Chunk::Input(chunk) => Some((block.input + u64::from(chunk.from), chunk.size, Inside::Each)),
-            Chunk::New(row) => {
-                let code = &function.new_code[row as usize];
-                Some((code.replaces, code.replaced_size, Inside::FromEnd))
+impl Pieces {
+    /// The pieces of a block; adds its calls that code stands in place of.
+    fn block(
+        &mut self,
+        image: &Image,
+        function: &Function,
+        block: &Block,
+        place: (OutputAddr, OutputAddr),
+    ) -> Vec<Piece> {
+        let (mut output, mut pieces) = (place.0.get(), Vec::new());
+        for chunk in function.chunks_of(block) {
+            let output_size = u64::from(function.chunk_size(chunk));
+            let run = match chunk {
+                Chunk::Input(chunk) => Some((block.input + u64::from(chunk.from), chunk.size, Inside::Each)),
+                Chunk::New(row) => {
+                    let code = &function.new_code[row as usize];
+                    Some((code.replaces, code.replaced_size, Inside::FromEnd))
+                }
+                Chunk::Inlined(row) => {
+                    let code = &function.inlined[row as usize];
+                    let (call, callee) = (code.call.get(), code.start.get());
+                    let call_end = call + u64::from(code.call_size);
+                    self.inlined.push(Inlined { call, call_end, callee, output, output_size });
+                    Some((code.call, code.call_size, Inside::FromEnd))
+                }
+                Chunk::Back(row) => {
+                    let call = function.new_code[row as usize].replaces.get();
+                    self.beside.push(Beside { call, output, output_size });
+                    self.backs.push((block.input.get(), output + output_size));
+                    None
+                }
+                Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::InPlace(_) => None,
+            };
+            if let Some((input, size, inside)) = run {
+                let (input, input_size) = (input.get(), size.into());
+                pieces.push(Piece { input, input_size, output, output_size, jump_size: 0, inside });
             }
-            Chunk::Inlined(row) => {
-                let code = &function.inlined[row as usize];
-                let (call, callee) = (code.call.get(), code.start.get());
-                let call_end = call + u64::from(code.call_size);
-                inlined.push(Inlined { call, call_end, callee, output, output_size });
-                Some((code.call, code.call_size, Inside::FromEnd))
-            }
-            Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::InPlace(_) => None,
-        };
-        if let Some((input, size, inside)) = run {
-            let (input, input_size) = (input.get(), size.into());
-            pieces.push(Piece { input, input_size, output, output_size, jump_size: 0, inside });
+            output += output_size;
         }
-        output += output_size;
+        let terminator = (block.input + u64::from(block.body), u64::from(block.size - block.body));
+        add_terminator(image, terminator, (output, place.1.get()), &mut pieces);
+        pieces
     }
-    // How the block ends is written anew; padding behind it is gone, and what control only ran through has no place either: a
-    // jump that was added there belongs to what stands in front of it.
-    let end = place.1.get();
-    let input = block.input + u64::from(block.body);
-    let input_size = u64::from(block.size - block.body);
+
+    /// Adds a block that runs in place of a call. What leads in stands for the call, and the callee's blocks stand where they are for a second time; all else
+    /// is code of the caller at the call's line.
+    fn add_in_place(&mut self, image: &Image, code: &InPlaceCode, (start, end): (OutputAddr, OutputAddr)) {
+        let (call, output, output_size) = (code.call.get(), start.get(), end.since(start));
+        let (input, input_size) = (code.start.get(), code.size.into());
+        let piece = Piece { input, input_size, output, output_size, jump_size: 0, inside: Inside::FromEnd };
+        if code.start == code.call {
+            self.pieces.push(piece);
+        } else if code.is_of_callee() {
+            let copied = u64::from(code.copied);
+            let body = Piece { input_size: copied, output_size: copied, inside: Inside::Each, ..piece };
+            let mut own = vec![body];
+            let terminator = (code.start + copied, input_size - copied);
+            add_terminator(image, terminator, (output + copied, end.get()), &mut own);
+            self.duplicates.push(own);
+            self.in_place.push((output, end.get()));
+        } else if output_size > 0 {
+            self.beside.push(Beside { call, output, output_size });
+        }
+    }
+}
+
+/// Adds how a block ends, from `input` on and so many bytes of it: it is written anew, from `output` to `end`. Padding behind it is gone, and what control only ran
+/// through has no place either: a jump that was added there belongs to what stands in front of it.
+fn add_terminator(
+    image: &Image,
+    (input, input_size): (InputAddr, u64),
+    (output, end): (u64, u64),
+    pieces: &mut Vec<Piece>,
+) {
     let is_padding = padding_size(image, input, input_size) == input_size;
     let mut output_size = end - output;
     // Padding behind code that was replaced has a place of its own in the map: that jump's.
     let joins = |last: &&mut Piece| is_padding && (last.inside == Inside::Each || input_size == 0);
-    if let Some(last) = pieces[first..].last_mut().filter(joins) {
+    if let Some(last) = pieces.last_mut().filter(joins) {
         last.jump_size = output_size;
         last.output_size = end - last.output;
         output_size = 0;
     }
     if input_size > 0 {
         pieces.push(Piece { input_size, output_size, ..ending(input.get(), output) });
-    }
-}
-
-/// Adds a block that runs in place of a call. What leads in stands for the call; all else, a callee's blocks too, is code of the caller at the call's line: what
-/// debug information says of a callee is said of the callee itself.
-fn add_in_place(
-    code: &InPlaceCode,
-    (start, end): (OutputAddr, OutputAddr),
-    pieces: &mut Vec<Piece>,
-    beside: &mut Vec<Beside>,
-) {
-    let (call, output, output_size) = (code.call.get(), start.get(), end.since(start));
-    if code.start == code.call {
-        let (input_size, inside) = (code.size.into(), Inside::FromEnd);
-        pieces.push(Piece { input: call, input_size, output, output_size, jump_size: 0, inside });
-    } else if output_size > 0 {
-        beside.push(Beside { call, output, output_size });
     }
 }
 

@@ -137,6 +137,11 @@ impl Planned<'_> {
     }
 }
 
+/// Whether a program has LLVM's map of basic blocks.
+pub fn has_block_map(image: &Image) -> bool {
+    image.sections.iter().any(|(_, section)| bb_addr_map::is_map(section))
+}
+
 /// Bytes that each fragment of `placement` will take. They do not depend on where anything stands.
 pub fn fragment_sizes(program: &Program, placement: &Placement) -> Vec<u64> {
     settle_all(program, placement).iter().map(Shape::size).collect()

@@ -88,6 +88,21 @@ impl Pieces<'_> {
                     let piece = BlockMap { output_offset: at, input, input_size, reason };
                     self.insert(piece, code.call, code.call_size, at + size);
                 }
+                // It stands for no byte, in front of what stood behind the call.
+                Chunk::Back(row) => {
+                    let call = function.new_code[row as usize].replaces;
+                    let first = self.pieces.pop().expect("a block has begun");
+                    let back = BlockMap {
+                        input: Some(block.input),
+                        input_size: 0,
+                        reason: self.of_call(call),
+                        ..first
+                    };
+                    self.pieces.push(back);
+                    if block.size > 0 {
+                        self.pieces.push(BlockMap { output_offset: at + size, ..first });
+                    }
+                }
                 Chunk::Input(_) | Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::InPlace(_) => {}
             }
             at += size;
@@ -96,17 +111,18 @@ impl Pieces<'_> {
 
     /// Adds a block that runs in place of a call.
     fn in_place(&mut self, code: &InPlaceCode, offset: u32) {
-        let reason = if code.start == code.call {
-            Reason::Replaced
-        } else {
-            let number = *self.of_call.entry(code.call).or_insert_with(|| {
-                self.chains.push(vec![code.call]);
-                self.chains.len() - 1
-            });
-            Reason::Inlined(ChainId::from_index(number))
-        };
+        let reason = if code.start == code.call { Reason::Replaced } else { self.of_call(code.call) };
         let (input, input_size) = (Some(code.start), code.size);
         self.pieces.push(BlockMap { output_offset: offset, input, input_size, reason });
+    }
+
+    /// The reason of pieces in place of a call.
+    fn of_call(&mut self, call: InputAddr) -> Reason {
+        let number = *self.of_call.entry(call).or_insert_with(|| {
+            self.chains.push(vec![call]);
+            self.chains.len() - 1
+        });
+        Reason::Inlined(ChainId::from_index(number))
     }
 
     /// Cuts the last piece, which is copied, where `size` bytes of it from `input` on gave way to `piece`, and goes on at `end`.

@@ -8,11 +8,39 @@ use afterlink_core::index::Id;
 use afterlink_core::{InputAddr, OutputAddr};
 use afterlink_elf::{NewDynamicSymbol, NewSymbol, SectionRef, SymbolChange, SymbolMove};
 use afterlink_image::{Image, Symbol, elf};
-use afterlink_program::{BlockId, Fragment, FuncId, Placement, Program, SectionId};
+use afterlink_program::{BlockId, Fragment, FuncId, InPlaceCode, Placement, Program, SectionId};
+use rustc_hash::FxHashMap;
 
 /// Behind data that can be written to, sections of code are the first of the new ones.
 fn section_of(placement: &Placement, section: SectionId) -> SectionRef {
     SectionRef::New(data::in_front(placement) + section.index())
+}
+
+/// What a run of blocks in place of a call is.
+const INLINED: &str = "inlined";
+
+/// The local symbol of a part of the function with that name, of which so many of the same kind have been seen.
+fn numbered(name: &str, kind: &str, count: &mut u32, place: SymbolMove, after: Option<u32>) -> NewSymbol {
+    let number = if *count > 0 { format!(".{count}") } else { String::new() };
+    *count += 1;
+    let name = format!("{name}.{kind}{number}");
+    NewSymbol { name, place, kind: elf::STT_FUNC.0, binding: elf::STB_LOCAL.0, after }
+}
+
+/// Where runs of blocks in place of calls start, and their bytes.
+type Runs = FxHashMap<OutputAddr, u64>;
+
+fn starts(inlined: &[(SymbolMove, &InPlaceCode)]) -> Runs {
+    inlined.iter().map(|(place, _)| (place.address, place.size)).collect()
+}
+
+/// What of a fragment its function's name stands for, as far as anything is left: of two names with one address nobody would know which is meant.
+fn own_place(mut place: SymbolMove, runs: &Runs) -> Option<SymbolMove> {
+    while let Some(size) = runs.get(&place.address) {
+        place.address = place.address + *size;
+        place.size = place.size.checked_sub(*size).filter(|rest| *rest > 0)?;
+    }
+    Some(place)
 }
 
 pub(crate) struct Symbols<'s, 'p, 'a> {
@@ -43,9 +71,29 @@ impl Symbols<'_, '_, '_> {
     }
 
     /// A local symbol for each fragment without the function's entry: `name.cold`, `name.warm`, numbered from
-    /// the second of a kind on.
+    /// the second of a kind on; and for each run of blocks in place of a call, `name.inlined`.
     pub fn added(&self) -> Vec<NewSymbol> {
         let rows = self.first_rows();
+        let inlined = self.inlined();
+        let mut added = self.fragments_added(&rows, &inlined);
+        let mut seen = FxHashMap::default();
+        for (place, code) in inlined {
+            let Some(callee) = self.program.function_at(code.start) else { continue };
+            let function = &self.program.functions[callee];
+            if !function.name.is_empty() {
+                let count = seen.entry(callee).or_default();
+                added.push(numbered(function.name, INLINED, count, place, rows[callee.0 as usize]));
+            }
+        }
+        added
+    }
+
+    fn fragments_added(
+        &self,
+        rows: &[Option<u32>],
+        inlined: &[(SymbolMove, &InPlaceCode)],
+    ) -> Vec<NewSymbol> {
+        let runs = starts(inlined);
         let sections = self.placement.sections.len();
         let mut seen = vec![0u32; self.program.functions.len() * sections];
         let mut added = Vec::new();
@@ -55,34 +103,73 @@ impl Symbols<'_, '_, '_> {
                 continue;
             }
             let count = &mut seen[fragment.function.index() * sections + fragment.section.index()];
-            *count += 1;
             let kind = &self.placement.sections[fragment.section].suffix;
-            let number = if *count > 1 { format!(".{}", *count - 1) } else { String::new() };
-            added.push(NewSymbol {
-                name: format!("{}.{kind}{number}", function.name),
-                place: self.place(i),
-                kind: elf::STT_FUNC.0,
-                binding: elf::STB_LOCAL.0,
-                after: rows[fragment.function.0 as usize],
-            });
+            let row = rows[fragment.function.0 as usize];
+            let Some(place) = own_place(self.place(i), &runs) else { continue };
+            added.push(numbered(function.name, kind, count, place, row));
         }
         added
     }
 
-    /// A dynamic symbol for each fragment without its function's entry, by the name that `dladdr` gave its code.
+    /// The runs of blocks of callees in place of calls, each with what its first block stands for.
+    fn inlined(&self) -> Vec<(SymbolMove, &InPlaceCode)> {
+        let mut found: Vec<(SymbolMove, &InPlaceCode)> = Vec::new();
+        for (i, fragment) in self.placement.fragments.iter().enumerate() {
+            let function = &self.program.functions[fragment.function];
+            if function.in_place.is_empty() {
+                continue;
+            }
+            let section = section_of(self.placement, fragment.section);
+            let mut open = None;
+            for (&block, ends) in fragment.blocks.iter().zip(self.shapes[i].offsets.windows(2)) {
+                let size = u64::from(ends[1] - ends[0]);
+                if size == 0 {
+                    continue;
+                }
+                let code = function.in_place_of(&function.blocks[block]).filter(|code| code.is_of_callee());
+                match (code, found.last_mut()) {
+                    (Some(code), Some(last)) if open == Some(code.call) => last.0.size += size,
+                    (Some(code), _) => {
+                        let address = self.addresses.fragments[i] + u64::from(ends[0]);
+                        found.push((SymbolMove { address, size, section }, code));
+                    }
+                    _ => {}
+                }
+                open = code.map(|code| code.call);
+            }
+        }
+        found
+    }
+
+    /// A dynamic symbol for each fragment without its function's entry, and each run of blocks in place of a call, by the name that `dladdr` gave its code.
     /// Code that had no name gets none.
     pub fn dynamic_added(&self) -> Vec<NewDynamicSymbol> {
         let exported = Exported::read(self.image);
+        let inlined = if exported.is_empty() { Vec::new() } else { self.inlined() };
+        let runs = starts(&inlined);
         let fragments = self.placement.fragments.iter().enumerate();
         let parts = fragments.filter(|(_, f)| !exported.is_empty() && !f.starts_function());
         let named = parts.filter_map(|(i, fragment)| {
             let function = &self.program.functions[fragment.function];
-            let inputs = fragment.blocks.iter().filter(|b| function.is_of_input(**b));
-            let of =
-                inputs.map(|b| function.blocks[*b].input).find_map(|at| exported.name_at(at, function))?;
-            Some(NewDynamicSymbol { of, place: self.place(i) })
+            let place = |b: &BlockId| {
+                let block = &function.blocks[*b];
+                // What leads into code in place of a call, or out of it, is the caller's.
+                let call = function.in_place_of(block).map(|code| code.call);
+                call.or(function.is_of_input(*b).then_some(block.input))
+            };
+            let inputs = fragment.blocks.iter().filter_map(place);
+            let of = inputs.into_iter().find_map(|at| exported.name_at(at, function))?;
+            Some(NewDynamicSymbol { of, place: own_place(self.place(i), &runs)? })
         });
-        named.collect()
+        let mut added: Vec<NewDynamicSymbol> = named.collect();
+        added.extend(inlined.into_iter().filter_map(|(place, code)| {
+            let callee = &self.program.functions[self.program.function_at(code.start)?];
+            // A part that had no name would have its caller's.
+            let name = exported.name_at(code.start, callee);
+            let of = name.or_else(|| exported.name_at(callee.entry(), callee))?;
+            Some(NewDynamicSymbol { of, place })
+        }));
+        added
     }
 
     /// For each function, the fragment that starts with its entry.

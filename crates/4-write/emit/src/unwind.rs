@@ -1,21 +1,28 @@
 //! The new `.eh_frame` and its search table: all functions, moved or not.
 
+mod in_place;
+
 use crate::addresses::Addresses;
+use crate::encode::displacement;
 use crate::shape::Shape;
 use crate::targets;
 use afterlink_core::{Error, IdVec, InputAddr, OutputAddr, Result};
 use afterlink_program::{
-    Block, Chunk, Fragment, FuncId, Function, InPlaceCode, Landing, Placement, Program, Target, Terminator,
+    Block, Chunk, Fragment, FuncId, Function, Landing, Placement, Program, Target, Terminator,
 };
 use afterlink_unwind::{
-    CfaRule, CieId, FdeBody, FdeId, OutputCallSite, OutputCie, OutputFde, Row, RowId, eh_frame_hdr_size,
-    write_eh_frame, write_eh_frame_hdr, write_lsda,
+    CfaRule, CieId, Expression, FdeBody, FdeId, OutputCallSite, OutputCie, OutputFde, RegisterRule, Row,
+    RowId, eh_frame_hdr_size, write_eh_frame, write_eh_frame_hdr, write_lsda,
 };
+use in_place::InPlace;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 /// The number that DWARF gives the stack pointer of x86-64.
 const STACK_POINTER: u16 = 7;
+
+/// Bytes of the room for a return address.
+const WORD: u32 = 8;
 
 /// The two sections, and in front of them the language-specific data areas of moved code.
 pub(crate) struct Frames {
@@ -55,22 +62,28 @@ struct Run {
     rows: Vec<(u32, State)>,
 }
 
-/// A row while counter code has lowered the stack pointer by so many bytes, and what becomes of exceptions.
+/// A row while counter code, or room for a return address, has lowered the stack pointer by so many bytes, and what becomes of exceptions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct State {
     row: RowId,
     by: u32,
     landing: Landing,
+    /// How far from the instruction the call would have come back that the code stands in place of.
+    back: Option<i32>,
 }
+
+/// A row that differs from the input's: by how much the stack pointer is lower, whether there is a landing pad, and how far it is
+/// to the return address.
+type Changed = (RowId, u32, bool, Option<i32>);
 
 impl State {
     fn of(row: RowId, landing: Landing) -> Self {
-        Self { row, by: 0, landing }
+        Self { row, by: 0, landing, back: None }
     }
 
     /// By what its row differs from the input's: a landing pad expects the stack pointer as it is around counter code.
-    fn lowering(&self) -> (RowId, u32, bool) {
-        (self.row, self.by, self.landing.pad().is_some())
+    fn changed(&self) -> Changed {
+        (self.row, self.by, self.landing.pad().is_some(), self.back)
     }
 }
 
@@ -91,8 +104,8 @@ pub(crate) fn write(
     let led = |personality| personality_target(&personality, addresses);
     let mut cies: IdVec<_, _> = frames.cies.iter().map(|(_, cie)| OutputCie::new(cie, led)).collect();
     let runs = all_runs(program, placement, shapes, addresses);
-    let lowered = lowered_rows(program, &runs);
-    let row = |of: &State| lowered.get(&of.lowering()).unwrap_or(&program.rows[of.row]);
+    let changed = changed_rows(program, &runs);
+    let row = |of: &State| changed.get(&of.changed()).unwrap_or(&program.rows[of.row]);
     let rows: Vec<Vec<(u32, &Row)>> =
         runs.iter().map(|run| run.rows.iter().map(|(at, of)| (*at, row(of))).collect()).collect();
     let (areas, places) = language_data(program, addresses, &runs, areas_at)?;
@@ -191,17 +204,24 @@ fn call_sites(run: &Run, addresses: &Addresses) -> Vec<OutputCallSite> {
 
 /// The rows for a stack pointer that is lower than the input's. Where exceptions lead to a landing pad, they say so as for pushed
 /// arguments, which unwinders take off the stack: a handler of a signal may throw, and a thread be cancelled, anywhere.
-fn lowered_rows(program: &Program, runs: &[Run]) -> FxHashMap<(RowId, u32, bool), Row> {
+///
+/// In code that stands in place of a call, the return address is as far from the instruction as it is, which is no rule of the input's.
+fn changed_rows(program: &Program, runs: &[Run]) -> FxHashMap<Changed, Row> {
+    let column = program.arch.unwind_numbers().instruction_pointer;
     let mut rows = FxHashMap::default();
     let all = runs.iter().flat_map(|run| &run.rows).map(|(_, row)| *row);
-    for lowered in all.filter(|row| row.by > 0) {
-        rows.entry(lowered.lowering()).or_insert_with(|| {
-            let mut row = program.rows[lowered.row].clone();
+    for state in all.filter(|row| row.by > 0 || row.back.is_some()) {
+        rows.entry(state.changed()).or_insert_with(|| {
+            let mut row = program.rows[state.row].clone();
             if let CfaRule::Offset(STACK_POINTER, offset) = &mut row.cfa {
-                *offset += i64::from(lowered.by);
+                *offset += i64::from(state.by);
             }
-            if lowered.landing.pad().is_some() {
-                row.args_size += u64::from(lowered.by);
+            if state.landing.pad().is_some() {
+                row.args_size += u64::from(state.by);
+            }
+            if let Some(back) = state.back {
+                let place = Expression::of_register(column, back.into());
+                row.set_rule(column, Some(RegisterRule::ValExpression(place)));
             }
             row
         });
@@ -215,7 +235,7 @@ fn all_runs(program: &Program, placement: &Placement, shapes: &[Shape], addresse
         .into_par_iter()
         .flat_map_iter(|i| {
             let fragment = &placement.fragments[i];
-            let runs = runs(program, fragment, &shapes[i], addresses.fragments[i]);
+            let runs = runs(program, fragment, &shapes[i], addresses, addresses.fragments[i]);
             runs.into_iter().flat_map(|run| cut_behind_pad(run, addresses))
         })
         .collect()
@@ -279,25 +299,32 @@ fn personality_target(personality: &afterlink_unwind::Personality, addresses: &A
 }
 
 /// The runs of a fragment: consecutive code under entries of the same kind becomes one.
-fn runs(program: &Program, fragment: &Fragment, shape: &Shape, address: OutputAddr) -> Vec<Run> {
+fn runs(
+    program: &Program,
+    fragment: &Fragment,
+    shape: &Shape,
+    addresses: &Addresses,
+    address: OutputAddr,
+) -> Vec<Run> {
     let function = &program.functions[fragment.function];
-    let mut runs = Runs { program, function: fragment.function, address, runs: Vec::new(), open: None };
+    let of = fragment.function;
+    let mut runs = Runs { program, addresses, function: of, address, runs: Vec::new(), open: None };
+    let endings = if function.in_place.is_empty() { Vec::new() } else { shape.endings(function, fragment) };
     for (i, &id) in fragment.blocks.iter().enumerate() {
         let block = &function.blocks[id];
         let (start, end) = (shape.offsets[i], shape.offsets[i + 1]);
         if start == end {
             continue;
         }
-        runs.block(function, block, start);
-        let in_place = function.in_place_of(block);
-        let ending = match in_place {
-            Some(code) => Some(runs.in_place(function, code, code.ending)),
-            None => row_of_ending(program, function, block),
-        };
-        if let Some(row) = ending
-            && end > start + function.code_size(block)
-        {
-            runs.set(start + function.code_size(block), row);
+        if let Some(code) = function.in_place_of(block) {
+            let place = InPlace { function, code, start, branch: endings[i].branch };
+            runs.in_place(&place, end);
+        } else {
+            runs.block(function, block, start);
+            let body_end = start + function.code_size(block);
+            if let Some(row) = row_of_ending(program, function, block).filter(|_| end > body_end) {
+                runs.set(body_end, row);
+            }
         }
         runs.extend_to(end);
     }
@@ -379,6 +406,7 @@ fn row_at(program: &Program, function: &Function, block: &Block, offset: u64) ->
 /// Runs as they grow. Offsets count from the fragment's start.
 struct Runs<'p, 'a> {
     program: &'p Program<'a>,
+    addresses: &'p Addresses<'p, 'a>,
     function: FuncId,
     address: OutputAddr,
     runs: Vec<Run>,
@@ -389,12 +417,6 @@ struct Runs<'p, 'a> {
 impl Runs<'_, '_> {
     /// The code of a block that starts at `start`, without what ends it.
     fn block(&mut self, function: &Function, block: &Block, start: u32) {
-        if let Some(code) = function.in_place_of(block) {
-            for &(offset, row) in &code.rows {
-                self.set(start + offset, self.in_place(function, code, row));
-            }
-            return;
-        }
         let mut at = start;
         // Where the input would be, from the block's start: what is added has the row that holds there.
         let mut reached = 0;
@@ -404,7 +426,9 @@ impl Runs<'_, '_> {
                     self.set(at + offset, found);
                 }
                 reached = own.end();
-            } else if let Some(row) = row_at(self.program, function, block, u64::from(reached)) {
+            } else if let Some(row) = row_at(self.program, function, block, u64::from(reached))
+                && !matches!(chunk, Chunk::Back(_))
+            {
                 self.set(at, row);
             }
             match chunk {
@@ -420,16 +444,44 @@ impl Runs<'_, '_> {
                 }
                 Chunk::Inlined(row) => reached += function.inlined[row as usize].call_size,
                 Chunk::New(row) => reached += function.new_code[row as usize].replaced_size,
+                Chunk::Back(row) => {
+                    self.back(function, function.new_code[row as usize].replaces, at, chunk);
+                }
                 Chunk::Input(_) | Chunk::InPlace(_) => {}
             }
             at += function.chunk_size(chunk);
         }
     }
 
-    /// A row of code that runs in place of a call, under what the call is under.
-    fn in_place(&self, function: &Function, code: &InPlaceCode, row: RowId) -> Found {
-        let (span, _) = function.unwind_row_at(code.call)?;
-        Some((span.fde, State::of(row, function.landing_at(code.call))))
+    /// What gives back the room of a return address has the row of the call, with the stack's top lower up to its last byte: there unwinders look
+    /// that come from where the call would have come back.
+    fn back(&mut self, function: &Function, call: InputAddr, at: u32, chunk: Chunk) {
+        let Some((span, row)) = function.unwind_row_at(call) else { return self.set(at, None) };
+        let state = State::of(row, function.landing_at(call));
+        let last = function.chunk_size(chunk) - 1;
+        if last > 0 {
+            self.set(at, Some((span.fde, State { by: WORD, ..state })));
+        }
+        self.set(at + last, Some((span.fde, state)));
+    }
+
+    /// A block that runs in place of a call, under what the call is under, with the jumps behind it.
+    fn in_place(&mut self, place: &InPlace, end: u32) {
+        let InPlace { function, code, start, .. } = *place;
+        let Some((span, _)) = function.unwind_row_at(code.call) else { return self.set(start, None) };
+        let landing = function.landing_at(code.call);
+        let back = self.addresses.block(self.function, code.back) + u64::from(function.back_size(code.back));
+        let column = self.program.arch.unwind_numbers().instruction_pointer;
+        for step in place.steps(self.program, end - start) {
+            let Some(row) = place.row(step.at) else { continue };
+            let mut state = State::of(row, landing);
+            if self.program.rows[row].rule(column).is_none() {
+                let here = self.address + u64::from(start + step.means);
+                // Invariant: `emit` has checked that the program spans less than 2 GiB.
+                state.back = Some(displacement(back, here));
+            }
+            self.set(start + step.at, Some((span.fde, state)));
+        }
     }
 
     /// From `at` on, something else holds.

@@ -170,6 +170,11 @@ impl<'a> LaidOut<'a> {
         progress.step("laying out");
         let mut options = options.clone();
         options.keep_debug_info |= left.all_debug_info();
+        // LLVM's map of basic blocks cannot tell of code in place of calls.
+        let hot_inlining = afterlink_passes::named("hot-inlining").expect("there is such a pass");
+        if afterlink_emit::has_block_map(&image) && !options.layout.switches.asks_for(hot_inlining) {
+            options.layout.switches.turn(hot_inlining, false);
+        }
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
         let as_it_was = options.explain.then(|| AsItWas::of(&program, &weights, &moved));

@@ -4,23 +4,31 @@
 //! the pieces: then a piece that leads out stands for it. Ways out to behind the call are returns, which profiles do not have.
 
 use afterlink_core::address_map::{Lookup, Source};
-use afterlink_core::{AddressMap, BlockMap, InputAddr, OutputAddr, Reason};
-use rustc_hash::{FxHashMap, FxHashSet};
+use afterlink_core::{AddressMap, BlockMap, FragmentMap, InputAddr, OutputAddr, Reason};
+use rustc_hash::FxHashMap;
 
 /// Calls that have several pieces in their place, with the entries of their callees.
 pub(super) struct InPlace {
-    callees: FxHashMap<InputAddr, InputAddr>,
+    callees: FxHashMap<InputAddr, Site>,
+}
+
+/// A callee's entry, and where the call ends.
+#[derive(Clone, Copy)]
+struct Site {
+    callee: InputAddr,
+    call_end: InputAddr,
 }
 
 impl InPlace {
     pub fn of(map: &AddressMap) -> Self {
         // One of the pieces stands for the call itself.
         let replaced = rows(map).filter(|(_, block)| block.reason == Reason::Replaced);
-        let replaced: FxHashSet<InputAddr> = replaced.filter_map(|(_, block)| block.input).collect();
+        let replaced: FxHashMap<InputAddr, u32> =
+            replaced.filter_map(|(_, block)| Some((block.input?, block.input_size))).collect();
         let inlined = rows(map).filter_map(|(_, block)| match block.reason {
             Reason::Inlined(chain) => {
                 let call = map.chains.get(chain.0 as usize)?.first()?;
-                Some((*call, block.input?)).filter(|_| block.input_size > 0 && replaced.contains(call))
+                Some((*call, block.input?)).filter(|_| block.input_size > 0 && replaced.contains_key(call))
             }
             _ => None,
         });
@@ -32,8 +40,21 @@ impl InPlace {
         let own = rows(map).filter(|(_, block)| !matches!(block.reason, Reason::Inlined(_)));
         let own: FxHashMap<InputAddr, InputAddr> =
             own.filter_map(|(entry, block)| Some((block.input?, entry))).collect();
-        let callees = inlined.iter().filter_map(|(call, input)| Some((*call, *own.get(input)?)));
+        let callees = inlined.iter().filter_map(|(call, input)| {
+            let site = Site { callee: *own.get(input)?, call_end: *call + u64::from(replaced[call]) };
+            Some((*call, site))
+        });
         Self { callees: callees.collect() }
+    }
+
+    /// Which blocks of a fragment are callees', with the callees' entries.
+    pub fn parts(&self, map: &AddressMap, fragment: &FragmentMap) -> Vec<(usize, InputAddr)> {
+        let callee = |(at, block): (usize, &BlockMap)| {
+            let Reason::Inlined(chain) = block.reason else { return None };
+            let call = map.chains.get(chain.0 as usize)?.first().filter(|_| block.input_size > 0)?;
+            Some((at, self.callees.get(call)?.callee))
+        };
+        fragment.blocks.iter().enumerate().filter_map(callee).collect()
     }
 
     /// Whether a piece is one of several in place of a call.
@@ -64,7 +85,8 @@ impl InPlace {
     pub fn next(&self, lookup: &Lookup, source: &Source, to: OutputAddr) -> Option<InputAddr> {
         let call = self.call(source).filter(|_| self.is_part(source))?;
         let mut pieces = lookup.starting_at(to);
-        pieces.find(|piece| self.call(piece) == Some(call) && !is_entry(piece))?.input
+        let to = pieces.find(|piece| self.call(piece) == Some(call) && !is_entry(piece))?;
+        to.input.filter(|input| to.input_size > 0 || *input != self.callees[&call].call_end)
     }
 
     /// The call and its callee, where control comes to `at` from `before` without a jump, or by one.
@@ -82,7 +104,7 @@ impl InPlace {
             Some(before) => self.call(before) != Some(call),
             None => false,
         };
-        comes_in.then_some((call, self.callees[&call]))
+        comes_in.then_some((call, self.callees[&call].callee))
     }
 }
 

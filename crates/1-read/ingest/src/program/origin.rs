@@ -13,7 +13,7 @@
 use super::Program;
 use super::in_place::InPlace;
 use afterlink_core::address_map::{self, Lookup, Source};
-use afterlink_core::{AddressMap, InputAddr, OutputAddr, Reason, Result};
+use afterlink_core::{AddressMap, BlockMap, InputAddr, OutputAddr, Reason, Result};
 use afterlink_image::{Image, NOTE_SECTION, notes};
 use afterlink_isa::Flow;
 use rustc_hash::FxHashMap;
@@ -49,9 +49,17 @@ impl Origin {
         let Some(section) = image.section_named(address_map::SECTION) else { return Ok(None) };
         let map = AddressMap::decode(image.section_bytes(section))?;
         let (mut starts, mut functions) = (FxHashMap::default(), Vec::new());
+        let in_place = InPlace::of(&map);
         for function in &map.functions {
             for (i, fragment) in function.fragments.iter().enumerate() {
                 starts.insert(fragment.output, (function.entry, i == 0));
+                // Callees' code in place of calls has their names, and what follows it its own function's.
+                for (part, callee) in in_place.parts(&map, fragment) {
+                    let place = |block: &BlockMap| fragment.output + u64::from(block.output_offset);
+                    starts.insert(place(&fragment.blocks[part]), (callee, false));
+                    let behind = fragment.blocks.get(part + 1).map(place);
+                    behind.map(|place| starts.entry(place).or_insert((function.entry, false)));
+                }
             }
             let own = function.fragments.iter().flat_map(|f| &f.blocks);
             let own = own.filter(|block| !matches!(block.reason, Reason::Inlined(_)));
@@ -61,7 +69,6 @@ impl Origin {
                 functions.push((function.entry, own));
             }
         }
-        let in_place = InPlace::of(&map);
         Ok(Some(Self { lookup: Lookup::new(map), starts, functions, in_place }))
     }
 
@@ -141,6 +148,8 @@ impl Program<'_> {
                 let to = origin.in_place.next(&origin.lookup, &source, OutputAddr(to?.get()))?;
                 return Some((self.place(&source, address), Some(to)));
             }
+            // In front of a call that code stands in place of the input does not jump.
+            Some((_, source)) if to.is_some_and(|to| self.goes_on_into(&source, to)) => return None,
             Some((_, source)) => self.place(&source, address)?,
             // The jump at the old entry of what moved.
             None if !origin.lookup.places(address).is_empty() => return None,
@@ -148,6 +157,14 @@ impl Program<'_> {
         };
         let to = to.and_then(|to| self.target(to));
         Some((Some(from), to.map(|to| self.called(from, to))))
+    }
+
+    /// Whether what leads into code in place of a call is at `to`, and the call was right behind a piece.
+    fn goes_on_into(&self, source: &Source, to: InputAddr) -> bool {
+        let behind = source.input.map(|input| input + u64::from(source.input_size));
+        let place = OutputAddr(to.get());
+        let entry = self.origin.as_ref().and_then(|origin| origin.in_place.entry_at(&origin.lookup, place));
+        behind.is_some() && entry.is_some_and(|entry| entry.input == behind)
     }
 
     /// The place of the input that a branch to `at` leads to.

@@ -1,21 +1,20 @@
 //! Puts a function's code in place of a call of it.
 //!
-//! In front of the callee's entry, room for the return address is made, if the stack's top has to be where the call would have put it; in place
-//! of each return it is given back. Where control leaves for what does not run in place of the call, the rest of the callee, or a
+//! In front of the callee's entry, room for the return address is made, if the stack's top has to be where the call would have put it; behind the code,
+//! in front of what stood behind the call, it is given back. Where control leaves for what does not run in place of the call, the rest of the callee, or a
 //! function that it tail-calls, goes on as if the call had been made: a call of that place puts the return address there.
 //! Below the frame, a call puts its return address on top of the stack, and the next instruction carries it to where it belongs.
+//!
+//! Unwinders look one byte in front of where a call comes back, so what gives the room back stands right there, wherever blocks are put.
 
 use super::body::{Body, Exit, Part};
-use super::rows::AtCall;
+use super::rows::{AtCall, with_address_on_top};
 use afterlink_core::InputAddr;
 use afterlink_isa::{Encoding, InPlaceForms, PlainCall};
 use afterlink_program::{
     BlockId, FuncId, InPlaceCode, Operand, OperandSpan, Program, Role, Target, Terminator,
 };
 use afterlink_unwind::{Row, RowId};
-
-/// Bytes of a return address.
-const WORD: i64 = 8;
 
 /// The blocks that run in place of a call.
 pub(super) struct Rewritten {
@@ -68,10 +67,15 @@ pub(super) fn rewrite(
         })
     });
     let crossings = crossings.collect();
+    // Whatever leads there would be taken for a return.
+    if body.exits.iter().any(|exit| exit.address == call + u64::from(form.size)) {
+        return None;
+    }
     let site = Site { caller, call, form, forms, body, at_call, ids, crossings };
     let pieces = site.pieces(program)?;
+    let back = if body.needs_place { forms.give_room_back } else { forms.no_room };
     let function = &mut program.functions[caller];
-    let rest = function.cut_around(block, at, form.size);
+    let rest = function.cut_around(block, at, form.size, back);
     debug_assert_eq!(rest, site.ids.rest, "blocks are numbered as they come");
     function.blocks[block].terminator = Terminator::FallThrough(site.ids.entry);
     for piece in pieces {
@@ -119,6 +123,7 @@ impl Site<'_> {
             operands: OperandSpan::default(),
             rows: Vec::new(),
             ending: self.at_call.id(),
+            back: self.ids.rest,
         }
     }
 
@@ -130,9 +135,9 @@ impl Site<'_> {
         program.rows.intern(&self.at_call.with_room())
     }
 
-    fn around(&self, program: &mut Program, callee: RowId, lower: i64) -> Option<RowId> {
-        let callee: Row = program.rows[callee].clone();
-        Some(program.rows.intern(&self.at_call.around(&callee, lower)?))
+    fn in_callee(&self, program: &mut Program, callee: RowId) -> Option<RowId> {
+        let row: Row = self.at_call.in_callee(&program.rows[callee])?;
+        Some(program.rows.intern(&row))
     }
 
     fn entry(&self, program: &mut Program) -> Piece {
@@ -150,8 +155,9 @@ impl Site<'_> {
         let mut code = self.code(part.start, part.size);
         code.copied = part.copied;
         for (at, row) in &part.rows {
-            code.rows.push((*at, self.around(program, *row, 0)?));
+            code.rows.push((*at, self.in_callee(program, *row)?));
         }
+        code.ending = self.in_callee(program, part.ending)?;
         let terminator = match part.terminator {
             Terminator::FallThrough(next) => Terminator::FallThrough(self.block(Target::Block(next))?),
             Terminator::Jump(target) => Terminator::Jump(Target::Block(self.block(target)?)),
@@ -160,21 +166,8 @@ impl Site<'_> {
                 taken: Target::Block(self.block(taken)?),
                 next: self.block(Target::Block(next))?,
             },
-            _ => {
-                if self.has_room() {
-                    code.rows.push((part.copied, self.around(program, part.ending, 0)?));
-                    code.added.extend_from_slice(self.forms.give_room_back);
-                }
-                Terminator::FallThrough(self.ids.rest)
-            }
+            _ => Terminator::FallThrough(self.ids.rest),
         };
-        let returns = !matches!(
-            part.terminator,
-            Terminator::FallThrough(_) | Terminator::Jump(_) | Terminator::Branch { .. }
-        );
-        if !returns {
-            code.ending = self.around(program, part.ending, 0)?;
-        }
         Some(Piece { code, operands: part.operands.clone(), terminator })
     }
 
@@ -194,7 +187,7 @@ impl Site<'_> {
         let mut code = self.code(exit.address, 0);
         let target = match crossing {
             Some(crossing) => {
-                code.rows.push((0, self.around(program, exit.row?, 0)?));
+                code.rows.push((0, self.in_callee(program, exit.row?)?));
                 // Unwinders look one byte in front of where a call comes back, and there the frame is gone.
                 code.rows.push((1, self.at_call.id()));
                 Target::Block(crossing)
@@ -210,6 +203,11 @@ impl Site<'_> {
         };
         let at = code.added.len() as u32 + self.forms.call_field;
         code.added.extend_from_slice(self.forms.call);
+        if self.has_room() {
+            // It is given back behind the code.
+            code.added.extend_from_slice(self.forms.make_room);
+            code.ending = self.row_with_room(program);
+        }
         let operand = Operand { at, encoding: Encoding::Relative32 { end: 4 }, role: Role::Call, target };
         let terminator = Terminator::Jump(Target::Block(self.ids.rest));
         Some(Piece { code, operands: vec![operand], terminator })
@@ -218,8 +216,9 @@ impl Site<'_> {
     fn crossing(&self, program: &mut Program, exit: &Exit) -> Option<Piece> {
         let mut code = self.code(exit.address, 0);
         code.added = program.arch.put_return_address(exit.depth);
-        code.rows.push((0, self.around(program, exit.row?, WORD)?));
-        code.ending = self.around(program, exit.row?, 0)?;
+        let row = with_address_on_top(&program.rows[exit.row?])?;
+        code.rows.push((0, program.rows.intern(&row)));
+        code.ending = exit.row?;
         debug_assert!(self.caller != self.body.callee, "no function runs in itself");
         Some(Piece { code, operands: Vec::new(), terminator: Terminator::Jump(exit.to) })
     }

@@ -1,4 +1,7 @@
-//! Unwind rows of code that runs in place of a call: they lead to the caller's caller at once.
+//! Unwind rows of code that runs in place of a call: they lead to the caller as if the call had been made.
+//!
+//! The frame is the callee's own, wherever its instructions have it. Only the return address is not in memory: it follows from the place, so that no row
+//! has a rule for it, until addresses are known.
 
 use afterlink_core::InputAddr;
 use afterlink_program::{FuncId, Program};
@@ -39,40 +42,42 @@ impl AtCall {
         row
     }
 
-    /// What holds where the callee would have `row`, with the stack's top so many bytes lower than there.
-    pub fn around(&self, callee: &Row, lower: i64) -> Option<Row> {
-        let CfaRule::Offset(STACK_POINTER, to_frame) = callee.cfa else { return None };
-        let mut row = self.row.clone();
-        // Where the callee's frame would be from the caller's.
+    /// What holds where the callee would have `row`.
+    pub fn in_callee(&self, callee: &Row) -> Option<Row> {
+        let mut row = plain(callee)?;
         let shift = if self.has_room { 0 } else { WORD };
-        let frame = match row.cfa {
-            CfaRule::Offset(STACK_POINTER, offset) => {
-                row.cfa = CfaRule::Offset(STACK_POINTER, offset + to_frame - shift + lower);
-                Some(shift - offset)
-            }
-            _ => None,
-        };
-        if callee.args_size != 0 || callee.is_signed {
-            return None;
-        }
-        for (register, rule) in callee.registers() {
+        let CfaRule::Offset(register, to_frame) = row.cfa else { return None };
+        // The caller finds its stack where the frame ends.
+        row.cfa = CfaRule::Offset(register, to_frame - shift);
+        row.set_rule(RETURN_ADDRESS, None);
+        let saved: Vec<(u16, RegisterRule)> = row.registers().to_vec();
+        for (register, rule) in saved {
             let RegisterRule::Offset(at) = rule else { return None };
-            if *register == RETURN_ADDRESS {
-                if *at != -WORD {
-                    return None;
-                }
-                continue;
-            }
-            // The register that the caller's frame is counted from must not change.
-            if matches!(row.cfa, CfaRule::Offset(from, _) if from == *register) {
-                return None;
-            }
-            match row.rule(*register) {
-                Some(RegisterRule::Offset(_)) => {}
-                Some(_) => return None,
-                None => row.set_rule(*register, Some(RegisterRule::Offset(at + frame?))),
-            }
+            row.set_rule(register, Some(RegisterRule::Offset(at + shift)));
         }
         Some(row)
     }
+}
+
+/// What holds where the callee would have `row`, while its return address is still on the stack's top.
+pub(super) fn with_address_on_top(callee: &Row) -> Option<Row> {
+    let mut row = plain(callee)?;
+    let CfaRule::Offset(register, to_frame) = row.cfa else { return None };
+    row.cfa = CfaRule::Offset(register, to_frame + WORD);
+    row.set_rule(RETURN_ADDRESS, Some(RegisterRule::Offset(-to_frame - WORD)));
+    Some(row)
+}
+
+/// The row, if it counts the frame from the stack's top, and says of registers where they are saved, and nothing else.
+fn plain(callee: &Row) -> Option<Row> {
+    let is_known = |(register, rule): &(u16, RegisterRule)| match rule {
+        RegisterRule::Offset(at) => *register != RETURN_ADDRESS || *at == -WORD,
+        _ => false,
+    };
+    let is_plain = matches!(callee.cfa, CfaRule::Offset(STACK_POINTER, _))
+        && callee.args_size == 0
+        && !callee.is_signed
+        && callee.rule(RETURN_ADDRESS).is_some()
+        && callee.registers().iter().all(is_known);
+    is_plain.then(|| callee.clone())
 }

@@ -12,6 +12,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// All pieces in place of one call.
 pub(crate) struct Context {
     pub call: u64,
+    /// Where the call ends.
+    pub call_end: u64,
+    /// The pieces that stand for the place behind the call, in front of it. There should be one.
+    pub backs: Vec<Block>,
     /// Blocks of the callee, by input address.
     pub parts: Vec<Block>,
     /// Pieces that stand for no byte: where control leaves for other places. By that place.
@@ -35,21 +39,27 @@ impl Contexts {
     }
 
     /// The context that a piece in place of `call` belongs to: something leads into it where the call stood.
-    pub fn of_piece(&mut self, call: u64) -> Option<u32> {
+    pub fn of_piece(&mut self, call: u64, call_end: u64) -> Option<u32> {
         if !self.replaced.contains(&call) {
             return None;
         }
         let next = self.all.len() as u32;
         let number = *self.by_call.entry(call).or_insert(next);
         if number == next {
-            self.all.push(Context { call, parts: Vec::new(), exits: Vec::new() });
+            let (backs, parts, exits) = (Vec::new(), Vec::new(), Vec::new());
+            self.all.push(Context { call, call_end, backs, parts, exits });
         }
         Some(number)
     }
 
     pub fn add(&mut self, context: u32, piece: Block) {
         let context = &mut self.all[context as usize];
-        if piece.input_size > 0 { &mut context.parts } else { &mut context.exits }.push(piece);
+        let list = match piece.input_size {
+            0 if piece.input == context.call_end => &mut context.backs,
+            0 => &mut context.exits,
+            _ => &mut context.parts,
+        };
+        list.push(piece);
     }
 
     /// Puts the pieces in order when all have come.
@@ -68,6 +78,11 @@ impl Contexts {
 }
 
 impl Context {
+    /// Where control goes on that comes back, in front of what stood behind the call.
+    pub fn back(&self) -> Option<&Block> {
+        if let [back] = &self.backs[..] { Some(back) } else { None }
+    }
+
     /// The block of the callee that holds an address.
     pub fn part_at(&self, address: u64) -> Option<&Block> {
         let index = self.parts.partition_point(|piece| piece.input <= address).checked_sub(1)?;

@@ -127,6 +127,12 @@ fn comes_back(first: u64, step: impl Fn(u64) -> Option<u64>) -> bool {
     false
 }
 
+/// Whether control at an output address comes to another one by steps that change nothing.
+pub(crate) fn leads_to(places: &Places, output: u64, to: u64) -> bool {
+    let steps = std::iter::successors(Some(output), |&at| step_output(places, at).map(|(next, _)| next));
+    steps.take(STEPS).any(|at| at == to)
+}
+
 /// Where control that runs through added code, which fills these output addresses, leaves it for.
 pub(crate) fn behind_added(places: &Places, added: std::ops::Range<u64>) -> u64 {
     let mut at = added.start;

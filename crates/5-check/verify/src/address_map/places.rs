@@ -211,7 +211,7 @@ impl<'a> Places<'a> {
                 let Some(&[call]) = chains.get(chain.0 as usize).map(Vec::as_slice) else { return false };
                 let Some(inst) = code.at(call.get()) else { return false };
                 self.inlined.push((input, input_size));
-                if let Some(context) = self.contexts.of_piece(call.get()) {
+                if let Some(context) = self.contexts.of_piece(call.get(), call.get() + u64::from(inst.len)) {
                     let output_size = output_size.unwrap_or(0);
                     let reason = Reason::InPlace(context);
                     let piece = Block { input, input_size, output_size, output, reason };

@@ -40,7 +40,12 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         let mut duplicates = Vec::new();
         for function in &places.functions {
             let own = &places.blocks[function.blocks.clone()];
-            let twice = own.iter().filter(|b| b.reason == Reason::Duplicated);
+            let stands_twice = |b: &&Block| match b.reason {
+                Reason::Duplicated => true,
+                Reason::InPlace(_) => b.input_size > 0,
+                _ => false,
+            };
+            let twice = own.iter().filter(stands_twice);
             duplicates.extend(twice.map(|block| without_jump(check, *block)));
             let own = own.iter().filter(|b| !b.is_added() && b.input_size > 0);
             let all = if function.folded_into.is_none() { &mut blocks } else { &mut folded };
@@ -123,6 +128,15 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         }
     }
 
+    /// Where the call would come back that a block leads in for.
+    fn back_of(&self, block: &Block) -> Option<u64> {
+        let contexts = &self.check.places.contexts;
+        let context = contexts.of_call(block.input).filter(|_| block.reason == Reason::Replaced)?;
+        let back = contexts.all[context as usize].back()?;
+        let bytes = self.check.places.output_bytes(back.output);
+        Some(back.output + u64::from(self.check.code.judgement.decode(bytes)?.len))
+    }
+
     /// Whether a place of the output stands for the one behind a call which ends at an address. There is one for calls that come back; a jump to
     /// another function comes back nowhere, and may have become none, or longer.
     pub fn is_behind(&self, address: u64, found: u64) -> bool {
@@ -132,6 +146,7 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         };
         let (place, size) = (self.point(start), u64::from(inst.len));
         match self.any_block_at(start) {
+            Some(block) if self.back_of(block).is_some() => Some(found) == self.back_of(block),
             Some(block) if inst.ends_block() => [place, place + size, block.output_end()].contains(&found),
             Some(block) if block.reason != Reason::Copied => found == block.output_end(),
             Some(_) => found == place + size,
@@ -365,11 +380,14 @@ impl Image {
 fn without_jump(check: &Check, block: Block) -> Block {
     let own_end = match block.reason {
         Reason::Copied => last_end(check, &block),
-        Reason::Duplicated => {
+        Reason::Duplicated | Reason::InPlace(_) => {
             let insts = &check.code.insts[check.code.range(block.input, block.input_end())];
             // A jump at the end is another one.
-            let own =
-                insts.iter().take_while(|inst| !matches!(inst.kind, Kind::Jump)).map(|i| u64::from(i.len));
+            let gone = |kind| {
+                matches!(kind, Kind::Jump)
+                    || matches!((kind, block.reason), (Kind::Return, Reason::InPlace(_)))
+            };
+            let own = insts.iter().take_while(|inst| !gone(inst.kind)).map(|i| u64::from(i.len));
             Some(block.output + own.sum::<u64>())
         }
         Reason::Replaced => {
@@ -379,7 +397,7 @@ fn without_jump(check: &Check, block: Block) -> Block {
         }
         // Code that only computes has the same size anywhere.
         Reason::Inlined(row) => Some(block.output + u64::from(check.places.inlined[row as usize].1)),
-        Reason::Inserted | Reason::InPlace(_) => None,
+        Reason::Inserted => None,
     };
     let end = own_end.unwrap_or(block.output_end()).min(block.output_end());
     Block { output_size: end.saturating_sub(block.output) as u32, ..block }

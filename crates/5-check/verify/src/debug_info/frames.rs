@@ -44,6 +44,16 @@ pub(crate) fn judge(counterparts: &Counterparts, [old, new]: [&[u8]; 2]) -> Resu
         let mut address = block.input;
         for index in range {
             let inst = &code.insts[index];
+            if matches!(block.reason, Reason::InPlace(_)) {
+                // Its frames are others, of which `.eh_frame` tells.
+                let place = place_in_duplicate(block, address);
+                if place < block.output_end() && at(&is, place).is_some() {
+                    let what = "an unwind entry tells of code in place of a call";
+                    return Err(Fault { input: Some(address), ..Fault::new(what).output_at(place) });
+                }
+                address += u64::from(inst.len);
+                continue;
+            }
             let place = match (block.reason, check.places.of_inst(index)) {
                 (Reason::Copied, Place::Moved(place)) => Some(place),
                 (Reason::Copied, _) => None,

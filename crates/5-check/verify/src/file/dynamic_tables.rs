@@ -4,6 +4,7 @@
 //! with a hidden version.
 
 use crate::check::Check;
+use crate::file::inlined_code;
 use crate::kept_bytes::expected::Expected;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::{Image, Section, SectionId, Symbol, elf};
@@ -57,7 +58,7 @@ impl Repeats {
     }
 }
 
-/// Fragments without their function's entry.
+/// Fragments without their function's entry, and code in place of calls.
 struct Parts<'c, 'd, 'a> {
     check: &'c Check<'d, 'a>,
     /// Start, end, and number of the function, ascending.
@@ -72,7 +73,14 @@ impl<'c, 'd, 'a> Parts<'c, 'd, 'a> {
         let is_part = |&(start, _, i): &(u64, u64, usize)| {
             check.place(check.places.functions[i].entry) != crate::address_map::places::Place::Moved(start)
         };
-        let mut rows: Vec<_> = fragments.filter(is_part).collect();
+        let inlined = inlined_code::runs(check);
+        let own = |(start, end, i)| {
+            let (start, end) = inlined_code::own(&inlined, (start, end));
+            (start, end, i)
+        };
+        let mut rows: Vec<_> = fragments.filter(is_part).map(own).collect();
+        let of = |entry: u64| check.places.functions.binary_search_by_key(&entry, |f| f.entry).ok();
+        rows.extend(inlined.iter().filter_map(|run| Some((run.start, run.end, of(run.callee)?))));
         rows.sort_unstable();
         Self { check, rows }
     }
@@ -80,13 +88,13 @@ impl<'c, 'd, 'a> Parts<'c, 'd, 'a> {
     /// Whether `new` gives the name of `old` to a fragment of the same function.
     fn is_repeat(&self, old: &Symbol, new: &Symbol) -> bool {
         let (start, end) = (new.address.get(), new.address.get().wrapping_add(new.size));
-        let at = self.rows.partition_point(|row| (row.0, row.1) < (start, end));
-        let Some(&(_, _, function)) = self.rows.get(at).filter(|row| (row.0, row.1) == (start, end)) else {
-            return false;
-        };
-        let blocks = &self.check.places.blocks[self.check.places.functions[function].blocks.clone()];
+        let first = self.rows.partition_point(|row| (row.0, row.1) < (start, end));
+        let parts = self.rows[first..].iter().take_while(|row| (row.0, row.1) == (start, end));
         let address = old.address.get();
-        let owns = blocks.iter().any(|b| !b.is_added() && address >= b.input && address < b.input_end());
+        let owns = parts.into_iter().any(|&(_, _, function)| {
+            let blocks = &self.check.places.blocks[self.check.places.functions[function].blocks.clone()];
+            blocks.iter().any(|b| !b.is_added() && address >= b.input && address < b.input_end())
+        });
         let section = self.check.output.sections.as_slice().get(usize::from(new.section));
         (new.name(), new.binding, new.other) == (old.name(), old.binding, old.other)
             && old.is_function()

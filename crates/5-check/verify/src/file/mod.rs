@@ -5,6 +5,7 @@ pub(crate) mod bb_addr_map;
 pub(crate) mod debug_file;
 pub(crate) mod dynamic;
 pub(crate) mod dynamic_tables;
+mod inlined_code;
 pub(crate) mod note;
 pub(crate) mod probes;
 pub(crate) mod sections;

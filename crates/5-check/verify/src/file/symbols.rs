@@ -1,8 +1,9 @@
 //! The symbol table: every symbol of the input is there and stands for the corresponding place; added are
-//! only the names of cold fragments, and dropped only the names of fragments that their function took in.
+//! only the names of cold fragments and of code in place of calls, and dropped only the names of fragments that their function took in.
 
 use crate::address_map::places::Place;
 use crate::check::Check;
+use crate::file::inlined_code;
 use crate::file::sections::HOT;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::{Image, SectionId, Symbol, elf};
@@ -17,6 +18,8 @@ const ROW_SIZE: usize = 24;
 /// What stands in the name of a fragment that gcc or afterlink split off.
 const COLD: &str = ".cold";
 const WARM: &str = ".warm";
+/// The same of code in place of calls.
+const INLINED: &str = ".inlined";
 
 pub(crate) fn check(check: &Check) -> Vec<Finding> {
     if check.output.symbols.section.is_none() && check.input.symbols.section.is_some() {
@@ -161,12 +164,12 @@ fn same_section(check: &Check, old: &Symbol, new: &Symbol) -> bool {
     output_section(check, old) == Some(SectionId(u32::from(new.section)))
 }
 
-/// The function's name in the name of one of its fragments: `name.cold`, `name.warm`, and from the second of a kind
-/// on with a number.
+/// The function's name in the name of one of its fragments: `name.cold`, `name.warm`, `name.inlined`, and from the second of a
+/// kind on with a number.
 fn fragment_parent(name: &str) -> Option<&str> {
     let unnumbered = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let plain = unnumbered.strip_suffix('.').filter(|_| unnumbered.len() < name.len()).unwrap_or(name);
-    plain.strip_suffix(COLD).or_else(|| plain.strip_suffix(WARM))
+    [COLD, WARM, INLINED].iter().find_map(|kind| plain.strip_suffix(kind))
 }
 
 /// A fragment that its function took in loses its own name; a section that goes, its symbol.
@@ -190,11 +193,22 @@ struct Position {
     locals_end: bool,
 }
 
-/// The names that split functions give their further fragments.
+/// Code of a function that stands apart from its entry.
+struct Part {
+    start: u64,
+    size: u64,
+    /// The function's.
+    entry: u64,
+    /// Whether it stands in place of a call.
+    is_inlined: bool,
+    /// Whether its name has been met.
+    is_met: bool,
+}
+
+/// The names that split functions give their further fragments, and those of code in place of calls.
 struct ColdNames<'a> {
-    /// Start, size and entry of a function of each of its fragments but the first, ascending, and whether its name
-    /// has been met.
-    fragments: Vec<(u64, u64, u64, bool)>,
+    /// Ascending.
+    fragments: Vec<Part>,
     /// Address and name of the input's symbols of code, ascending.
     names: Vec<(u64, &'a str)>,
     /// The first local symbol of each function that has one, by entry: its fragments' names stand behind it. Those of others
@@ -207,13 +221,21 @@ struct ColdNames<'a> {
 impl<'a> ColdNames<'a> {
     fn of(check: &Check<'_, 'a>) -> Self {
         let functions = check.places.functions.iter();
-        let mut fragments: Vec<(u64, u64, u64, bool)> = functions
-            .flat_map(|f| {
-                f.fragments.iter().skip(1).map(|&(start, end)| (start, end - start, f.entry, false))
-            })
+        let part = |(start, end): (u64, u64), entry, is_inlined| Part {
+            start,
+            size: end - start,
+            entry,
+            is_inlined,
+            is_met: false,
+        };
+        let inlined = inlined_code::runs(check);
+        let own = |fragment| inlined_code::own(&inlined, fragment);
+        let mut fragments: Vec<Part> = functions
+            .flat_map(|f| f.fragments.iter().skip(1).map(|&fragment| part(own(fragment), f.entry, false)))
             .collect();
-        fragments.sort_unstable();
-        let entries: FxHashSet<u64> = fragments.iter().map(|f| f.2).collect();
+        fragments.extend(inlined.iter().map(|run| part((run.start, run.end), run.callee, true)));
+        fragments.sort_unstable_by_key(|part| (part.start, part.size));
+        let entries: FxHashSet<u64> = fragments.iter().map(|part| part.entry).collect();
         let symbols = || {
             let defined = check.input.symbols.iter().filter(|s| s.is_defined());
             defined.filter(|s| entries.contains(&s.address.get()))
@@ -234,17 +256,25 @@ impl<'a> ColdNames<'a> {
 
     /// Whether the symbol is the name of such a fragment, the first one that is, and stands where it must.
     fn take(&mut self, check: &Check, symbol: &Symbol<'a>, at: Position) -> bool {
-        let value = symbol.address.get();
-        let index = self.fragments.partition_point(|f| (f.0, f.1) < (value, symbol.size));
-        let Some(&mut (start, size, entry, ref mut met)) = self.fragments.get_mut(index) else {
-            return false;
-        };
+        let extent = (symbol.address.get(), symbol.size);
+        let first = self.fragments.partition_point(|f| (f.start, f.size) < extent);
+        let end = first + self.fragments[first..].partition_point(|f| (f.start, f.size) == extent);
+        // Nothing but code in place of a call may be in a fragment.
+        (first..end).any(|index| self.take_as(index, check, symbol, at))
+    }
+
+    fn take_as(&mut self, index: usize, check: &Check, symbol: &Symbol<'a>, at: Position) -> bool {
+        let Part { start, size, entry, is_inlined, ref mut is_met } = self.fragments[index];
         let part = check.output.sections.as_slice().get(usize::from(symbol.section)).map(|s| s.name);
-        let end = if part == Some(HOT) { WARM } else { COLD };
+        let end = match part {
+            _ if is_inlined => INLINED,
+            Some(HOT) => WARM,
+            _ => COLD,
+        };
         let name = symbol.name();
         let parent = fragment_parent(name).filter(|parent| name[parent.len()..].starts_with(end));
         let named = parent.is_some_and(|n| self.names.binary_search(&(entry, n)).is_ok());
-        let fits = (start, size) == (value, symbol.size)
+        let fits = (start, size) == (symbol.address.get(), symbol.size)
             && (symbol.kind, symbol.other) == (elf::STT_FUNC.0, 0)
             && symbol.is_local()
             && names_its_section(check, symbol);
@@ -252,8 +282,8 @@ impl<'a> ColdNames<'a> {
             Some(&row) => at.last == Some(row),
             None => at.locals_end,
         };
-        let first = named && fits && in_place && !*met && self.taken.insert((entry, name));
-        *met |= first;
+        let first = named && fits && in_place && !*is_met && self.taken.insert((entry, name));
+        *is_met |= first;
         first
     }
 
@@ -265,12 +295,17 @@ impl<'a> ColdNames<'a> {
         let named = |entry: u64| {
             self.names.get(self.names.partition_point(|n| n.0 < entry)).is_some_and(|n| n.0 == entry)
         };
-        let missing =
-            self.fragments.iter().filter(|f| f.1 > 0 && found.binary_search(&f.0).is_err() && named(f.2));
-        let finding = |f: &(u64, u64, u64, bool)| {
-            Finding::new(FindingKind::Symbol, "a fragment of a split function has no name")
-                .input(f.2)
-                .output(f.0)
+        let missing = self
+            .fragments
+            .iter()
+            .filter(|part| part.size > 0 && found.binary_search(&part.start).is_err() && named(part.entry));
+        let finding = |part: &Part| {
+            Finding::new(
+                FindingKind::Symbol,
+                "a fragment of a split function, or code in place of a call, has no name",
+            )
+            .input(part.entry)
+            .output(part.start)
         };
         missing.take(ENOUGH).map(finding).collect()
     }

@@ -3,7 +3,7 @@
 //! The call would have put a return address on the stack, and gone on in the callee with the stack's top there. So room is made for it, or, where
 //! nothing asks where the top is, it is left higher by that word. From then on each block does what the callee's does, by the same induction as
 //! elsewhere, with another map: of the context. That word alone may differ, so no instruction may touch it, or anything below the top, where a call
-//! would have written. Where the callee returns, the room is given back, and control goes on behind the call.
+//! would have written. Where the callee returns, control goes on where the room is given back, and from there behind the call.
 //!
 //! Where control leaves the context for a place of the input, there is an exit: the stack is made what it was before the call, and that place is
 //! called. So it runs with a return address that leads behind the call. With a frame below the return address, a call that only puts its own
@@ -149,6 +149,9 @@ impl Walk<'_, '_, '_> {
     /// Checks a piece in place of a call.
     pub(super) fn in_place(mut self, block: &Block, context: u32, depths: &Depths) -> Checked {
         self.context = Some(context);
+        if block.input_size == 0 && block.input == self.check.places.contexts.all[context as usize].call_end {
+            return self.back(context);
+        }
         let Some(depth) = depths.at(context, block.input) else {
             let what = "nobody knows how the stack stands where this runs in place of a call";
             return Err(self.finding(FindingKind::Instruction, what));
@@ -207,7 +210,7 @@ impl Walk<'_, '_, '_> {
                 self.terminator(inst)?
             }
             Kind::Branch => self.terminator(inst)?,
-            Kind::Return => self.returns(context, depth, has_room)?,
+            Kind::Return => self.returns(context, depth)?,
             _ => {
                 let what = "control leaves code in place of a call in a way that is not known there";
                 return Err(self.finding(FindingKind::Instruction, what));
@@ -217,7 +220,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// In place of a return, control goes on behind the call.
-    fn returns(&mut self, context: u32, depth: i64, has_room: bool) -> Checked {
+    fn returns(&mut self, context: u32, depth: i64) -> Checked {
         let bytes = self.check.code.bytes(self.input, 1).and_then(|_| {
             let inst = self.check.code.at(self.input)?;
             self.check.code.bytes(self.input, usize::from(inst.len))
@@ -226,8 +229,24 @@ impl Walk<'_, '_, '_> {
             let what = "a callee in place of its call does not return plainly";
             return Err(self.finding(FindingKind::Instruction, what));
         }
+        self.goes_back(context)
+    }
+
+    /// The room of a return address is given back right in front of what stood behind the call: it would have come back there.
+    fn back(mut self, context: u32) -> Checked {
+        let has_room = self.has_room(context);
         self.gives_room_back(has_room)?;
-        self.goes_on_behind_call(context)
+        if !has_room {
+            let inst = self.check.code.judgement.decode(self.bytes()).filter(|inst| inst.nop);
+            let Some(inst) = inst else {
+                let what = "nothing stands in front of where a call would have come back";
+                return Err(self.finding(FindingKind::Instruction, what));
+            };
+            self.output += u64::from(inst.len);
+        }
+        self.context = None;
+        self.goes_on(self.check.places.contexts.all[context as usize].call_end)?;
+        self.padding(true)
     }
 
     fn gives_room_back(&mut self, has_room: bool) -> Checked {
@@ -246,11 +265,16 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    fn goes_on_behind_call(&mut self, context: u32) -> Checked {
-        let call = self.check.places.contexts.all[context as usize].call;
-        let len = self.check.code.at(call).map_or(0, |inst| u64::from(inst.len));
-        self.context = None;
-        self.goes_on(call + len)
+    /// Control goes on where the room of the return address is given back, and nowhere else: what leads to the place behind the call
+    /// otherwise is no return.
+    fn goes_back(&mut self, context: u32) -> Checked {
+        let places = &self.check.places;
+        let back = places.contexts.all[context as usize].back();
+        if back.is_none_or(|back| !flow::leads_to(places, self.output, back.output)) {
+            let what = "control does not go on behind the call in place of which the code stands";
+            return Err(self.finding(FindingKind::FallThrough, what));
+        }
+        Ok(())
     }
 
     /// A piece by which control leaves a context for `self.input`.
@@ -293,7 +317,14 @@ impl Walk<'_, '_, '_> {
         }
         self.context = None;
         self.leads(to, called)?;
-        self.goes_on_behind_call(context)?;
+        if has_room {
+            let Some(room) = judgement.makes_room(self.bytes()) else {
+                let what = "no room is made for what is given back behind the call";
+                return Err(self.finding(FindingKind::Instruction, what));
+            };
+            self.output += room as u64;
+        }
+        self.goes_back(context)?;
         self.padding(true)
     }
 }

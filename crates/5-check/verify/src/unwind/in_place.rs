@@ -1,9 +1,8 @@
-//! Unwinding from a callee's blocks in place of a call: the frame that is found is the caller's, at once. Where it is follows from what the
-//! callee's row and the caller's row at the call say; a register that the caller had saved is found there, any other where the
-//! callee saved it. Exceptions go where those out of the call go.
+//! Unwinding from a callee's blocks in place of a call: the frame that is found is the callee's, where its own row has it, and its caller's as if the
+//! call had been made. No return address is in memory: it is as far from the instruction as the place behind the call is, in front of which stands what
+//! gives back the room, so that unwinders, which look one byte in front of it, find the row of the call. Exceptions go where those out of the call go.
 
 use crate::address_map::places::{Block, Place, Shape};
-use crate::input::code::Kind;
 use crate::unwind::comparison::{Compare, finding};
 use crate::unwind::rows::{self, Frame};
 use crate::verdict::finding::Finding;
@@ -41,8 +40,32 @@ impl Compare<'_, '_, '_> {
         let Some(caller) = at_call.as_deref().and_then(Frame::read) else {
             return Err(finding(call, block.output));
         };
-        let site = Site { caller: &caller, at_call: at_call.as_deref(), has_room };
-        if block.input_size == 0 { self.exit(block, &site) } else { self.part(block, &site) }
+        let context = &places.contexts.all[context as usize];
+        let back = context.back().map(|back| (back.output, back.output + self.back_size(back)));
+        let Some(back) = back else { return Err(finding(call, block.output)) };
+        let site = Site { caller: &caller, at_call: at_call.as_deref(), has_room, back: back.1 };
+        match block.input_size {
+            0 if block.output == back.0 => self.back(block, &site),
+            0 => self.exit(block, &site),
+            _ => self.part(block, &site),
+        }
+    }
+
+    /// Bytes of what gives the room back.
+    fn back_size(&self, back: &Block) -> u64 {
+        let bytes = self.check.places.output_bytes(back.output);
+        self.check.code.judgement.decode(bytes).map_or(0, |inst| u64::from(inst.len))
+    }
+
+    /// With the room there, the row of the call, with the stack's top lower; and at its last byte that of the call.
+    fn back(&mut self, block: &Block, site: &Site) -> Result<(), Box<Finding>> {
+        let lower = if site.has_room { WORD } else { 0 };
+        let row = site.at_call.map(|row| rows::lowered(row, lower).into_owned());
+        let last = site.back.saturating_sub(1);
+        self.holds(block, (block.output, last), row.as_deref())?;
+        self.holds(block, (last, site.back), site.at_call)?;
+        let behind = self.rows.input.of_moved(&mut self.hint_input, block.input).0.map(<[u8]>::to_vec);
+        self.holds(block, (site.back, block.output_end()), behind.as_deref())
     }
 
     fn part(&mut self, block: &Block, site: &Site) -> Result<(), Box<Finding>> {
@@ -52,29 +75,38 @@ impl Compare<'_, '_, '_> {
         let (mut input, mut output) = (block.input, block.output);
         for inst in &insts[..shape.body] {
             let len = u64::from(inst.len);
-            // Rows change where instructions start, or the callee's would not be followed.
-            let row = self.around(input, len, site, 0).ok_or_else(|| finding(input, output))?;
-            self.holds(block, (output, output + len), Some(&row))?;
+            self.inst(block, (input, len), (output, output + len), site)?;
             (input, output) = (input + len, output + len);
-        }
-        let end = block.output_end();
-        let last = insts.get(shape.body).filter(|_| shape.ends);
-        if last.is_some_and(|inst| inst.kind == Kind::Return) {
-            let bytes = self.check.places.output_bytes(output);
-            if let Some(len) = self.check.code.judgement.gives_room_back(bytes).filter(|_| site.has_room) {
-                let row = self.around(input, 1, site, 0).ok_or_else(|| finding(input, output))?;
-                self.holds(block, (output, output + len as u64), Some(&row))?;
-                output += len as u64;
-            }
-            return self.holds(block, (output, end), site.at_call);
-        }
-        if output == end {
-            return Ok(());
         }
         // A jump that is added where control only goes on has the row of what follows.
         let at = if shape.ends { input } else { block.input_end() };
-        let row = self.around(at, 1, site, 0).ok_or_else(|| finding(input, output))?;
-        self.holds(block, (output, end), Some(&row))
+        while output < block.output_end() {
+            let bytes = self.check.places.output_bytes(output);
+            let len = self.check.code.judgement.decode(bytes).map_or(0, |inst| u64::from(inst.len));
+            let next = (output + len.max(1)).min(block.output_end());
+            self.inst(block, (at, 1), (output, next), site)?;
+            output = next;
+        }
+        Ok(())
+    }
+
+    /// An instruction of the callee. Who looks for the frame of a call knows where it comes back, and looks one byte in front of that.
+    fn inst(
+        &mut self,
+        block: &Block,
+        (input, len): (u64, u64),
+        (output, end): (u64, u64),
+        site: &Site,
+    ) -> Result<(), Box<Finding>> {
+        let bytes = self.check.places.output_bytes(output);
+        let flow = self.check.code.judgement.decode(bytes).map(|inst| inst.flow);
+        let calls = matches!(flow, Some(Flow::Call(_) | Flow::IndirectCall));
+        let middle = if calls { output + 1 } else { end };
+        for (run, place) in [((output, middle), output), ((middle, end), end)] {
+            let row = self.in_callee((input, len), site, place).ok_or_else(|| finding(input, output))?;
+            self.holds(block, run, Some(&row))?;
+        }
+        Ok(())
     }
 
     fn exit(&mut self, block: &Block, site: &Site) -> Result<(), Box<Finding>> {
@@ -84,37 +116,50 @@ impl Compare<'_, '_, '_> {
         let len = decoded.map_or(0, |inst| u64::from(inst.len));
         let (start, end) = (block.output, block.output_end());
         let middle = (start + len).min(end);
-        let below = |this: &mut Self, lower| {
-            this.around(block.input, 1, site, lower).ok_or_else(|| finding(block.input, start))
-        };
+        let fault = || finding(block.input, start);
+        let with_room = site.at_call.map(|row| rows::lowered(row, WORD).into_owned());
         if judgement.gives_room_back(bytes).is_some() {
-            let row = site.at_call.map(|row| rows::lowered(row, WORD).into_owned());
-            self.holds(block, (start, middle), row.as_deref())?;
-            return self.holds(block, (middle, end), site.at_call);
+            self.holds(block, (start, middle), with_room.as_deref())?;
+            return self.calls(block, (middle, end), site);
         }
-        let is_call = decoded.is_some_and(|inst| matches!(inst.flow, Flow::Call(_)));
-        if is_call && !site.has_room {
-            return self.holds(block, (start, end), site.at_call);
-        }
-        // A call that leaves a frame behind, or what carries its return address.
-        let row = below(self, if is_call { 0 } else { WORD })?;
-        if is_call {
+        if decoded.is_some_and(|inst| matches!(inst.flow, Flow::Call(_))) {
+            if !site.has_room {
+                return self.holds(block, (start, end), site.at_call);
+            }
             // The frame is there when a signal comes at the call, and gone for who unwinds out of what is called: unwinders look one byte in
             // front of where it comes back.
+            let row = self.in_callee((block.input, 1), site, start).ok_or_else(fault)?;
             self.holds(block, (start, start + 1), Some(&row))?;
-            return self.holds(block, (start + 1, end), site.at_call);
+            return self.calls(block, (start + 1, end), site);
         }
-        self.holds(block, (start, middle), Some(&row))?;
-        let row = below(self, 0)?;
-        self.holds(block, (middle, end), Some(&row))
+        // What carries a return address to where the callee's frame has it.
+        let callee = self.rows.input.of_moved(&mut self.hint_input, block.input).0.map(<[u8]>::to_vec);
+        let carries =
+            callee.as_deref().and_then(Frame::read).and_then(|row| site.caller.with_address_on_top(&row));
+        self.holds(block, (start, middle), Some(&carries.ok_or_else(fault)?))?;
+        let row = callee.as_deref().and_then(Frame::read).and_then(|row| site.caller.beside(&row));
+        self.holds(block, (middle, end), Some(&row.ok_or_else(fault)?))
     }
 
-    /// The row in place of the callee's that holds for `len` bytes of the input, with the stack's top lower than there by so many bytes.
-    fn around(&mut self, input: u64, len: u64, site: &Site, lower: i64) -> Option<Vec<u8>> {
+    /// A call by which control leaves, from somewhere in it on: the row of the call, up to where room is made again for what is given back.
+    fn calls(&mut self, block: &Block, (start, end): (u64, u64), site: &Site) -> Result<(), Box<Finding>> {
+        let judgement = self.check.code.judgement;
+        let rooms =
+            (start..end).find(|at| judgement.makes_room(self.check.places.output_bytes(*at)).is_some());
+        let room = rooms.filter(|_| site.has_room).ok_or_else(|| finding(block.input, start))?;
+        let bytes = self.check.places.output_bytes(room);
+        let behind = room + judgement.makes_room(bytes).unwrap_or(0) as u64;
+        self.holds(block, (start, behind), site.at_call)?;
+        let row = site.at_call.map(|row| rows::lowered(row, WORD).into_owned());
+        self.holds(block, (behind, end), row.as_deref())
+    }
+
+    /// The row of the callee's frame that holds for `len` bytes of the input, where the instruction of the output at `place` runs in place of a call.
+    fn in_callee(&mut self, (input, len): (u64, u64), site: &Site, place: u64) -> Option<Vec<u8>> {
         let (row, end) = self.rows.input.of_moved(&mut self.hint_input, input);
         let callee = Frame::read(row?).filter(|_| end >= input + len)?;
         let shift = if site.has_room { 0 } else { WORD };
-        site.caller.around(&callee, shift, lower)
+        site.caller.in_callee(&callee, shift, site.back.wrapping_sub(place) as i64)
     }
 
     /// Whether the row holds for all of a range of the output.
@@ -140,4 +185,6 @@ struct Site<'s> {
     caller: &'s Frame<'s>,
     at_call: Option<&'s [u8]>,
     has_room: bool,
+    /// Where the call would have come back.
+    back: u64,
 }

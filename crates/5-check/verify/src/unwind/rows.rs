@@ -449,17 +449,17 @@ pub(crate) struct Frame<'r> {
     offset: i64,
     /// Registers, and where they are saved, counted from the frame. Ascending.
     saved: Vec<(u16, i64)>,
-    /// All else about registers is in order: `None` of a rule that is no place.
+    /// Registers with another rule.
     others: Vec<u16>,
-    rules: &'r [u8],
     /// What a landing pad is told, with its size.
     told: &'r [u8],
 }
 
 /// A register's rule: its number, a tag, and a word.
 const RULE: usize = 2 + 1 + 8;
-/// The tag of a place, counted from the frame.
+/// The tags of a place, counted from the frame, and of an expression's value.
 const SAVED: u8 = 2;
+const VALUE: u8 = 6;
 /// The numbers that DWARF gives x86-64's stack pointer, and where the return address is.
 const STACK_POINTER: u16 = 7;
 const RETURN_ADDRESS: u16 = 16;
@@ -489,13 +489,12 @@ impl<'r> Frame<'r> {
         }
         let register = u16::from_le_bytes([*low, *high]);
         let offset = i64::from_le_bytes(offset.try_into().ok()?);
-        Some(Self { head, register, offset, saved, others, rules, told })
+        Some(Self { head, register, offset, saved, others, told })
     }
 
-    /// The row of this frame while a callee's code runs in place of a call, where the callee's row would be `callee`. The stack's top is
-    /// higher by `shift`, as a return address has no room, and lower by `lower`.
-    pub fn around(&self, callee: &Self, shift: i64, lower: i64) -> Option<Vec<u8>> {
-        let is_plain = callee.register == STACK_POINTER
+    /// Whether a callee's row is one of a plain frame below this one: counted from the stack's top, with everything saved in it.
+    fn is_plain_below(&self, callee: &Self) -> bool {
+        callee.register == STACK_POINTER
             && callee.others.is_empty()
             && callee.told == [0; 8]
             // It is no signal's frame, its column is this frame's, exceptions go on to its caller, and libgcc reads no more than is written.
@@ -503,44 +502,51 @@ impl<'r> Frame<'r> {
             && callee.head.get(2 * POINTER + 1..2 * POINTER + 3) == self.head.get(2 * POINTER + 1..2 * POINTER + 3)
             && callee.head.get(POINTER) == Some(&0)
             && callee.head.get(2 * POINTER + 3..).is_some_and(|read| read.iter().all(|&byte| byte == 0))
-            && callee.saved.contains(&(RETURN_ADDRESS, -8));
-        if !is_plain {
+            && callee.saved.contains(&(RETURN_ADDRESS, -8))
+    }
+
+    /// The callee's row in place of a call, under this frame's entry: the stack's top is higher by `shift`, as a return address has no room, and the
+    /// call would have come back `back` bytes from the instruction.
+    pub fn in_callee(&self, callee: &Self, shift: i64, back: i64) -> Option<Vec<u8>> {
+        /// Of x86-64, where the return address is the instruction pointer: `DW_OP_breg16`.
+        const FROM_INSTRUCTION: u8 = 0x80;
+        let mut place = vec![FROM_INSTRUCTION];
+        gimli::leb128::write::signed(&mut place, back).ok()?;
+        let rule = [&[VALUE][..], &(place.len() as u64).to_le_bytes(), &place].concat();
+        self.row_of(callee, callee.offset.checked_sub(shift)?, shift, &rule)
+    }
+
+    /// The callee's row under this frame's entry, with the return address still on the stack's top.
+    pub fn with_address_on_top(&self, callee: &Self) -> Option<Vec<u8>> {
+        let offset = callee.offset.checked_add(8)?;
+        let rule = [&[SAVED][..], &offset.checked_neg()?.to_le_bytes()].concat();
+        self.row_of(callee, offset, 0, &rule)
+    }
+
+    /// The callee's row under this frame's entry.
+    pub fn beside(&self, callee: &Self) -> Option<Vec<u8>> {
+        let rule = [&[SAVED][..], &(-8i64).to_le_bytes()].concat();
+        self.row_of(callee, callee.offset, 0, &rule)
+    }
+
+    /// The callee's row with another offset, with what is saved so far from there, and that rule for the return address.
+    fn row_of(&self, callee: &Self, offset: i64, shift: i64, back: &[u8]) -> Option<Vec<u8>> {
+        if !self.is_plain_below(callee) {
             return None;
         }
-        let mut rules: Vec<(u16, [u8; RULE])> = Vec::new();
-        for rule in self.rules.chunks_exact(RULE) {
-            rules.push((u16::from_le_bytes([rule[0], rule[1]]), rule.try_into().ok()?));
-        }
-        for &(register, at) in callee.saved.iter().filter(|saved| saved.0 != RETURN_ADDRESS) {
-            if register == self.register || self.others.contains(&register) {
-                return None;
-            }
-            if rules.iter().any(|rule| rule.0 == register) {
-                continue;
-            }
-            // Where the callee's frame is, is known from the stack's top alone.
-            if self.register != STACK_POINTER {
-                return None;
-            }
-            let at = at.checked_sub(self.offset)?.checked_add(shift)?;
-            let mut rule = [0; RULE];
-            rule[..2].copy_from_slice(&register.to_le_bytes());
-            rule[2] = SAVED;
-            rule[3..].copy_from_slice(&at.to_le_bytes());
-            rules.push((register, rule));
-        }
-        rules.sort_by_key(|rule| rule.0);
-        let offset = match self.register {
-            STACK_POINTER => {
-                self.offset.checked_add(callee.offset)?.checked_sub(shift)?.checked_add(lower)?
-            }
-            _ => self.offset,
-        };
         let mut row = self.head.to_vec();
         row.push(0);
-        row.extend_from_slice(&self.register.to_le_bytes());
+        row.extend_from_slice(&callee.register.to_le_bytes());
         row.extend_from_slice(&offset.to_le_bytes());
-        rules.iter().for_each(|rule| row.extend_from_slice(&rule.1));
+        for &(register, at) in &callee.saved {
+            row.extend_from_slice(&register.to_le_bytes());
+            if register == RETURN_ADDRESS {
+                row.extend_from_slice(back);
+            } else {
+                row.push(SAVED);
+                row.extend_from_slice(&at.checked_add(shift)?.to_le_bytes());
+            }
+        }
         row.extend_from_slice(self.told);
         Some(row)
     }

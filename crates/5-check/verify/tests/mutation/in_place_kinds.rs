@@ -11,10 +11,11 @@ use afterlink_core::address_map::{BlockMap, Reason};
 use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-pub const IN_PLACE_KINDS: [(&str, Break); 8] = [
+pub const IN_PLACE_KINDS: [(&str, Break); 9] = [
     ("in place: another room for the return address", other_room),
     ("in place: room lost", lost_room),
-    ("in place: goes on elsewhere behind the room", other_way),
+    ("in place: does not go on behind the call", other_way),
+    ("in place: frame comes back elsewhere", other_frame),
     ("in place: exit calls another place", other_exit),
     ("in place: return address carried elsewhere", other_word),
     ("in place: block of the map is another one", other_block),
@@ -74,17 +75,35 @@ fn lost_room(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
     of_output(write(sites, at, new, "room lost".into()))
 }
 
-/// The jump behind what gives the room back leads elsewhere.
+/// The jump behind a block of the callee, or an exit, leads elsewhere.
 fn other_way(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
-    let (at, _) = find(sites, rng, &[&GIVES_BACK], |block| !is_exit(block))?;
-    let (behind, size) = match sites.bytes.get(at + 5)? {
-        0xeb => (at + 6, 1),
-        0xe9 => (at + 6, 4),
+    let place = *in_place(sites, |block| matches!(block.reason, Reason::Inlined(_))).choose(rng)?;
+    let (address, size) = range(sites, place);
+    let end = sites.offset(address)? + size as usize;
+    let jump = |len: usize| (size as usize >= len).then(|| sites.bytes[end - len]);
+    let (behind, size) = match (jump(2), jump(5)) {
+        (Some(0xeb), _) => (end - 1, 1),
+        (_, Some(0xe9)) => (end - 4, 4),
         _ => return None,
     };
     let step = *[1i64, -1, 2, 5, 8, -8].choose(rng)?;
     let field = sites.word(behind, size).wrapping_add(step).to_le_bytes();
     of_output(write(sites, behind, &field[..size], "jump behind a call's place".into()))
+}
+
+/// The rule for the return address in a row of the callee's frame leads elsewhere.
+fn other_frame(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
+    /// `DW_CFA_val_expression` of the return address, of two or three bytes, and `DW_OP_breg16`.
+    const RULES: [[u8; 4]; 2] = [[0x16, 16, 2, 0x80], [0x16, 16, 3, 0x80]];
+    let section = &sites.output.sections[sites.output.section_named(".eh_frame")?];
+    let start = section.offset.get() as usize;
+    let rows = &sites.bytes[start..start + section.size as usize];
+    let places: Vec<usize> = (0..rows.len().saturating_sub(5))
+        .filter(|at| RULES.iter().any(|rule| rows[*at..].starts_with(rule)))
+        .collect();
+    let at = start + places.choose(rng)? + 4;
+    let step = *[1u8, 2, 5, 0x40, 0x10].choose(rng)?;
+    of_output(write(sites, at, &[sites.bytes[at] ^ step], "return address of a frame".into()))
 }
 
 fn other_exit(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {

@@ -190,9 +190,11 @@ fn replaced_calls(function: &Function, weights: &FunctionWeights) -> [(usize, u6
                     }
                     1
                 }
-                Chunk::Input(_) | Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::InPlace(_) => {
-                    continue;
-                }
+                Chunk::Input(_)
+                | Chunk::Counter { .. }
+                | Chunk::Targets { .. }
+                | Chunk::InPlace(_)
+                | Chunk::Back(_) => continue,
             };
             found[kind].0 += 1;
             found[kind].1 += weights.block(id);

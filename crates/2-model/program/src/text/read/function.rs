@@ -65,6 +65,8 @@ impl Reader<'_> {
                 function.has_stub_room = true;
             } else if self.lexer.take("read") {
                 function.is_read = true;
+            } else if self.lexer.take("exported") {
+                function.is_exported = true;
             } else if self.lexer.take("refused") {
                 function.refusal =
                     Some(self.lexer.parsed("a reason (`indirect-jump`, `excluded`, …)", Refusal::named)?);
@@ -158,6 +160,8 @@ impl Reader<'_> {
                 self.new_code(function)?
             } else if self.lexer.take("in-place") {
                 self.in_place(function)?
+            } else if self.lexer.take("back") {
+                self.back(function)?
             } else if self.lexer.take("inlined") {
                 let (call, call_size) = self.lexer.sized()?;
                 self.lexer.need("from")?;
@@ -171,9 +175,9 @@ impl Reader<'_> {
                 function.inlined.push(InlinedCode { call, call_size, start, size, operands });
                 Chunk::Inlined(function.inlined.len() as u32 - 1)
             } else if function.chunks.len() == first {
-                return self
-                    .lexer
-                    .expected("a chunk (`copy`, `counter`, `targets`, `new`, `inlined`, `in-place`)");
+                return self.lexer.expected(
+                    "a chunk (`copy`, `counter`, `targets`, `new`, `inlined`, `in-place`, `back`)",
+                );
             } else {
                 return Ok(Span::since(first, function.chunks.len()));
             };
@@ -191,6 +195,15 @@ impl Reader<'_> {
         Ok(Chunk::New(function.new_code.len() as u32 - 1))
     }
 
+    fn back(&mut self, function: &mut Function) -> Result<Chunk> {
+        let replaces = self.lexer.address()?;
+        self.lexer.need_mark(b':')?;
+        let code = self.code()?;
+        let operands = add_operands(function, code.operands);
+        function.new_code.push(NewCode { bytes: code.bytes, operands, replaces, replaced_size: 0 });
+        Ok(Chunk::Back(function.new_code.len() as u32 - 1))
+    }
+
     fn in_place(&mut self, function: &mut Function) -> Result<Chunk> {
         let call = self.lexer.address()?;
         self.lexer.need("of")?;
@@ -203,6 +216,8 @@ impl Reader<'_> {
             rows.push((at, RowId(self.lexer.index("row", "a row (`row0`)")?)));
         }
         let ending = RowId(self.lexer.index("row", "a row (`row0`)")?);
+        self.lexer.need("back")?;
+        let back = self.block_id()?;
         self.lexer.need_mark(b':')?;
         let code = self.code()?;
         let operands = add_operands(function, code.operands);
@@ -215,6 +230,7 @@ impl Reader<'_> {
             operands,
             rows,
             ending,
+            back,
         });
         Ok(Chunk::InPlace(function.in_place.len() as u32 - 1))
     }

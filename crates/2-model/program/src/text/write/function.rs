@@ -55,6 +55,9 @@ impl Writer<'_, '_> {
         if function.is_read {
             self.text.push_str(" read");
         }
+        if function.is_exported {
+            self.text.push_str(" exported");
+        }
         if let Some(refusal) = function.refusal {
             put!(self, " refused {}", refusal.name());
         }
@@ -133,10 +136,16 @@ impl Writer<'_, '_> {
                 if let Some(row) = self.names.row(code.ending) {
                     put!(self, " ending {row}");
                 }
+                put!(self, " back {}", code.back);
                 self.text.push_str(":\n");
                 let operands = &function.operands[code.operands.range()];
                 self.code(&Code { bytes: &code.added, start: None, operands: &[], function: id });
                 self.code(&Code { bytes: &[], start: None, operands, function: id });
+            }
+            Chunk::Back(row) => {
+                let code = &function.new_code[row as usize];
+                put!(self, "  back {:#x}:\n", code.replaces);
+                self.code(&Code { bytes: &code.bytes, start: None, operands: &[], function: id });
             }
             Chunk::New(row) => {
                 let code = &function.new_code[row as usize];

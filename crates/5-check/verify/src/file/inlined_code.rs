@@ -1,0 +1,47 @@
+//! Runs of callees' blocks in place of calls: each has the callee's name, in the midst of another function's code.
+
+use crate::check::Check;
+
+/// A run.
+pub(super) struct Run {
+    pub start: u64,
+    pub end: u64,
+    /// The callee's entry in the input.
+    pub callee: u64,
+}
+
+/// All of them, ascending.
+pub(super) fn runs(check: &Check) -> Vec<Run> {
+    let places = &check.places;
+    let mut runs: Vec<Run> = Vec::new();
+    for context in &places.contexts.all {
+        let Some(call) = check.code.at(context.call) else { continue };
+        let callee = call.target(&check.code, context.call);
+        let parts = context.parts.iter().filter(|part| part.output_size > 0);
+        let mut parts: Vec<(u64, u64)> = parts.map(|part| (part.output, part.output_end())).collect();
+        parts.sort_unstable();
+        let first = runs.len();
+        for (start, end) in parts {
+            let goes_on =
+                |run: &Run| run.end == start && places.fragment_at(run.start) == places.fragment_at(start);
+            match runs[first..].last_mut().filter(|run| goes_on(run)) {
+                Some(run) => run.end = end,
+                None => runs.push(Run { start, end, callee }),
+            }
+        }
+    }
+    runs.sort_unstable_by_key(|run| run.start);
+    runs
+}
+
+/// What of a fragment has its own function's name: what is behind runs with which it begins.
+pub(super) fn own(runs: &[Run], (mut start, end): (u64, u64)) -> (u64, u64) {
+    let starts_at = |at: u64| {
+        let next = runs.partition_point(|run| run.start < at);
+        runs.get(next).filter(|run| run.start == at && at < end)
+    };
+    while let Some(run) = starts_at(start) {
+        start = run.end;
+    }
+    (start, end)
+}
