@@ -179,6 +179,11 @@ impl<'a> Image<'a> {
         self.sections.iter().find(|(_, s)| s.name == name).map(|(id, _)| id)
     }
 
+    /// Whether it is marked for shadow stacks, of which unwinders take off as many return addresses as they find frames.
+    pub fn has_shadow_stack(&self) -> bool {
+        all_notes(self.bytes, &self.segments, &self.sections).any(|note| notes::marks_shadow_stack(&note))
+    }
+
     /// Functions that other objects find by name and may take the addresses of: those that a shared object exports. What a program
     /// exports to its libraries is theirs to call.
     pub fn exported_functions(&self) -> impl Iterator<Item = InputAddr> + '_ {
@@ -276,14 +281,23 @@ fn link_kind(header: &header::FileHeader, segments: &[Segment], dynamic: &Dynami
     }
 }
 
-fn build_id<'a>(bytes: &'a [u8], segments: &[Segment], sections: &IdVec<SectionId, Section<'a>>) -> &'a [u8] {
+/// All notes, wherever the file says that there are any.
+fn all_notes<'n, 'a: 'n>(
+    bytes: &'a [u8],
+    segments: &'n [Segment],
+    sections: &'n IdVec<SectionId, Section<'a>>,
+) -> impl Iterator<Item = Note<'a>> + 'n {
     let from_sections =
         sections.iter().filter(|(_, s)| s.kind == elf::SHT_NOTE.0).map(|(_, s)| (s.offset, s.size));
-    let from_segments = segments.iter().filter(|s| s.kind == elf::PT_NOTE.0).map(|s| (s.offset, s.file_size));
-    from_sections
-        .chain(from_segments)
-        .filter_map(|(offset, size)| slice(bytes, offset.get(), size, "note").ok())
-        .flat_map(notes)
+    let kinds = [elf::PT_NOTE.0, elf::PT_GNU_PROPERTY.0];
+    let of_notes = segments.iter().filter(move |s| kinds.contains(&s.kind));
+    let from_segments = of_notes.map(|s| (s.offset, s.file_size));
+    let runs = from_sections.chain(from_segments);
+    runs.filter_map(|(offset, size)| slice(bytes, offset.get(), size, "note").ok()).flat_map(notes)
+}
+
+fn build_id<'a>(bytes: &'a [u8], segments: &[Segment], sections: &IdVec<SectionId, Section<'a>>) -> &'a [u8] {
+    all_notes(bytes, segments, sections)
         .find(|n| n.kind == elf::NT_GNU_BUILD_ID.0 && n.name == b"GNU")
         .map_or(&[], |n| n.description)
 }

@@ -26,9 +26,49 @@ pub fn notes(bytes: &[u8]) -> impl Iterator<Item = Note<'_>> {
     })
 }
 
+/// Whether a note has the property by which linkers mark a program whose objects all can do with a shadow stack (System V ABI of x86-64, "Program Property":
+/// `GNU_PROPERTY_X86_FEATURE_1_AND`, `GNU_PROPERTY_X86_FEATURE_1_SHSTK`).
+pub(crate) fn marks_shadow_stack(note: &Note) -> bool {
+    /// `NT_GNU_PROPERTY_TYPE_0`.
+    const PROPERTIES: u32 = 5;
+    const FEATURES: u32 = 0xc000_0002;
+    const SHADOW_STACK: u32 = 2;
+    if note.kind != PROPERTIES || note.name != b"GNU" {
+        return false;
+    }
+    let mut rest = note.description;
+    while let Some((head, behind)) = rest.split_at_checked(8) {
+        let [kind, size] = [&head[..4], &head[4..]]
+            .map(|word| word.iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte)));
+        let value = behind
+            .get(..4)
+            .map_or(0, |word| word.iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte)));
+        if kind == FEATURES && size >= 4 && value & SHADOW_STACK != 0 {
+            return true;
+        }
+        rest = behind.get((size as usize).next_multiple_of(8)..).unwrap_or(&[]);
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mark_for_shadow_stacks_is_found_among_other_properties() {
+        let property = |kind: u32, size: u32, value: u32| {
+            [&kind.to_le_bytes()[..], &size.to_le_bytes(), &value.to_le_bytes(), &[0; 4]].concat()
+        };
+        let marks = |properties: &[&[u8]], kind| {
+            let description = properties.concat();
+            marks_shadow_stack(&Note { kind, name: b"GNU", description: &description, at: 0 })
+        };
+        let [other, branches, both] =
+            [property(0xc000_8002, 4, 3), property(0xc000_0002, 4, 1), property(0xc000_0002, 4, 3)];
+        assert!(marks(&[&both], 5) && marks(&[&other, &both], 5));
+        assert!(!marks(&[&other, &branches], 5) && !marks(&[&both], 3) && !marks(&[&both[..10]], 5));
+    }
 
     #[test]
     fn notes_are_walked_and_what_is_cut_off_ends_them() {

@@ -2,7 +2,7 @@
 //!
 //! Of a callee only those blocks are written that ran; where control leaves them, it goes on in the callee itself, as if it had been called
 //! (`rewrite.rs`). So no cold code is written twice, and of what a function does seldom nothing has to be known. The stack is what it would
-//! have been, but for the return address (`body.rs`), and unwinders find the caller at once (`rows.rs`).
+//! have been, but for the return address (`body.rs`), and unwinders find the callee's frame all the same (`rows.rs`).
 //!
 //! Calls are taken by what they save for their bytes, up to a share of the code that runs. Without a profile, calls and blocks are
 //! drawn at random, for tests.
@@ -26,7 +26,8 @@ use rewrite::Rewritten;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Bytes of a body that is written in place of one call of several; one with a single hot call may be longer.
+/// Bytes of a body that is written in place of one call of several; one with a single hot call may be longer
+/// (`docs/decisions/0012-hot-parts-in-place-of-calls.md`).
 const LARGEST: u32 = 24;
 const LARGEST_OF_ONE: u32 = 480;
 /// Share of the code that ran, in percent, by which it may grow.

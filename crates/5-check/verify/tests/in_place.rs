@@ -1,5 +1,5 @@
 //! Code in place of a call, and a block that stands twice, are refused where somebody can tell that they are there: where a place inside of the function is
-//! known, and, in place of a call, where exceptions lead anywhere from the call or the callee. Programs are rewritten while these things are hidden, and judged with them.
+//! known, and, in place of a call, where exceptions lead anywhere from the call or the callee, or unwinders count frames on a shadow stack. Programs are rewritten while these things are hidden, and judged with them.
 
 use afterlink_core::InputAddr;
 use afterlink_core::address_map::{self, AddressMap, Lookup, Reason};
@@ -90,6 +90,11 @@ __gxx_personality_v0:
 	ret
 	.cfi_endproc
 	.size __gxx_personality_v0, . - __gxx_personality_v0
+	.section .note.gnu.property,"a"
+	.p2align 3
+	.long 4, 16, 5
+	.asciz "GNU"
+	.long 0xc0000002, 4, 2, 0	/* all objects can do with a shadow stack */
 	.section .note.GNU-stack,"",@progbits
 "#;
 
@@ -99,8 +104,19 @@ const MARKS: [(&str, &str); 2] = [(IN_PLACE, "in place of a call"), (TWICE, "sta
 const KNOWN: &str = "inside of which somebody knows a place";
 const EXCEPTIONS: &str = "says where exceptions lead";
 
+/// The program, without its mark for shadow stacks.
 fn build() -> Vec<u8> {
-    link_assembly(PROGRAM, "gcc", &["-static", "-no-pie"])
+    let mut bytes = link_assembly(PROGRAM, "gcc", &["-static", "-no-pie"]);
+    assert!(Image::parse(&bytes).unwrap().has_shadow_stack());
+    let mark = shadow_stack_mark(&bytes);
+    bytes[mark] = 0;
+    bytes
+}
+
+/// Where the word with the mark stands.
+fn shadow_stack_mark(bytes: &[u8]) -> usize {
+    let property = [0xc000_0002u32.to_le_bytes(), 4u32.to_le_bytes()].concat();
+    bytes.windows(8).position(|window| window == property).expect("the property") + 8
 }
 
 fn address_of(bytes: &[u8], name: &str) -> u64 {
@@ -236,5 +252,43 @@ fn nothing_stands_in_place_of_calls_where_something_is_said_of_exceptions() {
                 assert!(verdict.is_proven(), "{verdict}");
             }
         }
+    }
+}
+
+#[test]
+fn unwinders_and_shadow_stacks() {
+    let input = hide(&build(), &["caller", "callee"]);
+    for with_pass in [false, true] {
+        let (mut input, mut output) = (input.clone(), rewrite(&input, IN_PLACE, with_pass));
+        assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
+        for bytes in [&mut input, &mut output] {
+            let mark = shadow_stack_mark(bytes);
+            bytes[mark] = 2;
+        }
+        let verdict = judge(&input, &output);
+        if with_pass {
+            assert_refused_for_this_alone(&verdict, IN_PLACE, "off the shadow stack");
+        } else {
+            assert!(verdict.is_proven(), "{verdict}");
+        }
+    }
+}
+
+/// Whoever asks for the pass does not get it there.
+#[test]
+fn nothing_stands_in_place_of_calls_of_a_program_with_a_shadow_stack() {
+    let mut input = hide(&build(), &["caller", "callee"]);
+    assert!(has_any(&input, &rewrite(&input, IN_PLACE, true), IN_PLACE));
+    let mark = shadow_stack_mark(&input);
+    input[mark] = 2;
+    let without = rewrite(&input, IN_PLACE, false);
+    assert!(judge(&input, &without).is_proven());
+    for seed in 1..64 {
+        let order_blocks = BlockOrder::Random;
+        let mut layout = LayoutOptions { scope: Scope::All, order_blocks, seed, ..LayoutOptions::default() };
+        PASSES.iter().filter(|p| p.name == IN_PLACE).for_each(|p| layout.switches.turn(p, true));
+        let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
+        let output = afterlink_pipeline::optimize(&input, Vec::new(), &options, &Silent).unwrap().bytes;
+        assert!(!has_any(&input, &output, IN_PLACE));
     }
 }

@@ -126,6 +126,16 @@ pub struct LaidOut<'a> {
     options: OptimizeOptions,
 }
 
+/// Leaves calls alone where code in place of them would do harm. Unwinders take a return address off a shadow stack for each frame that they find, and there
+/// is none for such code; and LLVM's map of basic blocks cannot tell of it.
+fn leave_calls(image: &Image, layout: &mut LayoutOptions) {
+    let hot_inlining = afterlink_passes::named("hot-inlining").expect("there is such a pass");
+    let lacks_blocks = afterlink_emit::has_block_map(image) && !layout.switches.asks_for(hot_inlining);
+    if lacks_blocks || image.has_shadow_stack() {
+        layout.switches.turn(hot_inlining, false);
+    }
+}
+
 impl<'a> LaidOut<'a> {
     /// Decides the order of `input` by `profiles`, whose counts are summed, and writes it once, as
     /// [`fn@optimize`] does. What could not be proven is left alone in all other layouts, too.
@@ -170,11 +180,7 @@ impl<'a> LaidOut<'a> {
         progress.step("laying out");
         let mut options = options.clone();
         options.keep_debug_info |= left.all_debug_info();
-        // LLVM's map of basic blocks cannot tell of code in place of calls.
-        let hot_inlining = afterlink_passes::named("hot-inlining").expect("there is such a pass");
-        if afterlink_emit::has_block_map(&image) && !options.layout.switches.asks_for(hot_inlining) {
-            options.layout.switches.turn(hot_inlining, false);
-        }
+        leave_calls(&image, &mut options.layout);
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
         let as_it_was = options.explain.then(|| AsItWas::of(&program, &weights, &moved));

@@ -134,6 +134,11 @@ impl Walk<'_, '_, '_> {
 
     /// Checks a piece that stands for a call, and leads into the callee's blocks.
     pub(super) fn leads_in(mut self, block: &Block, context: u32) -> Checked {
+        if self.check.input.has_shadow_stack() {
+            let what =
+                "an unwinder would take a return address of a frame in place of a call off the shadow stack";
+            return Err(self.finding(FindingKind::Unwind, what));
+        }
         let Some(call) = self.plain_call(block) else {
             return Err(self.finding(FindingKind::Instruction, "what was replaced is not a single call"));
         };
