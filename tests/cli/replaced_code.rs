@@ -312,15 +312,10 @@ fn ways_out(sandbox: &Sandbox) -> String {
 
 /// Pieces in place of calls: where, of how many bytes, where they were, and the call.
 fn in_place(sandbox: &Sandbox) -> Vec<(u64, u64, u64, u64)> {
-    let said = sandbox.afterlink(&["where", "out", "--json"]);
-    let pieces: serde_json::Value = serde_json::from_str(&said.stdout()).unwrap();
-    let pieces = pieces.as_array().unwrap().iter().filter(|piece| piece["reason"] == "inlined");
-    let number = |piece: &serde_json::Value, key: &str| piece[key].as_u64().unwrap();
-    let row = |piece: &serde_json::Value| {
-        let [output, size, input] = ["output", "size", "input"].map(|key| number(piece, key));
+    let row = |(piece, [output, size, input]): (serde_json::Value, [u64; 3])| {
         (output, size, input, piece["calls"][0].as_u64().unwrap())
     };
-    pieces.map(row).collect()
+    pieces(sandbox, "inlined").map(row).collect()
 }
 
 /// A block that stands twice (`--pass tail-duplication`) is told of at both places as it was at its one.
@@ -364,8 +359,16 @@ fn blocks_that_stand_twice() {
 
 /// Blocks that stand twice: where, of how many bytes, and where they were.
 fn duplicates(sandbox: &Sandbox) -> Vec<(u64, u64, u64)> {
+    pieces(sandbox, "duplicated").map(|(_, place)| place.into()).collect()
+}
+
+/// Pieces of `out` for that reason, as `where` tells of them: where, of how many bytes, and where they were.
+fn pieces(sandbox: &Sandbox, reason: &str) -> impl Iterator<Item = (serde_json::Value, [u64; 3])> {
     let said = sandbox.afterlink(&["where", "out", "--json"]);
-    let pieces: serde_json::Value = serde_json::from_str(&said.stdout()).unwrap();
-    let pieces = pieces.as_array().unwrap().iter().filter(|piece| piece["reason"] == "duplicated");
-    pieces.map(|piece| ["output", "size", "input"].map(|key| piece[key].as_u64().unwrap()).into()).collect()
+    let pieces: Vec<serde_json::Value> = serde_json::from_str(&said.stdout()).unwrap();
+    let pieces = pieces.into_iter().filter(move |piece| piece["reason"] == reason);
+    pieces.map(|piece| {
+        let place = ["output", "size", "input"].map(|key| piece[key].as_u64().unwrap());
+        (piece, place)
+    })
 }

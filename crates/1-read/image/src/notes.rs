@@ -16,8 +16,7 @@ pub fn notes(bytes: &[u8]) -> impl Iterator<Item = Note<'_>> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
         let before = bytes.len() - rest.len();
-        let word = |at: usize| Some(u32::from_le_bytes(rest.get(at..at + 4)?.try_into().ok()?));
-        let (name_size, size, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
+        let (name_size, size, kind) = (word(rest, 0)? as usize, word(rest, 4)? as usize, word(rest, 8)?);
         let name = rest.get(12..12usize.checked_add(name_size)?)?;
         let start = 12 + name_size.next_multiple_of(4);
         let description = rest.get(start..start.checked_add(size)?)?;
@@ -37,18 +36,17 @@ pub(crate) fn marks_shadow_stack(note: &Note) -> bool {
         return false;
     }
     let mut rest = note.description;
-    while let Some((head, behind)) = rest.split_at_checked(8) {
-        let [kind, size] = [&head[..4], &head[4..]]
-            .map(|word| word.iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte)));
-        let value = behind
-            .get(..4)
-            .map_or(0, |word| word.iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte)));
-        if kind == FEATURES && size >= 4 && value & SHADOW_STACK != 0 {
+    while let (Some(kind), Some(size)) = (word(rest, 0), word(rest, 4)) {
+        if kind == FEATURES && size >= 4 && word(rest, 8).unwrap_or(0) & SHADOW_STACK != 0 {
             return true;
         }
-        rest = behind.get((size as usize).next_multiple_of(8)..).unwrap_or(&[]);
+        rest = rest.get(8 + (size as usize).next_multiple_of(8)..).unwrap_or(&[]);
     }
     false
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub(crate) struct Check<'c, 'a> {
     /// For whoever looks at a whole file once.
     pub forget: Forget<'c>,
     pub pads: LandingPads,
+    /// Whether the input is marked for shadow stacks.
+    pub has_shadow_stack: bool,
     /// Files beside the input, and beside the output, with debug information.
     pub files: [&'c dyn SplitFiles; 2],
 }
@@ -43,6 +45,21 @@ impl Check<'_, '_> {
             return Place::Same;
         }
         self.place(target)
+    }
+
+    /// Whether room for a return address is made in a context, a row of [`Places::contexts`].
+    pub fn has_room(&self, context: u32) -> bool {
+        let entry = match self.place(self.places.contexts.all[context as usize].call) {
+            Place::Moved(place) => self.places.output_bytes(place),
+            _ => &[],
+        };
+        self.code.judgement.makes_room(entry).is_some()
+    }
+
+    /// Where the call of a context would have come back: behind the one instruction in front of what stood behind the call.
+    pub fn comes_back(&self, context: u32) -> Option<u64> {
+        let back = self.places.contexts.all[context as usize].back()?.output;
+        Some(back + u64::from(self.code.judgement.decode(self.places.output_bytes(back))?.len))
     }
 
     /// The bytes that an instruction of the input, at `address`, must have at `output`.

@@ -122,6 +122,7 @@ impl<'c, 'a> Reading<'c, 'a> {
             places,
             pads,
             forget,
+            has_shadow_stack: input.has_shadow_stack(),
             files,
         };
         Self { check, rows, findings }

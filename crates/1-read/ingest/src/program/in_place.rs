@@ -25,12 +25,9 @@ impl InPlace {
         let replaced = rows(map).filter(|(_, block)| block.reason == Reason::Replaced);
         let replaced: FxHashMap<InputAddr, u32> =
             replaced.filter_map(|(_, block)| Some((block.input?, block.input_size))).collect();
-        let inlined = rows(map).filter_map(|(_, block)| match block.reason {
-            Reason::Inlined(chain) => {
-                let call = map.chains.get(chain.0 as usize)?.first()?;
-                Some((*call, block.input?)).filter(|_| block.input_size > 0 && replaced.contains_key(call))
-            }
-            _ => None,
+        let inlined = rows(map).filter_map(|(_, block)| {
+            let call = call_of_part(map, block).filter(|call| replaced.contains_key(call))?;
+            Some((call, block.input?))
         });
         let inlined: Vec<(InputAddr, InputAddr)> = inlined.collect();
         if inlined.is_empty() {
@@ -50,9 +47,7 @@ impl InPlace {
     /// Which blocks of a fragment are callees', with the callees' entries.
     pub fn parts(&self, map: &AddressMap, fragment: &FragmentMap) -> Vec<(usize, InputAddr)> {
         let callee = |(at, block): (usize, &BlockMap)| {
-            let Reason::Inlined(chain) = block.reason else { return None };
-            let call = map.chains.get(chain.0 as usize)?.first().filter(|_| block.input_size > 0)?;
-            Some((at, self.callees.get(call)?.callee))
+            Some((at, self.callees.get(&call_of_part(map, block)?)?.callee))
         };
         fragment.blocks.iter().enumerate().filter_map(callee).collect()
     }
@@ -112,6 +107,12 @@ impl InPlace {
 fn rows(map: &AddressMap) -> impl Iterator<Item = (InputAddr, &BlockMap)> {
     let fragments = map.functions.iter().flat_map(|f| f.fragments.iter().map(|fragment| (f.entry, fragment)));
     fragments.flat_map(|(entry, fragment)| fragment.blocks.iter().map(move |block| (entry, block)))
+}
+
+/// The call that a piece with code of the callee stands in place of.
+fn call_of_part(map: &AddressMap, block: &BlockMap) -> Option<InputAddr> {
+    let Reason::Inlined(chain) = block.reason else { return None };
+    map.chains.get(chain.0 as usize)?.first().copied().filter(|_| block.input_size > 0)
 }
 
 /// What leads in stands for the call.

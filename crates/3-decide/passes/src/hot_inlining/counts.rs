@@ -10,8 +10,6 @@ use afterlink_program::{BlockId, FuncId, Function, Program, Role, Target};
 use afterlink_weigh::{CallWeight, EdgeWeight, FunctionWeights, Weights};
 use rustc_hash::FxHashMap;
 
-/// Bytes of the field that names a callee, with which its call ends.
-const FIELD: u32 = 4;
 /// Callers of callers of callers are followed up to here.
 const LONGEST_CHAIN: usize = 16;
 
@@ -100,7 +98,7 @@ fn lead(program: &Program, weights: &mut Weights, form: PlainCall, gone: &Gone) 
         own.blocks[id.index()] = count;
         own.edges.push(EdgeWeight { from: id, to: gone.new.rest, count });
         if let (Target::Code(callee, _), true) = (exit.to, count > 0 && exit.depth == 0) {
-            let offset = behind_call(function, id);
+            let offset = behind_call(function, id, form);
             own.calls.push(CallWeight { block: id, offset, callee, count });
         }
     }
@@ -114,10 +112,11 @@ fn lead(program: &Program, weights: &mut Weights, form: PlainCall, gone: &Gone) 
 }
 
 /// Where the call ends by which control leaves.
-fn behind_call(function: &Function, exit: BlockId) -> u32 {
+fn behind_call(function: &Function, exit: BlockId, form: PlainCall) -> u32 {
     let code = function.in_place_of(&function.blocks[exit]);
     let operands = code.map_or(&[][..], |code| &function.operands[code.operands.range()]);
-    operands.iter().find(|operand| operand.role == Role::Call).map_or(0, |operand| operand.at + FIELD)
+    let call = operands.iter().find(|operand| operand.role == Role::Call);
+    call.map_or(0, |operand| operand.at - form.field + form.size)
 }
 
 fn times(count: u64, chance: f64) -> u64 {

@@ -132,9 +132,7 @@ impl<'c, 'a> Counterparts<'c, 'a> {
     fn back_of(&self, block: &Block) -> Option<u64> {
         let contexts = &self.check.places.contexts;
         let context = contexts.of_call(block.input).filter(|_| block.reason == Reason::Replaced)?;
-        let back = contexts.all[context as usize].back()?;
-        let bytes = self.check.places.output_bytes(back.output);
-        Some(back.output + u64::from(self.check.code.judgement.decode(bytes)?.len))
+        self.check.comes_back(context)
     }
 
     /// Whether a place of the output stands for the one behind a call which ends at an address. There is one for calls that come back; a jump to
@@ -145,8 +143,11 @@ impl<'c, 'a> Counterparts<'c, 'a> {
             return found == self.point(address);
         };
         let (place, size) = (self.point(start), u64::from(inst.len));
-        match self.any_block_at(start) {
-            Some(block) if self.back_of(block).is_some() => Some(found) == self.back_of(block),
+        let block = self.any_block_at(start);
+        if let Some(back) = block.and_then(|block| self.back_of(block)) {
+            return found == back;
+        }
+        match block {
             Some(block) if inst.ends_block() => [place, place + size, block.output_end()].contains(&found),
             Some(block) if block.reason != Reason::Copied => found == block.output_end(),
             Some(_) => found == place + size,

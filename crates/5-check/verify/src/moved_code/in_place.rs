@@ -121,20 +121,9 @@ impl Depths {
 const MOST_OPEN: usize = 1 << 16;
 
 impl Walk<'_, '_, '_> {
-    /// Whether room for the return address is made in a context.
-    fn has_room(&self, context: u32) -> bool {
-        let call = self.check.places.contexts.all[context as usize].call;
-        let entry = self.check.place(call);
-        let bytes = match entry {
-            crate::address_map::places::Place::Moved(at) => self.check.places.output_bytes(at),
-            _ => &[],
-        };
-        self.check.code.judgement.makes_room(bytes).is_some()
-    }
-
     /// Checks a piece that stands for a call, and leads into the callee's blocks.
     pub(super) fn leads_in(mut self, block: &Block, context: u32) -> Checked {
-        if self.check.input.has_shadow_stack() {
+        if self.check.has_shadow_stack {
             let what =
                 "an unwinder would take a return address of a frame in place of a call off the shadow stack";
             return Err(self.finding(FindingKind::Unwind, what));
@@ -175,7 +164,7 @@ impl Walk<'_, '_, '_> {
             let what = "the map's block does not begin and end between instructions of the input";
             return Err(self.finding(FindingKind::Map, what));
         }
-        let has_room = self.has_room(context);
+        let has_room = self.check.has_room(context);
         let shape = Shape::of(insts);
         let mut reader = Reader::new(code.judgement);
         for inst in &insts[..shape.body] {
@@ -239,7 +228,7 @@ impl Walk<'_, '_, '_> {
 
     /// The room of a return address is given back right in front of what stood behind the call: it would have come back there.
     fn back(mut self, context: u32) -> Checked {
-        let has_room = self.has_room(context);
+        let has_room = self.check.has_room(context);
         self.gives_room_back(has_room)?;
         if !has_room {
             let inst = self.check.code.judgement.decode(self.bytes()).filter(|inst| inst.nop);
@@ -285,7 +274,7 @@ impl Walk<'_, '_, '_> {
     /// A piece by which control leaves a context for `self.input`.
     fn exit(mut self, context: u32, depth: i64) -> Checked {
         let (judgement, to) = (self.check.code.judgement, self.input);
-        let has_room = self.has_room(context);
+        let has_room = self.check.has_room(context);
         let code = &self.check.code;
         if depth > 0 && !has_room {
             let what = "a frame in place of a call is given up where no room for a return address is";

@@ -2,11 +2,12 @@
 //! call had been made. No return address is in memory: it is as far from the instruction as the place behind the call is, in front of which stands what
 //! gives back the room, so that unwinders, which look one byte in front of it, find the row of the call. Exceptions go where those out of the call go.
 
-use crate::address_map::places::{Block, Place, Shape};
+use crate::address_map::places::{Block, Shape};
 use crate::unwind::comparison::{Compare, finding};
 use crate::unwind::rows::{self, Frame};
 use crate::verdict::finding::Finding;
 use afterlink_isa::Flow;
+use std::borrow::Cow;
 
 /// Bytes of a return address.
 const WORD: i64 = 8;
@@ -30,39 +31,26 @@ impl Compare<'_, '_, '_> {
     /// A block of the callee, or an exit.
     pub(super) fn in_place(&mut self, block: &Block, context: u32) -> Result<(), Box<Finding>> {
         let call = self.check.places.contexts.all[context as usize].call;
-        let places = &self.check.places;
-        let entry = match self.check.place(call) {
-            Place::Moved(place) => places.output_bytes(place),
-            _ => &[],
-        };
-        let has_room = self.check.code.judgement.makes_room(entry).is_some();
         let at_call = self.at_call(call);
         let Some(caller) = at_call.as_deref().and_then(Frame::read) else {
             return Err(finding(call, block.output));
         };
-        let context = &places.contexts.all[context as usize];
-        let back = context.back().map(|back| (back.output, back.output + self.back_size(back)));
-        let Some(back) = back else { return Err(finding(call, block.output)) };
-        let site = Site { caller: &caller, at_call: at_call.as_deref(), has_room, back: back.1 };
+        let Some(back) = self.check.comes_back(context) else { return Err(finding(call, block.output)) };
+        let has_room = self.check.has_room(context);
+        let site = Site { caller: &caller, at_call: at_call.as_deref(), has_room, back };
         match block.input_size {
-            0 if block.output == back.0 => self.back(block, &site),
+            0 if block.input == self.check.places.contexts.all[context as usize].call_end => {
+                self.back(block, &site)
+            }
             0 => self.exit(block, &site),
             _ => self.part(block, &site),
         }
     }
 
-    /// Bytes of what gives the room back.
-    fn back_size(&self, back: &Block) -> u64 {
-        let bytes = self.check.places.output_bytes(back.output);
-        self.check.code.judgement.decode(bytes).map_or(0, |inst| u64::from(inst.len))
-    }
-
     /// With the room there, the row of the call, with the stack's top lower; and at its last byte that of the call.
     fn back(&mut self, block: &Block, site: &Site) -> Result<(), Box<Finding>> {
-        let lower = if site.has_room { WORD } else { 0 };
-        let row = site.at_call.map(|row| rows::lowered(row, lower).into_owned());
         let last = site.back.saturating_sub(1);
-        self.holds(block, (block.output, last), row.as_deref())?;
+        self.holds(block, (block.output, last), site.with_room().as_deref())?;
         self.holds(block, (last, site.back), site.at_call)?;
         let behind = self.rows.input.of_moved(&mut self.hint_input, block.input).0.map(<[u8]>::to_vec);
         self.holds(block, (site.back, block.output_end()), behind.as_deref())
@@ -117,9 +105,8 @@ impl Compare<'_, '_, '_> {
         let (start, end) = (block.output, block.output_end());
         let middle = (start + len).min(end);
         let fault = || finding(block.input, start);
-        let with_room = site.at_call.map(|row| rows::lowered(row, WORD).into_owned());
         if judgement.gives_room_back(bytes).is_some() {
-            self.holds(block, (start, middle), with_room.as_deref())?;
+            self.holds(block, (start, middle), site.with_room().as_deref())?;
             return self.calls(block, (middle, end), site);
         }
         if decoded.is_some_and(|inst| matches!(inst.flow, Flow::Call(_))) {
@@ -133,12 +120,13 @@ impl Compare<'_, '_, '_> {
             return self.calls(block, (start + 1, end), site);
         }
         // What carries a return address to where the callee's frame has it.
-        let callee = self.rows.input.of_moved(&mut self.hint_input, block.input).0.map(<[u8]>::to_vec);
-        let carries =
-            callee.as_deref().and_then(Frame::read).and_then(|row| site.caller.with_address_on_top(&row));
-        self.holds(block, (start, middle), Some(&carries.ok_or_else(fault)?))?;
-        let row = callee.as_deref().and_then(Frame::read).and_then(|row| site.caller.beside(&row));
-        self.holds(block, (middle, end), Some(&row.ok_or_else(fault)?))
+        let callee = self.rows.input.of_moved(&mut self.hint_input, block.input).0;
+        let callee = callee.and_then(Frame::read).ok_or_else(fault)?;
+        let rows = [site.caller.with_address_on_top(&callee), site.caller.beside(&callee)];
+        for (run, row) in [(start, middle), (middle, end)].into_iter().zip(rows) {
+            self.holds(block, run, Some(&row.ok_or_else(fault)?))?;
+        }
+        Ok(())
     }
 
     /// A call by which control leaves, from somewhere in it on: the row of the call, up to where room is made again for what is given back.
@@ -150,8 +138,7 @@ impl Compare<'_, '_, '_> {
         let bytes = self.check.places.output_bytes(room);
         let behind = room + judgement.makes_room(bytes).unwrap_or(0) as u64;
         self.holds(block, (start, behind), site.at_call)?;
-        let row = site.at_call.map(|row| rows::lowered(row, WORD).into_owned());
-        self.holds(block, (behind, end), row.as_deref())
+        self.holds(block, (behind, end), site.with_room().as_deref())
     }
 
     /// The row of the callee's frame that holds for `len` bytes of the input, where the instruction of the output at `place` runs in place of a call.
@@ -187,4 +174,11 @@ struct Site<'s> {
     has_room: bool,
     /// Where the call would have come back.
     back: u64,
+}
+
+impl<'s> Site<'s> {
+    /// The row of the call where the room is, if any is made.
+    fn with_room(&self) -> Option<Cow<'s, [u8]>> {
+        self.at_call.map(|row| rows::lowered(row, if self.has_room { WORD } else { 0 }))
+    }
 }

@@ -133,10 +133,9 @@ impl Record {
         ran.map(Ran::check).transpose()?;
         let mut out = target.open()?;
         interrupt::handle();
-        let mut ended = ExitCode::SUCCESS;
-        let (sampled, recorded) = match self.command.split_first() {
-            Some((name, arguments)) => self.sample_command(name, arguments, limit, (&mut out, &mut ended))?,
-            None => self.sample_processes(limit, &mut out)?,
+        let ((sampled, recorded), ended) = match self.command.split_first() {
+            Some((name, arguments)) => self.sample_command(name, arguments, limit, &mut out)?,
+            None => (self.sample_processes(limit, &mut out)?, ExitCode::SUCCESS),
         };
         if recorded.samples == 0 {
             return Err(Error::new("no sample was taken: nothing of it ran for long enough")
@@ -181,8 +180,8 @@ impl Record {
         name: &OsString,
         arguments: &[OsString],
         limit: Option<Duration>,
-        (out, ended): (&mut OutputFile, &mut ExitCode),
-    ) -> Result<(Sampled, Recorded)> {
+        out: &mut OutputFile,
+    ) -> Result<((Sampled, Recorded), ExitCode)> {
         let mut recorder = Recorder::new(&Whom::Children, &self.options(), out)?;
         let sampled = *recorder.sampled();
         tell_refusal(&recorder);
@@ -194,8 +193,8 @@ impl Record {
             Ok(is_at_work(&child))
         });
         let recorded = done.and_then(|()| recorder.finish(out));
-        *ended = end(&mut child);
-        Ok((sampled, recorded?))
+        let ended = end(&mut child);
+        Ok(((sampled, recorded?), ended))
     }
 
     fn sample_processes(&self, limit: Option<Duration>, out: &mut OutputFile) -> Result<(Sampled, Recorded)> {

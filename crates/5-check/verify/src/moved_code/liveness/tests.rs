@@ -54,6 +54,7 @@ fn forbidden(text: &str, taken: &[&str], queries: &[(&str, usize, Effect)]) -> V
     };
     let references = References::read(&image);
     let check = Check {
+        has_shadow_stack: false,
         input: &image,
         output: &image,
         told: [&image, &image],
