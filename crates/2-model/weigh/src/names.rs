@@ -9,6 +9,7 @@ use afterlink_core::index::Id;
 use afterlink_image::Image;
 use afterlink_profile::names::{self, Symbol, SymbolKind};
 use afterlink_profile::{NameId, Profile};
+use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 /// For each name of `profile`, where the symbol of that name stands.
@@ -46,7 +47,7 @@ fn symbols_of<'a>(profile: &Profile, symbols: &[Symbol<'a>]) -> Vec<Symbol<'a>> 
     let stems: FxHashSet<&[u8]> = profile.names().iter().map(|(_, name)| stem(name)).collect();
     // Nameless ones get names of their own.
     let is_known = |symbol: &&Symbol| symbol.name.is_empty() || stems.contains(stem(symbol.name));
-    symbols.iter().filter(is_known).copied().collect()
+    symbols.par_iter().filter(is_known).copied().collect()
 }
 
 /// What all names of a symbol begin with: they go on with a slash.

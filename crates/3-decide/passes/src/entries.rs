@@ -2,7 +2,8 @@
 
 use afterlink_core::index::Id;
 use afterlink_core::{IdVec, InputAddr};
-use afterlink_program::{FuncId, Program, Role, Target, Terminator};
+use afterlink_program::{FuncId, Function, Program, Role, Target, Terminator};
+use rayon::prelude::*;
 
 /// For each function whether anything but direct calls and jumps to its entry knows a place in it.
 pub(crate) struct Entries {
@@ -13,14 +14,6 @@ pub(crate) struct Entries {
 impl Entries {
     /// Looks through all pointers, operands and places that somebody outside knows.
     pub fn find(program: &Program) -> Self {
-        let mut known = IdVec::filled(false, program.functions.len());
-        let mut known_inside = known.clone();
-        let mut note = |place: Option<(FuncId, bool)>| {
-            if let Some((id, is_inside)) = place {
-                known[id] = true;
-                known_inside[id] |= is_inside;
-            }
-        };
         let at = |address: InputAddr| {
             let id = program.function_at(address)?;
             Some((id, program.functions[id].entry() != address))
@@ -31,27 +24,34 @@ impl Entries {
             Target::Input(address) => at(address),
             Target::Table(_) | Target::Data(..) => None,
         };
-        for pointer in &program.pointers {
-            // Pointers in data name no block as their own function's.
-            note(of_target(pointer.target, FuncId(0)));
-        }
-        for (id, function) in program.functions.iter() {
-            for operand in function.operands.iter().chain(&function.placed_operands) {
+        let named_by = |id: FuncId, function: &Function| {
+            let operands = function.operands.iter().chain(&function.placed_operands);
+            let by_operands = operands.filter_map(|operand| {
                 let calls_entry = matches!(operand.role, Role::Call | Role::Jump);
                 let inside = matches!(operand.target, Target::Code(_, block) if block.index() > 0)
                     || matches!(operand.target, Target::Input(_));
-                if !calls_entry || inside {
-                    note(of_target(operand.target, id).filter(|(to, _)| *to != id || !calls_entry));
-                }
-            }
-            for (_, block) in function.blocks.iter() {
-                // Falling out of one function into another needs that one to stand where it does, or a jump.
-                if let Terminator::LastCall(target) = block.terminator {
-                    note(of_target(target, id).filter(|(to, _)| *to != id));
-                }
-            }
+                let named = if calls_entry && !inside { None } else { of_target(operand.target, id) };
+                named.filter(|(to, _)| *to != id || !calls_entry)
+            });
+            // Falling out of one function into another needs that one to stand where it does, or a jump.
+            let by_ends = function.blocks.iter().filter_map(|(_, block)| match block.terminator {
+                Terminator::LastCall(target) => of_target(target, id).filter(|(to, _)| *to != id),
+                _ => None,
+            });
+            by_operands.chain(by_ends).collect::<Vec<_>>()
+        };
+        // Pointers in data name no block as their own function's.
+        let mut named: Vec<(FuncId, bool)> =
+            program.pointers.par_iter().filter_map(|pointer| of_target(pointer.target, FuncId(0))).collect();
+        let functions = program.functions.as_slice().par_iter().enumerate();
+        named.par_extend(functions.flat_map_iter(|(at, function)| named_by(FuncId(at as u32), function)));
+        named.extend(program.known_places.iter().filter_map(|&address| at(address)));
+        let mut known = IdVec::filled(false, program.functions.len());
+        let mut known_inside = known.clone();
+        for (id, is_inside) in named {
+            known[id] = true;
+            known_inside[id] |= is_inside;
         }
-        program.known_places.iter().for_each(|&address| note(at(address)));
         for (id, function) in program.functions.iter() {
             known_inside[id] |= function.labels.iter().any(|label| label.index() > 0);
         }

@@ -22,8 +22,9 @@ use afterlink_layout::random;
 use afterlink_program::{BlockId, FuncId, Program, Role, Target, Terminator};
 use afterlink_weigh::Weights;
 use body::{Body, candidates, has_language_data};
+use rayon::prelude::*;
 use rewrite::Rewritten;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// Bytes of a body that is written in place of one call of several; one with a single hot call may be longer
@@ -121,18 +122,11 @@ fn may_take(program: &Program, shared: &[FuncId], caller: FuncId) -> bool {
 fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
     let (program, weights) = (&mut *job.program, &mut *job.weights);
     let calls = hot_calls(program, weights, form, job.moved);
-    let candidates = candidates(program, job.moved);
-    let mut bodies: FxHashMap<FuncId, Option<Body>> = FxHashMap::default();
+    let bodies = hot_bodies(program, weights, &calls, job.moved);
     let mut offers = Vec::new();
     for call in calls {
         let known = &weights.functions[call.callee];
-        let body = bodies.entry(call.callee).or_insert_with(|| {
-            if !candidates[call.callee] {
-                return None;
-            }
-            let often = |block| known.block(block) > 0 && known.block(block) >= known.entries / SELDOM;
-            Body::find(program, call.callee, often)
-        });
+        let body = bodies.get(&call.callee);
         let Some(body) = body else { continue };
         let size = u64::from(body.size());
         let is_only = call.count >= known.entries - known.entries / 16;
@@ -146,7 +140,29 @@ fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
     let bytes = hot_bytes(program, weights, job.moved) * GROWTH / 100;
     let mut chosen = growth::best(offers, bytes, |call| (call.caller, call.at));
     leave_what_goes(weights, &mut chosen);
-    put_in_place(program, weights, form, chosen, |_, call| bodies[&call.callee].clone())
+    put_in_place(program, weights, form, chosen, |_, call| bodies.get(&call.callee).cloned())
+}
+
+/// What of the functions that are called here may stand in place of a call.
+fn hot_bodies(
+    program: &Program,
+    weights: &Weights,
+    calls: &[Call],
+    moved: &[FuncId],
+) -> FxHashMap<FuncId, Body> {
+    let mut callees: Vec<FuncId> = calls.iter().map(|call| call.callee).collect();
+    callees.sort_unstable();
+    callees.dedup();
+    let moved: FxHashSet<FuncId> = moved.iter().copied().collect();
+    callees.retain(|callee| moved.contains(callee));
+    let candidates = candidates(program, &callees);
+    callees.retain(|callee| candidates[*callee]);
+    let bodies = callees.into_par_iter().filter_map(|callee| {
+        let known = &weights.functions[callee];
+        let often = |block| known.block(block) > 0 && known.block(block) >= known.entries / SELDOM;
+        Some((callee, Body::find(program, callee, often)?))
+    });
+    bodies.collect()
 }
 
 /// Takes out calls by functions that are hardly run themselves any more: what stands in their place calls what they called.
@@ -163,29 +179,29 @@ fn leave_what_goes(weights: &Weights, chosen: &mut Vec<Call>) {
 
 /// The calls that ran, of functions of which the inside is known.
 fn hot_calls(program: &Program, weights: &Weights, form: PlainCall, moved: &[FuncId]) -> Vec<Call> {
-    let mut found = Vec::new();
     let shared = shared(program);
-    for &caller in moved {
-        let own = &weights.functions[caller];
-        if own.inside_unknown || !may_take(program, &shared, caller) {
-            continue;
-        }
-        let mut counts: BTreeMap<(BlockId, u32, FuncId), u64> = BTreeMap::new();
-        for call in &own.calls {
-            *counts.entry((call.block, call.offset, call.callee)).or_default() += call.count;
-        }
-        let mut blocks: Vec<BlockId> = own.calls.iter().map(|call| call.block).collect();
-        blocks.dedup();
-        for block in blocks {
-            found.extend(calls_in(program, form, caller, block).into_iter().filter_map(|call| {
-                let count = places(&call, form).iter().filter_map(|place| counts.get(place)).sum::<u64>();
-                let known = &weights.functions[call.callee];
-                let fits = count > 0 && !known.inside_unknown && !known.blocks.is_empty();
-                fits.then_some(Call { count, ..call })
-            }));
-        }
+    let takes =
+        |caller: &FuncId| !weights.functions[*caller].inside_unknown && may_take(program, &shared, *caller);
+    let callers = moved.par_iter().copied().filter(takes);
+    callers.flat_map_iter(|caller| hot_calls_of(program, weights, form, caller)).collect()
+}
+
+fn hot_calls_of(program: &Program, weights: &Weights, form: PlainCall, caller: FuncId) -> Vec<Call> {
+    let own = &weights.functions[caller];
+    let mut counts: BTreeMap<(BlockId, u32, FuncId), u64> = BTreeMap::new();
+    for call in &own.calls {
+        *counts.entry((call.block, call.offset, call.callee)).or_default() += call.count;
     }
-    found
+    let mut blocks: Vec<BlockId> = own.calls.iter().map(|call| call.block).collect();
+    blocks.dedup();
+    let calls = blocks.into_iter().flat_map(|block| calls_in(program, form, caller, block));
+    let ran = calls.filter_map(|call| {
+        let count = places(&call, form).iter().filter_map(|place| counts.get(place)).sum::<u64>();
+        let known = &weights.functions[call.callee];
+        let fits = count > 0 && !known.inside_unknown && !known.blocks.is_empty();
+        fits.then_some(Call { count, ..call })
+    });
+    ran.collect()
 }
 
 fn run_random(job: &mut CodeJob, form: PlainCall) -> usize {

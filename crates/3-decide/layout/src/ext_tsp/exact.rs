@@ -32,19 +32,19 @@ pub fn best_fall_throughs(flow: &Flow, blocks: &[u32]) -> Option<Vec<u32>> {
 
 /// The path over `0..len` from 0 that earns most; `worth[a * len + b]` is earned by `b` right behind `a`.
 fn best_path(worth: &[i64], len: usize) -> Vec<usize> {
-    let sets = 1usize << len;
+    // A set has a bit for each place but 0, which is in all of them.
+    let bit = |place: usize| 1usize << (place - 1);
+    let sets = 1usize << (len - 1);
     // What the best path through a set earns that ends at a block of it, and the block before that end.
     let mut earned = vec![i64::MIN; sets * len];
     let mut before = vec![0u8; sets * len];
-    earned[len] = 0;
-    for set in (1..sets).step_by(2) {
-        for last in (0..len).filter(|&last| set >> last & 1 == 1) {
+    earned[0] = 0;
+    for set in 0..sets {
+        let starts = (set == 0).then_some(0);
+        for last in starts.into_iter().chain(places(set)) {
             let so_far = earned[set * len + last];
-            if so_far == i64::MIN {
-                continue;
-            }
-            for next in (1..len).filter(|&next| set >> next & 1 == 0) {
-                let place = (set | 1 << next) * len + next;
+            for next in places(!set & (sets - 1)) {
+                let place = (set | bit(next)) * len + next;
                 let sum = so_far + worth[last * len + next];
                 if sum > earned[place] {
                     earned[place] = sum;
@@ -58,12 +58,21 @@ fn best_path(worth: &[i64], len: usize) -> Vec<usize> {
     let mut path = vec![last];
     while last != 0 {
         let previous = usize::from(before[set * len + last]);
-        set &= !(1 << last);
+        set &= !bit(last);
         last = previous;
         path.push(last);
     }
     path.reverse();
     path
+}
+
+/// The places of a set, ascending.
+fn places(mut set: usize) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let first = (set != 0).then(|| set.trailing_zeros() as usize + 1);
+        set &= set.wrapping_sub(1);
+        first
+    })
 }
 
 #[cfg(test)]
