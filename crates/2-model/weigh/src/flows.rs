@@ -64,22 +64,28 @@ impl Flows {
     }
 }
 
-/// Of counters, less than a hundredth of what ran is in functions whose counts do not fit together; of a processor's branch stacks a third, and of stacks
-/// as long as those of threads that are followed a twelfth.
+/// Of counters, less than a hundredth of what ran is in functions whose counts do not fit together, of BOLT's, which leaves functions out, a twelfth; of a
+/// processor's branch stacks a third, and of stacks as long as those of threads that are followed a tenth (`docs/decisions/0008-samples.md`).
 const UNFIT: f64 = 0.03;
+/// But of counters these are at most one function in eighty, of BOLT's one in nineteen, where it is one in five and more of branch stacks.
+const UNFIT_FUNCTIONS: f64 = 0.125;
 
 /// Whether what was counted is a part of what ran, as in branch stacks. Where no branch is known that was not taken, nothing tells what was
 /// not seen from what is not recorded.
 fn is_sampled(program: &Program, weighed: &[Option<Weighed>]) -> bool {
-    let (mut unfit, mut all, mut not_taken) = (0.0, 0.0, false);
+    let (mut unfit, mut all, mut not_taken) = ((0usize, 0.0), (0usize, 0.0), false);
     for ((_, function), weighed) in program.functions.iter().zip(weighed) {
         let Some(Weighed { counted, whole, fits }) = weighed else { continue };
+        let has_branches = counted.edges.iter().any(|edge| edge.count > 0);
         let ran: f64 = whole.blocks.iter().map(|&count| count as f64).sum();
-        all += ran;
-        unfit += if *fits { 0.0 } else { ran };
+        let own = (usize::from(has_branches), ran);
+        all = (all.0 + own.0, all.1 + own.1);
+        if !*fits {
+            unfit = (unfit.0 + own.0, unfit.1 + own.1);
+        }
         not_taken |= counted.edges.iter().any(|edge| edge.count > 0 && seen::is_not_taken(function, edge));
     }
-    not_taken && unfit > UNFIT * all
+    not_taken && unfit.0 as f64 > UNFIT_FUNCTIONS * all.0 as f64 && unfit.1 > UNFIT * all.1
 }
 
 fn part<T>(rows: &[T], id: FuncId, key: impl Fn(&T) -> FuncId) -> &[T] {

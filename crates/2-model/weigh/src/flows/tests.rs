@@ -119,3 +119,32 @@ fn what_was_seen_in_part_counts_as_often_as_it_was_seen() {
 fn where_no_branch_was_seen_to_go_on_nothing_is_known_of_those_that_did() {
     assert_eq!(of_loop(20, [5, 0, 70]).basis, Basis::Counted);
 }
+
+/// A tool that counts but leaves functions out has counts that do not fit together in few functions, however often these run.
+#[test]
+fn samples_are_counts_of_which_many_functions_do_not_fit() {
+    let function = |at: u64| {
+        let [first, second, third] = [0, 4, 8].map(|from| format!("{:#x}", 0x1000 * at + from));
+        let blocks = TEXT.split_once('\n').expect("a first line").1;
+        let blocks = blocks.replace("0x1000+", &format!("{first}+")).replace("first", &format!("f{at}"));
+        blocks
+            .replace("b0 0x1000", &format!("b0 {first}"))
+            .replace("0x1004", &second)
+            .replace("0x1008", &third)
+    };
+    let text = (1..=10).fold("program x86-64\n".to_owned(), |text, at| text + &function(at));
+    let program = text::read(&text).expect("a program").program;
+    let basis = |unfit: u32| {
+        let mut flows = Flows::default();
+        for at in 0..10 {
+            let [left, on, back] = if at < unfit { [0, 900, 700] } else { [10, 90, 90] };
+            for (from, to, count) in [(0, 2, left), (0, 1, on), (1, 0, back)] {
+                let edge = EdgeWeight { from: BlockId(from), to: BlockId(to), count };
+                flows.edges.push((FuncId(at), edge));
+            }
+            flows.entries.push((FuncId(at), 10));
+        }
+        flows.into_weights(&program).basis
+    };
+    assert_eq!([0, 1, 2].map(basis), [Basis::Counted, Basis::Counted, Basis::Sampled]);
+}

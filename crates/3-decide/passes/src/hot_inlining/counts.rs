@@ -119,6 +119,11 @@ fn behind_call(function: &Function, exit: BlockId, form: PlainCall) -> u32 {
     call.map_or(0, |operand| operand.at - form.field + form.size)
 }
 
+/// What is left of a count. Code that ran is not taken for what never does: another workload may come to it by other calls.
+fn left(count: u64, gone: u64) -> u64 {
+    count.saturating_sub(gone).max(count.min(1))
+}
+
 fn times(count: u64, chance: f64) -> u64 {
     (count as f64 * chance).round() as u64
 }
@@ -141,13 +146,13 @@ impl Gone<'_> {
         for (at, part) in self.body.parts.iter().enumerate() {
             let (block, runs) = (part.block, self.of_part(at));
             if let Some(count) = callee.blocks.get_mut(block.index()) {
-                *count = count.saturating_sub(runs);
+                *count = left(*count, runs);
             }
             for (target, chance) in flow::ways(part, self.callee) {
                 let Target::Block(to) = target else { continue };
                 if let Ok(i) = callee.edges.binary_search_by_key(&(block, to), |e| (e.from, e.to)) {
                     let edge = &mut callee.edges[i];
-                    edge.count = edge.count.saturating_sub(times(runs, chance));
+                    edge.count = left(edge.count, times(runs, chance));
                 }
             }
             for gone in self.calls(block, runs) {
@@ -159,7 +164,7 @@ impl Gone<'_> {
                 }
             }
         }
-        callee.entries = callee.entries.saturating_sub(self.runs);
+        callee.entries = left(callee.entries, self.runs);
     }
 
     /// The block around the call is two now, with what leads in between.
@@ -212,5 +217,15 @@ impl Gone<'_> {
             ..c
         });
         own.calls.extend(moved.filter(|c| c.count > 0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::left;
+
+    #[test]
+    fn what_ran_is_not_told_from_what_never_does_by_what_runs_elsewhere_now() {
+        assert_eq!([left(10, 4), left(10, 10), left(10, 20), left(0, 5)], [6, 1, 1, 0]);
     }
 }
