@@ -33,6 +33,8 @@ pub struct FunctionWeights {
     pub edges: Vec<EdgeWeight>,
     /// Direct calls of other functions that ran.
     pub calls: Vec<CallWeight>,
+    /// Blocks all of whose runs are in copies of them in other functions now. Another workload may come to these all the same.
+    pub elsewhere: Vec<BlockId>,
     /// The function ran, but nothing was counted of the ways that it took: neither what is hot in it nor what is cold is
     /// known. BOLT counts no branch of a function with computed gotos, and offsets of another build may fit nowhere.
     pub inside_unknown: bool,

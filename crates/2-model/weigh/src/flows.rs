@@ -128,6 +128,7 @@ fn summed(
         blocks: Vec::new(),
         edges: summed,
         calls: summed_calls,
+        elsewhere: Vec::new(),
         inside_unknown: counted.is_empty() && has_choice(function),
     }
 }

@@ -109,7 +109,7 @@ fn weights(function: &Function, fitted: &Fitted) -> FunctionWeights {
     edges.sort_unstable();
     let blocks: Vec<u64> = fitted.blocks.iter().map(|&times| count(times)).collect();
     let calls = call_weights(function, &blocks);
-    FunctionWeights { entries: count(fitted.entries), blocks, edges, calls, inside_unknown: false }
+    FunctionWeights { entries: count(fitted.entries), blocks, edges, calls, ..FunctionWeights::default() }
 }
 
 /// The direct calls and tail calls of blocks that ran. How often a conditional one is made is not known: half of the times.

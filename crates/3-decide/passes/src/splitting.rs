@@ -40,7 +40,7 @@ fn split(job: &OrderJob, parts: &mut Vec<Parts>) {
     let warm_limit = warm_limit(program, weights, &moved, options.hot_share);
     for parts in parts {
         let (function, order) = (parts.function, std::mem::take(&mut parts.hot));
-        let weights = weights.functions.get(function).filter(|w| w.is_hot());
+        let weights = weights.functions.get(function).filter(|w| w.is_hot() || !w.elsewhere.is_empty());
         *parts = match (options.split, weights) {
             (Split::Random, _) => random_halves(program, function, order, options.seed),
             (Split::HotCold, Some(weights)) if weights.inside_unknown => {
@@ -79,7 +79,8 @@ fn by_heat(function: FuncId, order: Vec<BlockId>, weights: &FunctionWeights, war
     for block in order {
         let count = weights.block(block);
         let is_entry = block == BlockId(0);
-        let part = match (count >= warm_limit || is_entry && any_hot, count > 0 || is_entry) {
+        let ran = count > 0 || weights.elsewhere.contains(&block);
+        let part = match (count >= warm_limit || is_entry && any_hot, ran || is_entry) {
             (true, _) => &mut parts.hot,
             (false, true) => &mut parts.warm,
             (false, false) => &mut parts.cold,

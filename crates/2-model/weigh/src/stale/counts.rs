@@ -98,6 +98,7 @@ fn laid_onto(function: &Function, counted: &FunctionWeights, pairs: &BlockPairs)
         edges,
         calls: Vec::new(),
         inside_unknown: false,
+        elsewhere: Vec::new(),
     }
 }
 

@@ -119,11 +119,6 @@ fn behind_call(function: &Function, exit: BlockId, form: PlainCall) -> u32 {
     call.map_or(0, |operand| operand.at - form.field + form.size)
 }
 
-/// What is left of a count. Code that ran is not taken for what never does: another workload may come to it by other calls.
-fn left(count: u64, gone: u64) -> u64 {
-    count.saturating_sub(gone).max(count.min(1))
-}
-
 fn times(count: u64, chance: f64) -> u64 {
     (count as f64 * chance).round() as u64
 }
@@ -146,13 +141,16 @@ impl Gone<'_> {
         for (at, part) in self.body.parts.iter().enumerate() {
             let (block, runs) = (part.block, self.of_part(at));
             if let Some(count) = callee.blocks.get_mut(block.index()) {
-                *count = left(*count, runs);
+                if *count > 0 && runs >= *count {
+                    callee.elsewhere.push(block);
+                }
+                *count = count.saturating_sub(runs);
             }
             for (target, chance) in flow::ways(part, self.callee) {
                 let Target::Block(to) = target else { continue };
                 if let Ok(i) = callee.edges.binary_search_by_key(&(block, to), |e| (e.from, e.to)) {
                     let edge = &mut callee.edges[i];
-                    edge.count = left(edge.count, times(runs, chance));
+                    edge.count = edge.count.saturating_sub(times(runs, chance));
                 }
             }
             for gone in self.calls(block, runs) {
@@ -164,7 +162,7 @@ impl Gone<'_> {
                 }
             }
         }
-        callee.entries = left(callee.entries, self.runs);
+        callee.entries = callee.entries.saturating_sub(self.runs);
     }
 
     /// The block around the call is two now, with what leads in between.
@@ -217,15 +215,5 @@ impl Gone<'_> {
             ..c
         });
         own.calls.extend(moved.filter(|c| c.count > 0));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::left;
-
-    #[test]
-    fn what_ran_is_not_told_from_what_never_does_by_what_runs_elsewhere_now() {
-        assert_eq!([left(10, 4), left(10, 10), left(10, 20), left(0, 5)], [6, 1, 1, 0]);
     }
 }

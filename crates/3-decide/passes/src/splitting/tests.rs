@@ -81,3 +81,15 @@ fn what_was_sampled_often_is_hot_whatever_the_hot_part_covers() {
     assert_eq!((hot(Basis::Counted, 1), hot(Basis::Sampled, 1)), (150, 1));
     assert_eq!((hot(Basis::Counted, 1_000_000), hot(Basis::Sampled, 1_000_000)), (150_000_000, 10_000));
 }
+
+/// Another workload may call a function that ran only where a copy of it stands now.
+#[test]
+fn what_runs_elsewhere_now_is_warm() {
+    let weights = FunctionWeights {
+        blocks: vec![0; 3],
+        elsewhere: vec![BlockId(0), BlockId(2)],
+        ..FunctionWeights::default()
+    };
+    let parts = by_heat(FuncId(0), [0, 1, 2].map(BlockId).to_vec(), &weights, 1);
+    assert_eq!((parts.hot, parts.warm, parts.cold), (vec![], [0, 2].map(BlockId).to_vec(), vec![BlockId(1)]));
+}
