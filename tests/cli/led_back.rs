@@ -83,6 +83,17 @@ fn hot_parts_in_place_of_calls() {
     assert_led_back(&[], &["--pass", "hot-inlining"]);
 }
 
+/// An entry without its mark is where the function is entered.
+#[test]
+fn entries_without_marks() {
+    let flags = ["-fcf-protection=branch", "-Dstatic="];
+    let sandbox = assert_led_back(&flags, &["--pass", "entry-marks", "--report", "report.json"]);
+    let report = fs::read_to_string(sandbox.path("report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let pass = report["passes"].as_array().unwrap().iter().find(|pass| pass["name"] == "entry-marks");
+    assert!(pass.unwrap()["changes"].as_u64().unwrap() > 3, "{pass:?}");
+}
+
 #[test]
 fn blocks_that_stand_twice() {
     let sandbox = assert_led_back(&[], &["--pass", "tail-duplication"]);

@@ -27,7 +27,7 @@ enum Mode {
     Profile,
 }
 
-const KINDS: [(&str, &str, &str, Mode); 14] = [
+const KINDS: [(&str, &str, &str, Mode); 15] = [
     ("pie", "gcc-12", "-O2 -rdynamic", Mode::Random(1, true)),
     ("fixed", "gcc-12", "-O2 -fno-pie -no-pie", Mode::Random(2, false)),
     ("static", "gcc-12", "-O2 -static -DSTATIC", Mode::Random(3, true)),
@@ -40,6 +40,7 @@ const KINDS: [(&str, &str, &str, Mode); 14] = [
     ("profile", "gcc-12", "-O2", Mode::Profile),
     ("passes", "gcc-12", "-O2 -fno-ipa-icf -rdynamic", Mode::Passes(7, true)),
     ("passes-fixed", "gcc-12", "-O2 -fno-ipa-icf -fno-pie -no-pie -Wl,-z,lazy", Mode::Passes(8, false)),
+    ("passes-cet", "gcc-12", "-O2 -fno-ipa-icf -fcf-protection=full", Mode::Passes(11, false)),
     ("passes-static", "gcc-12", "-O2 -fno-ipa-icf -static -DSTATIC", Mode::Passes(9, true)),
     (
         "passes-relr",
@@ -77,7 +78,9 @@ fn build_one(folder: &Path, &(name, compiler, flags, mode): &(&'static str, &str
             let mut more = Vec::new();
             more.extend(trap.then_some("--trap-old-code"));
             if matches!(mode, Mode::Passes(..)) {
-                more.extend(["--pass", "identical-functions", "--pass", "plt-calls", "--pass", "inlining"]);
+                for pass in ["identical-functions", "plt-calls", "inlining", "entry-marks"] {
+                    more.extend(["--pass", pass]);
+                }
             }
             order(folder, &original, &output, &["random", "random", &seed.to_string()], &more);
         }

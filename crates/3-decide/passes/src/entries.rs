@@ -2,13 +2,15 @@
 
 use afterlink_core::index::Id;
 use afterlink_core::{IdVec, InputAddr};
-use afterlink_program::{FuncId, Function, Program, Role, Target, Terminator};
+use afterlink_program::{BlockId, FuncId, Function, Program, Role, Target, Terminator};
 use rayon::prelude::*;
 
 /// For each function whether anything but direct calls and jumps to its entry knows a place in it.
 pub(crate) struct Entries {
     known: IdVec<FuncId, bool>,
     known_inside: IdVec<FuncId, bool>,
+    /// Those to whose entry something may go by its address.
+    entered: IdVec<FuncId, bool>,
 }
 
 impl Entries {
@@ -38,29 +40,41 @@ impl Entries {
                 Terminator::LastCall(target) => of_target(target, id).filter(|(to, _)| *to != id),
                 _ => None,
             });
-            by_operands.chain(by_ends).collect::<Vec<_>>()
+            (by_operands.collect::<Vec<_>>(), by_ends.collect::<Vec<_>>())
         };
         // Pointers in data name no block as their own function's.
-        let mut named: Vec<(FuncId, bool)> =
+        let mut held: Vec<(FuncId, bool)> =
             program.pointers.par_iter().filter_map(|pointer| of_target(pointer.target, FuncId(0))).collect();
+        held.extend(program.known_places.iter().filter_map(|&address| at(address)));
         let functions = program.functions.as_slice().par_iter().enumerate();
-        named.par_extend(functions.flat_map_iter(|(at, function)| named_by(FuncId(at as u32), function)));
-        named.extend(program.known_places.iter().filter_map(|&address| at(address)));
+        let (by_operands, by_ends): (Vec<_>, Vec<_>) =
+            functions.map(|(at, function)| named_by(FuncId(at as u32), function)).unzip();
+        held.extend(by_operands.into_iter().flatten());
         let mut known = IdVec::filled(false, program.functions.len());
-        let mut known_inside = known.clone();
-        for (id, is_inside) in named {
+        let (mut known_inside, mut entered) = (known.clone(), known.clone());
+        for &(id, is_inside) in held.iter().chain(by_ends.iter().flatten()) {
             known[id] = true;
             known_inside[id] |= is_inside;
         }
+        for (id, is_inside) in held {
+            entered[id] |= !is_inside;
+        }
         for (id, function) in program.functions.iter() {
             known_inside[id] |= function.labels.iter().any(|label| label.index() > 0);
+            entered[id] |= function.labels.contains(&BlockId(0));
+            entered[id] |= function.jump_tables.iter().any(|table| table.targets.contains(&BlockId(0)));
         }
-        Self { known, known_inside }
+        Self { known, known_inside, entered }
     }
 
     /// Whether somebody may hold on to a place in the function.
     pub fn is_known(&self, id: FuncId) -> bool {
         self.known[id]
+    }
+
+    /// Whether something may go to the function's entry by its address.
+    pub fn is_entered_by_address(&self, id: FuncId) -> bool {
+        self.entered[id]
     }
 
     /// Whether somebody may hold on to a place inside of the function.

@@ -9,6 +9,7 @@ mod branches;
 pub mod check;
 pub mod dyno_stats;
 mod entries;
+mod entry_marks;
 mod function_order;
 mod growth;
 mod hot_inlining;

@@ -41,7 +41,7 @@ use input::references::References;
 use input::slots::Slots;
 use kept_bytes::expected::{Expected, Layout};
 use kept_bytes::{expected, gaps, given_way, kept_code, loaded, old_code};
-use moved_code::{behind_faults, blocks, callees, duplicates, folded, start_up};
+use moved_code::{behind_faults, blocks, callees, duplicates, entry_marks, folded, start_up};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use unwind::landing_pads::LandingPads;
@@ -162,7 +162,7 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
     (check.forget)();
     let mut jumps = jumps::judge(check, &layout, &named);
     findings.append(&mut jumps.findings);
-    let checks: [One; 13] = [
+    let checks: [One; 14] = [
         &|| check_kept(check, &layout, &named, &jumps, &read),
         &|| unwind::comparison::check(check, &rows),
         &|| behind_faults::check(check, &layout, &named, &jumps),
@@ -172,6 +172,7 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
         &|| folded::check(check, &layout),
         &|| callees::check(check, &layout, &jumps, &rows.input),
         &|| duplicates::check(check, &layout, &jumps),
+        &|| entry_marks::check(check, &layout, &named, &jumps),
         &|| uses::check(check),
         &|| sorted_tables::check(check, &layout),
         &|| check_tables(check),

@@ -1,5 +1,5 @@
-//! Code in place of a call, and a block that stands twice, are refused where somebody can tell that they are there: where a place inside of the function is
-//! known, and, in place of a call, where exceptions lead anywhere from the call or the callee, or unwinders count frames on a shadow stack. Programs are rewritten while these things are hidden, and judged with them.
+//! Code in place of a call, a block that stands twice, and an entry without its mark for indirect branches are refused where somebody can tell that they are there: where a place inside of the function is
+//! known, or its entry, and, in place of a call, where exceptions lead anywhere from the call or the callee, or unwinders count frames on a shadow stack. Programs are rewritten while these things are hidden, and judged with them.
 
 use afterlink_core::InputAddr;
 use afterlink_core::address_map::{self, AddressMap, Lookup, Reason};
@@ -56,11 +56,13 @@ caller_end:
 	.size caller, . - caller
 
 	.p2align 4
+	.skip 2				/* aligned to nothing that its address must keep */
 	.type callee, @function
 callee:
 	.cfi_startproc
 	.cfi_personality 3, __gxx_personality_v0
 	.cfi_lsda 3, on_callee
+	endbr64
 	testl %edi, %edi
 	js 1f
 	movl 4(%rsi), %eax
@@ -100,7 +102,9 @@ __gxx_personality_v0:
 
 const IN_PLACE: &str = "hot-inlining";
 const TWICE: &str = "tail-duplication";
-const MARKS: [(&str, &str); 2] = [(IN_PLACE, "in place of a call"), (TWICE, "stands twice")];
+const UNMARKED: &str = "entry-marks";
+const MARKS: [(&str, &str); 3] =
+    [(IN_PLACE, "in place of a call"), (TWICE, "stands twice"), (UNMARKED, "an entry lacks its mark")];
 const KNOWN: &str = "inside of which somebody knows a place";
 const EXCEPTIONS: &str = "says where exceptions lead";
 
@@ -126,6 +130,25 @@ fn address_of(bytes: &[u8], name: &str) -> u64 {
 
 fn file_offset(bytes: &[u8], address: u64) -> usize {
     Image::parse(bytes).unwrap().file_offset(InputAddr(address)).unwrap().get() as usize
+}
+
+/// Where the label's symbol stands.
+fn label_row(bytes: &[u8]) -> usize {
+    let image = Image::parse(bytes).unwrap();
+    let table = &image.sections[image.section_named(".symtab").unwrap()];
+    let row = image.symbols.iter().position(|s| s.name() == "named").unwrap();
+    table.offset.get() as usize + 24 * row
+}
+
+/// The file with the label, and the word that holds its address, led to another place.
+fn with_label(bytes: &[u8], place: u64) -> Vec<u8> {
+    let value = label_row(bytes) + 8;
+    let word = file_offset(bytes, address_of(bytes, "fixes"));
+    let mut bytes = bytes.to_vec();
+    for at in [value, word] {
+        bytes[at..at + 8].copy_from_slice(&place.to_le_bytes());
+    }
+    bytes
 }
 
 /// Where the unwind entry of a function of the input has the address of its language data.
@@ -166,6 +189,7 @@ fn has_any(input: &[u8], output: &[u8], pass: &str) -> bool {
     let (map, callee) = (map_of(output), InputAddr(address_of(input, "callee")));
     let is_one = |reason| match pass {
         IN_PLACE => matches!(reason, Reason::Inlined(_)),
+        UNMARKED => reason == Reason::Replaced,
         _ => reason == Reason::Duplicated,
     };
     let functions = map.functions.iter().filter(|function| pass == IN_PLACE || function.entry == callee);
@@ -203,20 +227,8 @@ fn assert_refused_for_this_alone(verdict: &Verdict, pass: &str, why: &str) {
 #[test]
 fn nothing_stands_elsewhere_too_of_what_somebody_knows_the_inside_of() {
     let input = hide(&build(), &["caller", "callee"]);
-    // The label, and the word that holds its address, are led into the callee: behind the jump that stands at its old entry.
-    let with_label = |bytes: &[u8], place: u64| {
-        let image = Image::parse(bytes).unwrap();
-        let table = &image.sections[image.section_named(".symtab").unwrap()];
-        let row = image.symbols.iter().position(|s| s.name() == "named").unwrap();
-        let value = table.offset.get() as usize + 24 * row + 8;
-        let word = file_offset(bytes, address_of(bytes, "fixes"));
-        let mut bytes = bytes.to_vec();
-        for at in [value, word] {
-            bytes[at..at + 8].copy_from_slice(&place.to_le_bytes());
-        }
-        bytes
-    };
-    let inside = address_of(&input, "callee") + 7;
+    // Behind the jump that stands at its old entry.
+    let inside = address_of(&input, "callee") + 11;
     let known = with_label(&input, inside);
     for (pass, with_pass) in [(IN_PLACE, false), (IN_PLACE, true), (TWICE, true)] {
         let output = rewrite(&input, pass, with_pass);
@@ -253,6 +265,28 @@ fn nothing_stands_in_place_of_calls_where_something_is_said_of_exceptions() {
             } else {
                 assert!(verdict.is_proven(), "{verdict}");
             }
+        }
+    }
+}
+
+#[test]
+fn no_mark_is_gone_where_an_indirect_branch_may_lead() {
+    let input = hide(&build(), &["caller", "callee"]);
+    // The label is a function's name then.
+    let entry = |bytes: &[u8]| {
+        let mut bytes = with_label(bytes, address_of(bytes, "callee"));
+        let kind = label_row(&bytes) + 4;
+        bytes[kind] |= 2;
+        bytes
+    };
+    for with_pass in [false, true] {
+        let output = rewrite(&input, UNMARKED, with_pass);
+        assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
+        let verdict = judge(&entry(&input), &entry(&output));
+        if with_pass {
+            assert_refused_for_this_alone(&verdict, UNMARKED, "to which an indirect branch may lead");
+        } else {
+            assert!(verdict.is_proven(), "{verdict}");
         }
     }
 }

@@ -4,6 +4,7 @@
 use crate::address_map::places::{MovedFunction, Reason};
 use crate::check::Check;
 use crate::moved_code::duplicates;
+use crate::moved_code::entry_marks;
 use crate::moved_code::in_place::Depths;
 use crate::moved_code::liveness::Liveness;
 use crate::moved_code::walk::Walk;
@@ -43,6 +44,7 @@ fn check_function(check: &Check, function: &MovedFunction, taken: &[u64]) -> Vec
             Reason::Duplicated => walk.duplicate(block, function.entry),
             Reason::Replaced => match check.places.contexts.of_call(block.input) {
                 Some(context) => walk.leads_in(block, context),
+                None if entry_marks::is_mark(check, block) => walk.unmarked(block, function.entry),
                 None => walk.replaced(block),
             },
             Reason::InPlace(context) => walk.in_place(block, context, &depths),

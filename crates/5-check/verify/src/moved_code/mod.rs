@@ -7,6 +7,7 @@ pub(crate) mod callees;
 pub(crate) mod counter_sections;
 pub(crate) mod counters;
 pub(crate) mod duplicates;
+pub(crate) mod entry_marks;
 pub(crate) mod folded;
 pub(crate) mod huge_pages;
 mod in_place;

@@ -22,7 +22,7 @@ pub struct Broken {
 
 pub type Break = fn(&Sites, &mut ChaCha8Rng) -> Option<Broken>;
 
-pub const REASON_KINDS: [(&str, Break); 17] = [
+pub const REASON_KINDS: [(&str, Break); 19] = [
     ("call through another word", other_word),
     ("stub that is no stub", no_stub),
     ("replaced call: range", replaced_range),
@@ -39,6 +39,8 @@ pub const REASON_KINDS: [(&str, Break); 17] = [
     ("folded: another unwind row", folded_row),
     ("folded: address is taken", folded_pointer),
     ("folded: exported, or the entry point", folded_export),
+    ("entry without its mark: address is taken", unmarked_pointer),
+    ("entry without its mark: exported, or the entry point", unmarked_export),
     ("reason changed", other_reason),
 ];
 
@@ -447,7 +449,7 @@ fn folded_row(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
     change_code(sites, address, &[new], false, "folded function's unwind row")
 }
 
-/// The same word in both files, once as the folded function's entry, once as its place.
+/// The same word in both files, once as a function's entry, once as its place.
 fn both(sites: &Sites, at: usize, (entry, place): (u64, u64), what: &str) -> Option<Broken> {
     let (mut input, mut output) = (sites.input.bytes.to_vec(), sites.bytes.to_vec());
     // Small sections stand elsewhere in the output.
@@ -462,7 +464,7 @@ fn both(sites: &Sites, at: usize, (entry, place): (u64, u64), what: &str) -> Opt
     };
     input.get_mut(was..was + 8)?.copy_from_slice(&entry.to_le_bytes());
     output.get_mut(at..at + 8)?.copy_from_slice(&place.to_le_bytes());
-    Some(Broken { input: Some(input), output, what: format!("{what} at {at:#x} is the folded {entry:#x}") })
+    Some(Broken { input: Some(input), output, what: format!("{what} at {at:#x} is {entry:#x}") })
 }
 
 fn folded_place(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<(u64, u64)> {
@@ -472,6 +474,35 @@ fn folded_place(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<(u64, u64)> {
 
 fn folded_pointer(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
     let function = folded_place(sites, rng)?;
+    pointer_to(sites, rng, function)
+}
+
+fn folded_export(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
+    let function = folded_place(sites, rng)?;
+    export_of(sites, rng, function)
+}
+
+/// A function whose entry has lost its mark for indirect branches: where it was, and is.
+fn unmarked(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<(u64, u64)> {
+    let entries: BTreeSet<InputAddr> = sites.map.functions.iter().map(|function| function.entry).collect();
+    let is_entry = |block: &BlockMap| block.input.is_some_and(|input| entries.contains(&input));
+    let place = *pieces(&sites.map, |block| is_replaced(block) && is_entry(block)).choose(rng)?;
+    let function = &sites.map.functions[place.0];
+    Some((function.entry.get(), range(sites, place).0))
+}
+
+fn unmarked_pointer(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
+    let function = unmarked(sites, rng)?;
+    pointer_to(sites, rng, function)
+}
+
+fn unmarked_export(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
+    let function = unmarked(sites, rng)?;
+    export_of(sites, rng, function)
+}
+
+/// A word that led to some moved code leads to a function's entry.
+fn pointer_to(sites: &Sites, rng: &mut ChaCha8Rng, function: (u64, u64)) -> Option<Broken> {
     let rows = sites.output.dynamic.relocations.iter();
     let rows = rows.filter(|r| sites.is_moved(r.addend as u64)).filter_map(|r| r.row);
     let mut places: Vec<usize> = rows.map(|row| row.get() as usize + 16).collect();
@@ -483,8 +514,8 @@ fn folded_pointer(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
     both(sites, *places.choose(rng)?, function, "a pointer")
 }
 
-fn folded_export(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
-    let function = folded_place(sites, rng)?;
+/// An exported symbol, or the program's entry point, is that of a function.
+fn export_of(sites: &Sites, rng: &mut ChaCha8Rng, function: (u64, u64)) -> Option<Broken> {
     let symbol = sites.symbol(rng, true, |s| s.is_defined() && s.is_function());
     match symbol.filter(|_| rng.random()) {
         Some(row) => both(sites, row + 8, function, "a symbol"),

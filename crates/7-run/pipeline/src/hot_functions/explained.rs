@@ -26,6 +26,8 @@ pub enum Change {
     Inlined { calls: usize, executions: u64 },
     /// So many calls of other objects' functions lead past the linker's stubs.
     DirectCalls { calls: usize, executions: u64 },
+    /// The mark for indirect branches at its entry is gone.
+    Unmarked,
     /// Bytes of padding inside of it that are left out.
     Padding { bytes: u64 },
     /// These functions do the same, and are this one now.
@@ -72,6 +74,7 @@ pub(super) fn changes(now: &Now, before: &Hot, stats: &DynoStats, pieces: &[Piec
         jumps(&before.stats, stats),
         counted(inlined, |calls, executions| Change::Inlined { calls, executions }),
         counted(direct, |calls, executions| Change::DirectCalls { calls, executions }),
+        lacks_mark(function).then_some(Change::Unmarked),
         (padding > 0).then_some(Change::Padding { bytes: padding }),
         folded(program, id),
         // Of an even address nobody has to be told: all have one.
@@ -168,6 +171,12 @@ fn folded(program: &Program, id: FuncId) -> Option<Change> {
     let same = program.functions.iter().filter(|(_, f)| f.folded_into == Some(id));
     let functions: Vec<String> = same.map(|(_, f)| f.name.to_owned()).collect();
     (!functions.is_empty()).then_some(Change::Folded { functions })
+}
+
+/// Whether the mark for indirect branches at the entry is gone: nothing stands for it.
+fn lacks_mark(function: &Function) -> bool {
+    let first = function.blocks.iter().next().and_then(|(_, entry)| function.chunks_of(entry).next());
+    matches!(first, Some(chunk @ Chunk::New(_)) if function.chunk_size(chunk) == 0)
 }
 
 /// Calls with the callee's code in their place, and calls through the word behind a stub, each with their executions.

@@ -120,6 +120,7 @@ fn done(change: &Change) -> String {
                 runs(*executions)
             )
         }
+        Change::Unmarked => "the mark for indirect branches at its entry left out".into(),
         Change::Padding { bytes } => format!("{} of padding between blocks left out", many(*bytes, "byte")),
         Change::Folded { functions } => {
             let names: Vec<_> = functions.iter().map(|name| spelled(name)).collect();
