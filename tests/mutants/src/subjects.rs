@@ -78,7 +78,14 @@ fn build_one(folder: &Path, &(name, compiler, flags, mode): &(&'static str, &str
             let mut more = Vec::new();
             more.extend(trap.then_some("--trap-old-code"));
             if matches!(mode, Mode::Passes(..)) {
-                for pass in ["identical-functions", "plt-calls", "inlining", "entry-marks"] {
+                for pass in [
+                    "identical-functions",
+                    "plt-calls",
+                    "inlining",
+                    "hot-inlining",
+                    "entry-marks",
+                    "tail-duplication",
+                ] {
                     more.extend(["--pass", pass]);
                 }
             }

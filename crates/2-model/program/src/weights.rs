@@ -50,7 +50,7 @@ pub struct EdgeWeight {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallWeight {
     pub block: BlockId,
-    /// Bytes from the block's start to the end of the call.
+    /// Bytes from the block's start to where the call comes back, or, as some profiles have it, to the call.
     pub offset: u32,
     pub callee: FuncId,
     pub count: u64,
