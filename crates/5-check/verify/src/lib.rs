@@ -168,8 +168,8 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
         &|| behind_faults::check(check, &layout, &named, &jumps),
         &|| read.check(check),
         &|| restartable::check(check, &sequences),
-        &|| check_sums(check, &layout, &said),
-        &|| folded::check(check, &layout),
+        &|| check_sums(check, &jumps, &said),
+        &|| folded::check(check, &jumps),
         &|| callees::check(check, &layout, &jumps, &rows.input),
         &|| duplicates::check(check, &layout, &jumps),
         &|| entry_marks::check(check, &layout, &named, &jumps),
@@ -192,9 +192,9 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
 /// One of the checks that ask nothing of each other.
 type One<'x> = &'x (dyn Fn() -> Vec<Finding> + Sync);
 
-fn check_sums(check: &Check, layout: &Layout, said: &[sums::Sum]) -> Vec<Finding> {
+fn check_sums(check: &Check, jumps: &Jumps, said: &[sums::Sum]) -> Vec<Finding> {
     let (mut findings, text_end) = sums::check(check, said);
-    findings.extend(taken::check(check, layout, text_end));
+    findings.extend(taken::check(check, &jumps.taken, text_end));
     findings
 }
 

@@ -216,6 +216,16 @@ fn judge(input: &[u8], output: &[u8]) -> Verdict {
     verify(&Image::parse(input).unwrap(), &Image::parse(output).unwrap(), &Options::default())
 }
 
+/// With the pass the output is refused, for this alone; without it, it is proven.
+#[track_caller]
+fn assert_refused_with(with_pass: bool, verdict: &Verdict, pass: &str, why: &str) {
+    if with_pass {
+        assert_refused_for_this_alone(verdict, pass, why);
+    } else {
+        assert!(verdict.is_proven(), "{verdict}");
+    }
+}
+
 #[track_caller]
 fn assert_refused_for_this_alone(verdict: &Verdict, pass: &str, why: &str) {
     assert!(!verdict.is_proven());
@@ -235,11 +245,7 @@ fn nothing_stands_elsewhere_too_of_what_somebody_knows_the_inside_of() {
         assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
         let place = Lookup::new(map_of(&output)).copy_of(InputAddr(inside)).unwrap();
         let verdict = judge(&known, &with_label(&output, place.get()));
-        if with_pass {
-            assert_refused_for_this_alone(&verdict, pass, KNOWN);
-        } else {
-            assert!(verdict.is_proven(), "{verdict}");
-        }
+        assert_refused_with(with_pass, &verdict, pass, KNOWN);
     }
 }
 
@@ -260,11 +266,7 @@ fn nothing_stands_in_place_of_calls_where_something_is_said_of_exceptions() {
             let mut output = output.clone();
             output[at..at + 4].copy_from_slice(&input[field..field + 4]);
             let verdict = judge(&hide(&input, &functions[other..=other]), &output);
-            if with_pass {
-                assert_refused_for_this_alone(&verdict, IN_PLACE, EXCEPTIONS);
-            } else {
-                assert!(verdict.is_proven(), "{verdict}");
-            }
+            assert_refused_with(with_pass, &verdict, IN_PLACE, EXCEPTIONS);
         }
     }
 }
@@ -283,11 +285,7 @@ fn no_mark_is_gone_where_an_indirect_branch_may_lead() {
         let output = rewrite(&input, UNMARKED, with_pass);
         assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
         let verdict = judge(&entry(&input), &entry(&output));
-        if with_pass {
-            assert_refused_for_this_alone(&verdict, UNMARKED, "to which an indirect branch may lead");
-        } else {
-            assert!(verdict.is_proven(), "{verdict}");
-        }
+        assert_refused_with(with_pass, &verdict, UNMARKED, "to which an indirect branch may lead");
     }
 }
 
@@ -302,11 +300,7 @@ fn unwinders_and_shadow_stacks() {
             bytes[mark] = 2;
         }
         let verdict = judge(&input, &output);
-        if with_pass {
-            assert_refused_for_this_alone(&verdict, IN_PLACE, "off the shadow stack");
-        } else {
-            assert!(verdict.is_proven(), "{verdict}");
-        }
+        assert_refused_with(with_pass, &verdict, IN_PLACE, "off the shadow stack");
     }
 }
 

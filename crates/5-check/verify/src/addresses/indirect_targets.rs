@@ -10,6 +10,6 @@ use crate::kept_bytes::expected::Layout;
 /// All such places of the input, ascending.
 pub(crate) fn all(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps) -> Vec<u64> {
     let mut targets = jump_tables::targets(check, layout, named, jumps);
-    targets.extend(taken::pointers(check, layout));
+    targets.extend(&jumps.taken);
     taken::in_order(check, targets)
 }

@@ -34,6 +34,8 @@ pub(crate) struct Jumps {
     pub findings: Vec<Finding>,
     /// Words of tables that jumps go through, each with the address that it counts from, ascending.
     pub words: Vec<(u64, u64)>,
+    /// Places in code whose address something stores or names, ascending ([`taken::pointers`]).
+    pub taken: Vec<u64>,
 }
 
 /// Judges all moved functions. `named` are the words that code names.
@@ -52,6 +54,7 @@ pub(crate) fn judge(check: &Check, layout: &Layout, named: &Named) -> Jumps {
     }
     jumps.words.sort_unstable();
     jumps.words.dedup();
+    jumps.taken = taken;
     jumps
 }
 

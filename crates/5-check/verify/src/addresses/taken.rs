@@ -46,8 +46,8 @@ pub(crate) fn in_order(check: &Check, mut taken: Vec<u64>) -> Vec<u64> {
 }
 
 /// What the program can see of the addresses of functions that moved: in the low bits, which an alignment that was asked
-/// for leaves free for tags, and, if it has the address where its text ends, whether they lie before it.
-pub(crate) fn check(check: &Check, layout: &Layout, text_end: Option<u64>) -> Vec<Finding> {
+/// for leaves free for tags, and, if it has the address where its text ends, whether they lie before it. `taken` are those of [`pointers`].
+pub(crate) fn check(check: &Check, taken: &[u64], text_end: Option<u64>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let sections: Vec<(u64, u64, u64)> = check
         .input
@@ -56,7 +56,7 @@ pub(crate) fn check(check: &Check, layout: &Layout, text_end: Option<u64>) -> Ve
         .filter(|(_, s)| s.is_code())
         .map(|(_, s)| (s.address.get(), s.end().get(), s.alignment))
         .collect();
-    let mut entries = pointers(check, layout);
+    let mut entries = taken.to_vec();
     entries.extend(check.input.exported_functions().map(InputAddr::get));
     entries.sort_unstable();
     entries.dedup();

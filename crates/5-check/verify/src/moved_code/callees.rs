@@ -8,7 +8,6 @@ use crate::address_map::contexts::Context;
 use crate::address_map::places::MovedFunction;
 use crate::addresses::jump_tables;
 use crate::addresses::jumps::Jumps;
-use crate::addresses::taken;
 use crate::check::Check;
 use crate::kept_bytes::expected::Layout;
 use crate::unwind::rows::UnwindRows;
@@ -37,15 +36,22 @@ pub(crate) fn check(check: &Check, layout: &Layout, jumps: &Jumps, rows: &Unwind
 /// Places in code that somebody has the address of, or the distance to, ascending. The words of tables that jumps go through are left out: those
 /// jumps are all that is done with them, and landing pads.
 pub(super) fn held(check: &Check, layout: &Layout, jumps: &Jumps) -> Vec<u64> {
-    let mut held = taken::pointers(check, layout);
+    let mut held = known(check, jumps);
     held.extend(jump_tables::unclaimed(check, layout, jumps));
-    held.extend(check.input.dynamic_symbols.iter().filter(|s| s.is_defined()).map(|s| s.address.get()));
-    let hooks = [elf::DT_INIT.0, elf::DT_FINI.0];
-    held.extend(check.input.dynamic.entries.iter().filter(|e| hooks.contains(&e.tag)).map(|e| e.value));
-    held.push(check.input.entry.get());
-    held.extend(&check.code.observed);
     held.sort_unstable();
     held
+}
+
+/// Places in code that the program, the dynamic linker, the kernel or a tracer has the address of, ascending.
+pub(super) fn known(check: &Check, jumps: &Jumps) -> Vec<u64> {
+    let mut known = jumps.taken.clone();
+    known.extend(check.input.dynamic_symbols.iter().filter(|s| s.is_defined()).map(|s| s.address.get()));
+    let hooks = [elf::DT_INIT.0, elf::DT_FINI.0];
+    known.extend(check.input.dynamic.entries.iter().filter(|e| hooks.contains(&e.tag)).map(|e| e.value));
+    known.push(check.input.entry.get());
+    known.extend(&check.code.observed);
+    known.sort_unstable();
+    known
 }
 
 /// A place that somebody holds inside of a moved function, behind its entry.

@@ -16,9 +16,12 @@ use crate::verdict::finding::{Finding, FindingKind};
 
 /// Whether a piece of the map stands for such a mark.
 pub(super) fn is_mark(check: &Check, block: &Block) -> bool {
+    if block.reason != Reason::Replaced {
+        return false;
+    }
     let bytes = check.code.bytes(block.input, block.input_size as usize);
     let size = bytes.map_or(0, |bytes| check.code.judgement.mark_size(bytes));
-    block.reason == Reason::Replaced && size > 0 && size == block.input_size as usize
+    size > 0 && size == block.input_size as usize
 }
 
 impl Walk<'_, '_, '_> {

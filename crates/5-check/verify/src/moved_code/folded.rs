@@ -3,25 +3,18 @@
 //! dynamic linker or the kernel could get hold of.
 
 use crate::address_map::places::MovedFunction;
-use crate::addresses::taken;
+use crate::addresses::jumps::Jumps;
 use crate::check::Check;
-use crate::kept_bytes::expected::Layout;
+use crate::moved_code::callees::known;
 use crate::verdict::finding::{Finding, FindingKind};
-use afterlink_image::elf;
 
-pub(crate) fn check(check: &Check, layout: &Layout) -> Vec<Finding> {
+pub(crate) fn check(check: &Check, jumps: &Jumps) -> Vec<Finding> {
     let folded: Vec<&MovedFunction> =
         check.places.functions.iter().filter(|f| f.folded_into.is_some()).collect();
     if folded.is_empty() {
         return Vec::new();
     }
-    let mut known = taken::pointers(check, layout);
-    let dynamic = check.input.dynamic_symbols.iter().filter(|s| s.is_defined()).map(|s| s.address.get());
-    let hooks = [elf::DT_INIT.0, elf::DT_FINI.0];
-    let hooks = check.input.dynamic.entries.iter().filter(|e| hooks.contains(&e.tag)).map(|e| e.value);
-    known.extend(dynamic.chain(hooks).chain([check.input.entry.get()]));
-    known.extend(&check.code.observed);
-    known.sort_unstable();
+    let known = known(check, jumps);
     let held = |function: &MovedFunction| {
         let blocks = &check.places.blocks[function.blocks.clone()];
         blocks.iter().find_map(|block| {
