@@ -32,17 +32,9 @@ fn run(program: &mut Program, moved: &[FuncId]) -> usize {
     count
 }
 
-/// Bytes of the mark at the entry of a function, if its code is still copied.
+/// Bytes of the mark at the entry of a function that moves.
 fn mark_size(program: &Program, id: FuncId) -> u32 {
-    let function = &program.functions[id];
-    if function.is_read
-        || function.refusal.is_some()
-        || function.folded_into.is_some()
-        || function.blocks.is_empty()
-    {
-        return 0;
-    }
-    let entry = &function.blocks[BlockId(0)];
+    let entry = &program.functions[id].blocks[BlockId(0)];
     let bytes = program.code.at(entry.input, entry.body as usize).unwrap_or(&[]);
     program.arch.mark_size(bytes)
 }

@@ -126,8 +126,7 @@ fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
     let mut offers = Vec::new();
     for call in calls {
         let known = &weights.functions[call.callee];
-        let body = bodies.get(&call.callee);
-        let Some(body) = body else { continue };
+        let Some(body) = bodies.get(&call.callee) else { continue };
         let size = u64::from(body.size());
         let is_only = call.count >= known.entries - known.entries / 16;
         let largest = if is_only { LARGEST_OF_ONE } else { LARGEST };
@@ -150,11 +149,8 @@ fn hot_bodies(
     calls: &[Call],
     moved: &[FuncId],
 ) -> FxHashMap<FuncId, Body> {
-    let mut callees: Vec<FuncId> = calls.iter().map(|call| call.callee).collect();
-    callees.sort_unstable();
-    callees.dedup();
-    let moved: FxHashSet<FuncId> = moved.iter().copied().collect();
-    callees.retain(|callee| moved.contains(callee));
+    let called: FxHashSet<FuncId> = calls.iter().map(|call| call.callee).collect();
+    let mut callees: Vec<FuncId> = moved.iter().copied().filter(|id| called.contains(id)).collect();
     let candidates = candidates(program, &callees);
     callees.retain(|callee| candidates[*callee]);
     let bodies = callees.into_par_iter().filter_map(|callee| {

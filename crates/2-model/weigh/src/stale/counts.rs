@@ -92,14 +92,7 @@ fn laid_onto(function: &Function, counted: &FunctionWeights, pairs: &BlockPairs)
         }));
     }
     edges.sort_unstable();
-    FunctionWeights {
-        entries: flow.entries[0],
-        blocks: flow.blocks,
-        edges,
-        calls: Vec::new(),
-        inside_unknown: false,
-        elsewhere: Vec::new(),
-    }
+    FunctionWeights { entries: flow.entries[0], blocks: flow.blocks, edges, ..FunctionWeights::default() }
 }
 
 fn known(count: u64) -> Evidence {
