@@ -24,7 +24,7 @@ pub use dynamic::{Dynamic, DynamicEntry, DynamicRelocation};
 pub use entries_file::EntriesFile;
 pub use header::Segment;
 pub use mapping::Mapped;
-pub use notes::{Note, notes};
+pub use notes::{Note, SHADOW_STACK, notes, shadow_stack_mark};
 pub use object::elf;
 pub use probes::{PROBES_SECTION, Probe};
 pub use relocation::{Relocation, Relocations};
@@ -181,7 +181,19 @@ impl<'a> Image<'a> {
 
     /// Whether it is marked for shadow stacks, of which unwinders take off as many return addresses as they find frames.
     pub fn has_shadow_stack(&self) -> bool {
-        all_notes(self.bytes, &self.segments, &self.sections).any(|note| notes::marks_shadow_stack(&note))
+        !self.shadow_stack_marks().is_empty()
+    }
+
+    /// The words that mark it so, by the bit [`SHADOW_STACK`]; each once, ascending.
+    pub fn shadow_stack_marks(&self) -> Vec<FileOffset> {
+        let marks = note_runs(self.bytes, &self.segments, &self.sections).flat_map(|(start, run)| {
+            let marks = notes(run).filter_map(|note| notes::shadow_stack_mark(&note));
+            marks.map(move |at| start + at as u64)
+        });
+        let mut marks: Vec<FileOffset> = marks.collect();
+        marks.sort_unstable();
+        marks.dedup();
+        marks
     }
 
     /// Functions that other objects find by name and may take the addresses of: those that a shared object exports. What a program
@@ -287,13 +299,22 @@ fn all_notes<'n, 'a: 'n>(
     segments: &'n [Segment],
     sections: &'n IdVec<SectionId, Section<'a>>,
 ) -> impl Iterator<Item = Note<'a>> + 'n {
+    note_runs(bytes, segments, sections).flat_map(|(_, run)| notes(run))
+}
+
+/// Where in the file notes stand one behind the other, by sections and by segments.
+fn note_runs<'n, 'a: 'n>(
+    bytes: &'a [u8],
+    segments: &'n [Segment],
+    sections: &'n IdVec<SectionId, Section<'a>>,
+) -> impl Iterator<Item = (FileOffset, &'a [u8])> + 'n {
     let from_sections =
         sections.iter().filter(|(_, s)| s.kind == elf::SHT_NOTE.0).map(|(_, s)| (s.offset, s.size));
     let kinds = [elf::PT_NOTE.0, elf::PT_GNU_PROPERTY.0];
     let of_notes = segments.iter().filter(move |s| kinds.contains(&s.kind));
     let from_segments = of_notes.map(|s| (s.offset, s.file_size));
     let runs = from_sections.chain(from_segments);
-    runs.filter_map(|(offset, size)| slice(bytes, offset.get(), size, "note").ok()).flat_map(notes)
+    runs.filter_map(|(offset, size)| Some((offset, slice(bytes, offset.get(), size, "note").ok()?)))
 }
 
 fn build_id<'a>(bytes: &'a [u8], segments: &[Segment], sections: &IdVec<SectionId, Section<'a>>) -> &'a [u8] {

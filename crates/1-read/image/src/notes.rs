@@ -25,28 +25,31 @@ pub fn notes(bytes: &[u8]) -> impl Iterator<Item = Note<'_>> {
     })
 }
 
-/// Whether a note has the property by which linkers mark a program whose objects all can do with a shadow stack (System V ABI of x86-64, "Program Property":
-/// `GNU_PROPERTY_X86_FEATURE_1_AND`, `GNU_PROPERTY_X86_FEATURE_1_SHSTK`).
-pub(crate) fn marks_shadow_stack(note: &Note) -> bool {
+/// The bit of [`shadow_stack_mark`]'s word: all objects that were linked can do with a shadow stack (`GNU_PROPERTY_X86_FEATURE_1_SHSTK`).
+pub const SHADOW_STACK: u32 = 2;
+
+/// Where the word stands, from the first note's start, in which a note has the property by which linkers mark a program for shadow stacks (System V ABI
+/// of x86-64, "Program Property": `GNU_PROPERTY_X86_FEATURE_1_AND`); `None` if it does not.
+pub fn shadow_stack_mark(note: &Note) -> Option<usize> {
     /// `NT_GNU_PROPERTY_TYPE_0`.
     const PROPERTIES: u32 = 5;
     const FEATURES: u32 = 0xc000_0002;
-    const SHADOW_STACK: u32 = 2;
     if note.kind != PROPERTIES || note.name != b"GNU" {
-        return false;
+        return None;
     }
-    let mut rest = note.description;
-    while let (Some(kind), Some(size)) = (word(rest, 0), word(rest, 4)) {
-        if kind == FEATURES && size >= 4 && word(rest, 8).unwrap_or(0) & SHADOW_STACK != 0 {
-            return true;
+    let mut at = 0;
+    while let (Some(kind), Some(size)) = (word(note.description, at), word(note.description, at + 4)) {
+        let marks = || word(note.description, at + 8).is_some_and(|word| word & SHADOW_STACK != 0);
+        if kind == FEATURES && size >= 4 && marks() {
+            return Some(note.at + at + 8);
         }
-        rest = rest.get(8 + (size as usize).next_multiple_of(8)..).unwrap_or(&[]);
+        at = at.checked_add(8 + (size as usize).next_multiple_of(8))?;
     }
-    false
+    None
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+    Some(u32::from_le_bytes(bytes.get(at..)?.get(..4)?.try_into().ok()?))
 }
 
 #[cfg(test)]
@@ -60,12 +63,13 @@ mod tests {
         };
         let marks = |properties: &[&[u8]], kind| {
             let description = properties.concat();
-            marks_shadow_stack(&Note { kind, name: b"GNU", description: &description, at: 0 })
+            shadow_stack_mark(&Note { kind, name: b"GNU", description: &description, at: 100 })
         };
         let [other, branches, both] =
             [property(0xc000_8002, 4, 3), property(0xc000_0002, 4, 1), property(0xc000_0002, 4, 3)];
-        assert!(marks(&[&both], 5) && marks(&[&other, &both], 5));
-        assert!(!marks(&[&other, &branches], 5) && !marks(&[&both], 3) && !marks(&[&both[..10]], 5));
+        assert_eq!((marks(&[&both], 5), marks(&[&other, &both], 5)), (Some(108), Some(124)));
+        assert_eq!((marks(&[&other, &branches], 5), marks(&[&both], 3)), (None, None));
+        assert_eq!(marks(&[&both[..10]], 5), None);
     }
 
     #[test]

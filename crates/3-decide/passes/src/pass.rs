@@ -79,7 +79,8 @@ impl Switches {
         self.turned.get(pass.name) == Some(&true)
     }
 
-    fn of(&self, pass: &Pass) -> bool {
+    /// Whether the pass is on.
+    pub fn of(&self, pass: &Pass) -> bool {
         self.turned.get(pass.name).copied().unwrap_or(pass.by_default)
     }
 }

@@ -59,6 +59,8 @@ pub struct EmitOptions {
     pub runtime: Option<Runtime>,
     /// Hot code, which starts at a huge page, has such pages for itself, and the program asks the kernel for them when it starts.
     pub huge_pages: bool,
+    /// Take the mark for shadow stacks off, if there is one.
+    pub drop_shadow_stack: bool,
 }
 
 /// An output file that is planned to its last byte.
@@ -214,7 +216,7 @@ pub fn plan_code<'i>(
     plan.renames = superseded(image, placement);
     let (mut sections, ()) = rayon::join(
         || new_sections(&encoder, placement, &shapes, options),
-        || patch::patch(image, program, &addresses, options.trap_old_code, &mut plan.patches),
+        || patch::patch(image, program, &addresses, options, &mut plan.patches),
     );
     plan.replacements = probes::replacements(image, &addresses);
     let blocks = || bb_addr_map::Places::new(image, program, placement, &addresses, &shapes);

@@ -1,11 +1,12 @@
 //! Changes to bytes that stay where they are: pointers in data, fields of code that does not move, and the
 //! jumps left at the old entries of code that did.
 
+use crate::EmitOptions;
 use crate::addresses::Addresses;
 use crate::encode::{displacement, input_offset, write_operand};
 use afterlink_core::OutputAddr;
 use afterlink_elf::Patches;
-use afterlink_image::Image;
+use afterlink_image::{Image, SHADOW_STACK};
 use afterlink_isa::Encoding;
 use afterlink_program::{FuncId, Function, JumpTable, PointerForm, Program, Target};
 
@@ -14,17 +15,28 @@ pub(crate) fn patch(
     image: &Image,
     program: &Program,
     addresses: &Addresses,
-    trap_old_code: bool,
+    options: &EmitOptions,
     patches: &mut Patches,
 ) {
     pointers(program, addresses, patches);
+    if options.drop_shadow_stack {
+        drop_shadow_stack(image, patches);
+    }
     for (id, function) in program.functions.iter() {
         if addresses.is_moved(id) {
             tables(image, id, function, addresses, patches);
-            old_code(image, function, addresses, trap_old_code, patches);
+            old_code(image, function, addresses, options.trap_old_code, patches);
         } else if !function.is_read {
             fields(image, id, function, addresses, patches);
         }
+    }
+}
+
+/// Takes the mark for shadow stacks off.
+fn drop_shadow_stack(image: &Image, patches: &mut Patches) {
+    for at in image.shadow_stack_marks() {
+        let at = at.get() as usize;
+        patches.write(at, &[image.bytes[at] & !(SHADOW_STACK as u8)]);
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Check<'c, 'a> {
     /// For whoever looks at a whole file once.
     pub forget: Forget<'c>,
     pub pads: LandingPads,
-    /// Whether the input is marked for shadow stacks.
+    /// Whether the output is marked for shadow stacks.
     pub has_shadow_stack: bool,
     /// Files beside the input, and beside the output, with debug information.
     pub files: [&'c dyn SplitFiles; 2],

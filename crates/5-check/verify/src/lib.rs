@@ -34,7 +34,9 @@ use afterlink_core::limits::ENTRY_ALIGNMENT;
 use afterlink_core::{DebugUnit, Forget, InputAddr, NoSplitFiles, SplitFiles};
 use afterlink_image::{Image, elf};
 use check::Check;
-use file::{debug_file, dynamic, dynamic_tables, note, probes, sections, segments, symbols, tables};
+use file::{
+    debug_file, dynamic, dynamic_tables, note, probes, sections, segments, shadow_stack, symbols, tables,
+};
 use input::code::Code;
 use input::functions::Functions;
 use input::references::References;
@@ -122,7 +124,7 @@ impl<'c, 'a> Reading<'c, 'a> {
             places,
             pads,
             forget,
-            has_shadow_stack: input.has_shadow_stack(),
+            has_shadow_stack: output.has_shadow_stack(),
             files,
         };
         Self { check, rows, findings }
@@ -212,6 +214,7 @@ fn check_kept(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps, read
     let (faults, repeats) = dynamic::check_symbols(check);
     dynamic_tables::expect(check, &repeats, &mut expected);
     findings.extend(jump_tables::expect(check, layout, named, jumps, &mut expected));
+    shadow_stack::expect(check, &mut expected);
     let expected = expected::in_order(expected);
 
     let (old_code, stubs) = old_code::check(check, layout, &demands.stubs);

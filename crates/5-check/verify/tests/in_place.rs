@@ -110,7 +110,11 @@ const EXCEPTIONS: &str = "says where exceptions lead";
 
 /// The program, without its mark for shadow stacks.
 fn build() -> Vec<u8> {
-    let mut bytes = link_assembly(PROGRAM, "gcc", &["-static", "-no-pie"]);
+    build_with(&[])
+}
+
+fn build_with(flags: &[&str]) -> Vec<u8> {
+    let mut bytes = link_assembly(PROGRAM, "gcc", &[&["-static", "-no-pie"], flags].concat());
     assert!(Image::parse(&bytes).unwrap().has_shadow_stack());
     let mark = shadow_stack_mark(&bytes);
     bytes[mark] = 0;
@@ -208,7 +212,11 @@ fn laid_out(input: &[u8], pass: &str, with_pass: bool, seed: u64) -> Vec<u8> {
     let order_blocks = BlockOrder::Random;
     let mut layout = LayoutOptions { scope: Scope::All, order_blocks, seed, ..LayoutOptions::default() };
     PASSES.iter().filter(|p| p.name == pass).for_each(|p| layout.switches.turn(p, with_pass));
-    let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
+    optimized(input, OptimizeOptions { layout, ..OptimizeOptions::default() })
+}
+
+fn optimized(input: &[u8], options: OptimizeOptions) -> Vec<u8> {
+    let options = OptimizeOptions { check: Check::Skip, ..options };
     afterlink_pipeline::optimize(input, Vec::new(), &options, &Silent).unwrap().bytes
 }
 
@@ -316,4 +324,46 @@ fn nothing_stands_in_place_of_calls_of_a_program_with_a_shadow_stack() {
     for seed in 1..64 {
         assert!(!has_any(&input, &laid_out(&input, IN_PLACE, true, seed), IN_PLACE));
     }
+}
+
+/// Unless they take the mark off: all of it, and nothing else; where the note stands in the way of the program headers, and where it does not.
+#[test]
+fn code_stands_in_place_of_calls_of_a_program_whose_mark_for_shadow_stacks_is_dropped() {
+    for (flags, gives_way) in [(&[][..], true), (&["-Wl,--section-start=.note.gnu.property=0x480000"], false)]
+    {
+        let mut input = hide(&build_with(flags), &["caller", "callee"]);
+        let mark = shadow_stack_mark(&input);
+        input[mark] = BRANCHES_AND_SHADOW_STACK;
+        let output = (1..64).map(|seed| without_mark(&input, seed));
+        let output = output
+            .into_iter()
+            .find(|output| has_any(&input, output, IN_PLACE))
+            .expect("a seed that draws it");
+        assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
+        let place = shadow_stack_mark(&output);
+        assert_eq!((place != mark, output[place]), (gives_way, 1));
+        let with_word = |word: u8| {
+            let mut output = output.clone();
+            output[place] = word;
+            judge(&input, &output)
+        };
+        assert_refused_for_this_alone(
+            &with_word(BRANCHES_AND_SHADOW_STACK),
+            IN_PLACE,
+            "off the shadow stack",
+        );
+        for word in [0, 5] {
+            let verdict = with_word(word);
+            assert!(!verdict.is_proven() && verdict.functions_proven == verdict.functions_total, "{verdict}");
+        }
+    }
+}
+
+const BRANCHES_AND_SHADOW_STACK: u8 = 3;
+
+fn without_mark(input: &[u8], seed: u64) -> Vec<u8> {
+    let order_blocks = BlockOrder::Random;
+    let mut layout = LayoutOptions { scope: Scope::All, order_blocks, seed, ..LayoutOptions::default() };
+    PASSES.iter().filter(|p| p.name == IN_PLACE).for_each(|p| layout.switches.turn(p, true));
+    optimized(input, OptimizeOptions { layout, drop_shadow_stack: true, ..OptimizeOptions::default() })
 }

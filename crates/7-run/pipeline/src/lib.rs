@@ -32,7 +32,7 @@ pub use instrument::{InstrumentOptions, InstrumentReport, Instrumented, instrume
 pub use optimize::{LaidOut, OptimizeOptions, Optimized, optimize, optimize_to};
 pub use outline::{BlockOutline, FragmentOutline, FunctionOutline, Outline};
 pub use relayout::Relayout;
-pub use report::{OutdatedSection, RefusalCount, RefusedFunction, Report};
+pub use report::{OutdatedSection, RefusalCount, RefusedFunction, Report, ShadowStack};
 pub use stale::{NamedProgram, profile_of_new_build};
 pub use survey::{Survey, survey};
 

@@ -6,7 +6,7 @@ use crate::companions::{self, Beside, DebugFile, Outputs};
 use crate::debug_source::DebugSource;
 use crate::hot_functions::AsItWas;
 use crate::memory::Copied;
-use crate::report::{HotPages, Report, debug_bytes, outdated, refusals};
+use crate::report::{HotPages, Report, ShadowStack, debug_bytes, outdated, refusals};
 use crate::{LayoutOptions, Progress};
 use afterlink_core::limits::HUGE_PAGE;
 use afterlink_core::{DebugPart, DebugUnit, Error, Output, Refusal, Result, Scratch, Viewed};
@@ -34,6 +34,8 @@ pub struct OptimizeOptions {
     pub huge_pages: Option<u64>,
     /// Fill the old places of moved code with traps.
     pub trap_old_code: bool,
+    /// Take the mark for shadow stacks off the program, so that code may stand in place of calls.
+    pub drop_shadow_stack: bool,
     /// Leave debug information as it was: with the addresses that the code had.
     pub keep_debug_info: bool,
     /// Finds debug information that stands in other files.
@@ -122,18 +124,30 @@ pub struct LaidOut<'a> {
     placement: Placement,
     passes: Vec<PassRun>,
     huge_pages: Option<HotPages>,
+    shadow_stack: Option<ShadowStack>,
     unproven_debug_info: Vec<DebugUnit>,
     options: OptimizeOptions,
 }
 
 /// Leaves calls alone where code in place of them would do harm. Unwinders take a return address off a shadow stack for each frame that they find, and there
-/// is none for such code; and LLVM's map of basic blocks cannot tell of it.
-fn leave_calls(image: &Image, layout: &mut LayoutOptions) {
+/// is none for such code; and LLVM's map of basic blocks cannot tell of it. Gives what becomes of the program's mark for shadow stacks.
+fn leave_calls(image: &Image, options: &mut OptimizeOptions, has_counts: bool) -> Option<ShadowStack> {
     let hot_inlining = afterlink_passes::named("hot-inlining").expect("there is such a pass");
-    let lacks_blocks = afterlink_emit::has_block_map(image) && !layout.switches.asks_for(hot_inlining);
-    if lacks_blocks || image.has_shadow_stack() {
-        layout.switches.turn(hot_inlining, false);
+    let switches = &mut options.layout.switches;
+    if afterlink_emit::has_block_map(image) && !switches.asks_for(hot_inlining) {
+        switches.turn(hot_inlining, false);
     }
+    let mark = image.has_shadow_stack().then_some(match options.drop_shadow_stack {
+        true => ShadowStack::Dropped,
+        false if switches.of(hot_inlining) && (has_counts || switches.asks_for(hot_inlining)) => {
+            ShadowStack::InTheWay
+        }
+        false => ShadowStack::Kept,
+    });
+    if mark == Some(ShadowStack::InTheWay) {
+        switches.turn(hot_inlining, false);
+    }
+    mark
 }
 
 impl<'a> LaidOut<'a> {
@@ -180,7 +194,7 @@ impl<'a> LaidOut<'a> {
         progress.step("laying out");
         let mut options = options.clone();
         options.keep_debug_info |= left.all_debug_info();
-        leave_calls(&image, &mut options.layout);
+        let shadow_stack = leave_calls(&image, &mut options, profile.is_some());
         let moved = afterlink_passes::moved(&program, &weights, &options.layout);
         let before = dyno_stats::before(&program, &weights, &moved);
         let as_it_was = options.explain.then(|| AsItWas::of(&program, &weights, &moved));
@@ -198,6 +212,7 @@ impl<'a> LaidOut<'a> {
             placement,
             passes,
             huge_pages,
+            shadow_stack,
             unproven_debug_info: left.debug_units.clone(),
             options,
         })
@@ -288,6 +303,7 @@ impl<'a> LaidOut<'a> {
             note,
             runtime: None,
             huge_pages: self.huge_pages.is_some_and(|pages| pages.given),
+            drop_shadow_stack: self.options.drop_shadow_stack,
         }
     }
 
@@ -318,6 +334,7 @@ impl<'a> LaidOut<'a> {
             hot_bytes: emitted.section_bytes[SectionId::HOT],
             cold_bytes: emitted.section_bytes[SectionId::COLD],
             huge_pages: self.huge_pages,
+            shadow_stack: self.shadow_stack,
             input_bytes: self.image.bytes.len() as u64,
             output_bytes: 0,
             debug_bytes: debug_bytes(debug.map_or(&self.image, |debug| debug.image)),

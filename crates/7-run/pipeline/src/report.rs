@@ -40,6 +40,8 @@ pub struct Report {
     pub cold_bytes: u64,
     /// Whether hot code got huge pages; absent if nobody asked.
     pub huge_pages: Option<HotPages>,
+    /// What became of the program's mark for shadow stacks; absent if it has none.
+    pub shadow_stack: Option<ShadowStack>,
     /// Bytes of the files.
     pub input_bytes: u64,
     pub output_bytes: u64,
@@ -92,6 +94,29 @@ pub(crate) fn outdated(sections: &[Outdated]) -> Vec<OutdatedSection> {
         why: section.why.clone(),
     };
     sections.iter().map(told).collect()
+}
+
+/// What became of the mark by which a program may get a shadow stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShadowStack {
+    Kept,
+    /// It is kept, and no code stands in place of calls because of it.
+    InTheWay,
+    Dropped,
+}
+
+impl fmt::Display for ShadowStack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kept => Ok(()),
+            Self::InTheWay => writeln!(
+                f,
+                "shadow stack the program is marked for one (-fcf-protection), so no code stands in place of calls (--drop-shadow-stack takes the mark off)"
+            ),
+            Self::Dropped => writeln!(f, "shadow stack the program's mark for one is gone"),
+        }
+    }
 }
 
 /// Hot code on huge pages.
@@ -312,6 +337,9 @@ impl fmt::Display for Report {
         writeln!(f, "code         {} bytes hot, {} bytes cold", self.hot_bytes, self.cold_bytes)?;
         if let Some(pages) = &self.huge_pages {
             pages.fmt(f)?;
+        }
+        if let Some(mark) = &self.shadow_stack {
+            mark.fmt(f)?;
         }
         writeln!(f, "file         {} bytes, was {}", self.output_bytes, self.input_bytes)?;
         write_debug(f, self)?;

@@ -10,5 +10,6 @@ pub(crate) mod note;
 pub(crate) mod probes;
 pub(crate) mod sections;
 pub(crate) mod segments;
+pub(crate) mod shadow_stack;
 pub(crate) mod symbols;
 pub(crate) mod tables;

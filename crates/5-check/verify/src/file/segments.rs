@@ -8,7 +8,7 @@ use crate::moved_code::counter_sections;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::InputAddr;
 use afterlink_core::limits::{HUGE_PAGE, PAGE};
-use afterlink_image::{Image, Note, Segment, elf, notes};
+use afterlink_image::{Image, Note, SHADOW_STACK, Segment, elf, notes, shadow_stack_mark};
 use afterlink_isa::judgement::Judgement;
 
 const HEADER_SIZE: u64 = 64;
@@ -190,7 +190,8 @@ impl Rows<'_, '_, '_> {
         let bytes = self.output.bytes_at(place, usize::try_from(size).ok()?)?;
         let (was, is) = (old.offset.get() as usize, address % old.alignment.max(1));
         let old_bytes = self.input.bytes.get(was..was.checked_add(bytes.len())?)?;
-        let same = if old.kind == elf::PT_NOTE.0 { same_notes(old_bytes, bytes) } else { old_bytes == bytes };
+        let are_notes = [elf::PT_NOTE.0, elf::PT_GNU_PROPERTY.0].contains(&old.kind);
+        let same = if are_notes { same_notes(old_bytes, bytes) } else { old_bytes == bytes };
         let fits = same && place.get() % old.alignment.max(1) == is;
         let physical_address = old.physical_address.wrapping_add(distance);
         fits.then_some(Segment { offset, address: place, physical_address, ..*old })
@@ -299,7 +300,7 @@ fn check_pages(input: &Image, output: &Image) -> Vec<Finding> {
     found.map(|at| finding(FindingKind::Segment, "two segments share a page").output(at)).collect()
 }
 
-/// The same bytes, but for the build-id, which is another one of the same length.
+/// The same bytes, but for the build-id, which is another one of the same length, and the mark for shadow stacks, which may be gone.
 pub(crate) fn same_notes(old: &[u8], new: &[u8]) -> bool {
     let is_build_id = |n: &Note| n.name == b"GNU" && n.kind == elf::NT_GNU_BUILD_ID.0;
     let ids = notes(old).filter(is_build_id).map(|n| {
@@ -307,8 +308,12 @@ pub(crate) fn same_notes(old: &[u8], new: &[u8]) -> bool {
         start..start + n.description.len()
     });
     let ids: Vec<std::ops::Range<usize>> = ids.collect();
-    let may_differ = |at: usize| ids.iter().any(|id| id.contains(&at));
-    old.len() == new.len() && old.iter().zip(new).enumerate().all(|(at, (a, b))| a == b || may_differ(at))
+    let marks: Vec<usize> = notes(old).filter_map(|note| shadow_stack_mark(&note)).collect();
+    let may_differ = |at: usize, old: u8, new: u8| {
+        ids.iter().any(|id| id.contains(&at)) || marks.contains(&at) && new == old & !(SHADOW_STACK as u8)
+    };
+    old.len() == new.len()
+        && old.iter().zip(new).enumerate().all(|(at, (&a, &b))| a == b || may_differ(at, a, b))
 }
 
 /// Loaded bytes that the longer program header table pushed away, or that this module judges itself: ranges

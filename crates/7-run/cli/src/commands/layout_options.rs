@@ -57,6 +57,10 @@ pub struct OutputArgs {
     /// Leave debug information as it was, with the addresses that the code had. Otherwise it follows the code.
     #[arg(long)]
     keep_debug_info: bool,
+    /// Take off the mark that -fcf-protection sets for shadow stacks, so that hot-inlining can put code in place of calls: unwinders take an address off a
+    /// shadow stack for each frame, and no call has put one there. The program runs without a shadow stack then, also where the system has them.
+    #[arg(long)]
+    drop_shadow_stack: bool,
     /// Do not prove the output.
     #[arg(long)]
     no_verify: bool,
@@ -176,6 +180,7 @@ impl OutputArgs {
         OptimizeOptions {
             trap_old_code: self.trap_old_code,
             keep_debug_info: self.keep_debug_info,
+            drop_shadow_stack: self.drop_shadow_stack,
             check,
             ..options
         }
