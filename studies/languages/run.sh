@@ -35,7 +35,7 @@ install() {
 }
 
 go_build() {
-    GOCACHE=$work/go GO111MODULE=off CGO_ENABLED=1 /usr/lib/go-1.19/bin/go build "$@"
+    GOCACHE=$work/go.cache GO111MODULE=off CGO_ENABLED=1 /usr/lib/go-1.19/bin/go build "$@"
 }
 
 # build NAME: makes the program of that name.

@@ -50,16 +50,16 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
         jump_tables::counted::tables(&mut code)
     };
     let labels = labels::find(&mut code, &evidence, &pointers, &tables, &pads);
-    let taking = uses::taking(&code);
+    let (taking, rooms) = (uses::taking(&code), stubs::rooms(&code));
     if is_rewritten {
         let taken_labels = sums::refuse(&mut code, &sums, &unwind_ranges);
         read_code::refuse_between(&mut code, &taken_labels, &taking, &pointers);
         uses::refuse(&mut code, &taking);
         sorted_tables::refuse(&mut code, &evidence, &symbols);
-        pointers.extend(unknown_code::pointers(&mut code, &evidence, &unwind_ranges));
+        pointers.extend(unknown_code::pointers(&mut code, &evidence, &unwind_ranges, &rooms));
     }
     let taken = taken::entries(&code, &pointers, &taking);
-    let (rooms, exported) = (stubs::rooms(&code), code.exported_pieces());
+    let exported = code.exported_pieces();
     if is_rewritten {
         taken::refuse_compared_with_text(&mut code, &sums, &taken);
         taken::refuse_swallowing(&mut code, &pointers, &symbols, &unwind_ranges);

@@ -2,7 +2,8 @@
 //! between two functions of hand-written assembly reads as instructions that jump somewhere.
 //!
 //! What such bytes name can follow a function that moves only where they and a relocation agree. Any other function that
-//! they seem to name stays; so nothing is lost if they are code, and nothing is changed if they are data.
+//! they seem to name stays; so nothing is lost if they are code, and nothing is changed if they are data. No field follows where
+//! the program may read the bytes: what is called or jumped to there is found by the jump at its old entry, and anything else stays.
 
 use crate::code::event::{Event, EventKind};
 use crate::code::pieces;
@@ -20,21 +21,39 @@ struct Field {
     address: InputAddr,
     target: InputAddr,
     is_wide: bool,
+    /// It would call or jump.
+    is_way: bool,
+}
+
+impl Field {
+    /// What a relocation tells of it.
+    fn key(&self) -> (InputAddr, InputAddr, bool) {
+        (self.address, self.target, self.is_wide)
+    }
 }
 
 /// The fields of unknown code that follow the functions they name; what else it names is refused.
-/// `unwind` are the ranges of unwind entries.
-pub(crate) fn pointers(code: &mut Code, evidence: &Evidence, unwind: &[Range]) -> Vec<Pointer> {
+/// `unwind` are the ranges of unwind entries; `rooms` says of each piece whether the jump has room at its start.
+pub(crate) fn pointers(
+    code: &mut Code,
+    evidence: &Evidence,
+    unwind: &[Range],
+    rooms: &[bool],
+) -> Vec<Pointer> {
     let fields = fields(code, evidence, unwind);
     let unknown = |a: InputAddr| code.piece_at(a).is_none_or(|p| !code.is_trusted(p));
-    let (sure, unsure): (Vec<CodeReference>, Vec<_>) =
-        references_in_code(code.image, unknown).partition(|r| {
-            r.is_confirmed && code.is_entry(r.target) && fields.binary_search(&field_of(r)).is_ok()
-        });
+    let (mut sure, unsure): (Vec<CodeReference>, Vec<_>) = references_in_code(code.image, unknown)
+        .partition(|r| r.is_confirmed && code.is_entry(r.target) && found(&fields, r).is_some());
     let mut named: Vec<InputAddr> = unsure.iter().map(|r| r.target).collect();
-    let mut known: Vec<Field> = sure.iter().map(field_of).collect();
+    let mut known: Vec<_> = sure.iter().filter_map(|r| found(&fields, r)).map(Field::key).collect();
     known.sort_unstable();
-    named.extend(fields.iter().filter(|f| known.binary_search(f).is_err()).map(|f| f.target));
+    named.extend(fields.iter().filter(|f| known.binary_search(&f.key()).is_err()).map(|f| f.target));
+    let is_read = |r: &CodeReference| code.piece_at(r.field).is_some_and(|p| code.pieces[p].is_read);
+    let has_jump = |r: &CodeReference| {
+        let is_way = found(&fields, r).is_some_and(|field| field.is_way);
+        is_way && code.piece_at(r.target).is_some_and(|p| rooms[p])
+    };
+    named.extend(sure.extract_if(.., |r| is_read(r)).filter(|r| !has_jump(r)).map(|r| r.target));
     for target in named {
         if let Some(piece) = code.piece_at(target) {
             code.refuse(piece, Refusal::EnteredInside);
@@ -46,9 +65,11 @@ pub(crate) fn pointers(code: &mut Code, evidence: &Evidence, unwind: &[Range]) -
     sure.into_iter().filter_map(pointer).collect()
 }
 
-fn field_of(reference: &CodeReference) -> Field {
-    let is_wide = reference.form == PointerForm::Word64;
-    Field { address: reference.field, target: reference.target, is_wide }
+/// The field that the bytes have where the relocation is, if both agree; of several, one that calls or jumps.
+fn found<'f>(fields: &'f [Field], reference: &CodeReference) -> Option<&'f Field> {
+    let wanted = (reference.field, reference.target, reference.form == PointerForm::Word64);
+    let behind = fields.partition_point(|field| field.key() <= wanted);
+    fields[..behind].last().filter(|field| field.key() == wanted)
 }
 
 /// What unknown code names in pieces, read as instructions from each boundary on, ascending.
@@ -67,6 +88,7 @@ fn fields(code: &Code, evidence: &Evidence, unwind: &[Range]) -> Vec<Field> {
             address: range.start + u64::from(event.offset) + u64::from(event.field),
             target: event.target,
             is_wide: event.kind == EventKind::Absolute64,
+            is_way: event.is_direct_jump() || event.kind == EventKind::Call,
         })
     });
     let mut fields: Vec<Field> = named.collect();

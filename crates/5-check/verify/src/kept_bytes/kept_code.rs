@@ -80,11 +80,6 @@ fn expect_in<'i>(
             demands.stubs.push((address, inst.target(&check.code, address)));
             continue;
         }
-        if read.holds(address) {
-            let what = "the instruction names what moved, and the program may read its bytes";
-            demands.findings.push(Finding::new(FindingKind::KeptCode, what).input(address));
-            continue;
-        }
         let bytes = match check.expected_bytes(inst, address, address) {
             Ok(bytes) => bytes,
             Err(finding) => {
@@ -94,6 +89,13 @@ fn expect_in<'i>(
                 continue;
             }
         };
+        let changes =
+            || check.code.bytes(address, usize::from(inst.len)) != bytes.get(..usize::from(inst.len));
+        if read.holds(address) && changes() {
+            let what = "the instruction names what moved, and the program may read its bytes";
+            demands.findings.push(Finding::new(FindingKind::KeptCode, what).input(address));
+            continue;
+        }
         let fields = absolute.iter().map(|f| ((f.address - address) as usize, usize::from(f.size)));
         for (at, size) in field.into_iter().chain(fields) {
             // A field that reaches beyond the instruction names nothing that moved.
