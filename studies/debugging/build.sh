@@ -85,6 +85,7 @@ derive() {
 
 for name in "${programs[@]}"; do
     [ -x "$STUDY_WORK/$name/plain" ] || "build_$name"
-    [ -s "$STUDY_WORK/$name/bolted" ] || derive "$name"
+    # What an older afterlink wrote is made anew.
+    [ "$STUDY_WORK/$name/bolted" -nt "$AFTERLINK" ] || derive "$name"
     ls -l "$STUDY_WORK/$name"/{plain,faster,random,bolted}
 done
