@@ -11,6 +11,9 @@ const LEAVES_LOOP: f64 = 0.1;
 /// Chance of going where the compiler does not expect to.
 const UNLIKELY: f64 = 0.01;
 
+/// More often than this is not told apart: loops one behind the other, each of which the next seems to lie in, multiply.
+const MOST: f64 = 1e100;
+
 /// Relative frequencies.
 pub struct Frequencies {
     /// By block.
@@ -36,7 +39,7 @@ pub fn estimate(graph: &FlowGraph, unlikely: &[bool]) -> Frequencies {
     for &block in &order {
         let b = block as usize;
         if is_head[b] {
-            blocks[b] /= LEAVES_LOOP;
+            blocks[b] = (blocks[b] / LEAVES_LOOP).min(MOST);
         }
         for (i, &to) in (0u32..).zip(&ways[b]) {
             if back.binary_search(&(block, i)).is_err() {

@@ -46,3 +46,15 @@ fn a_circle_with_two_ways_in_is_a_loop() {
     assert!(found[1] + found[2] > 4.0, "{found:?}");
     assert!(found.iter().all(|f| f.is_finite()));
 }
+
+/// Each way back makes what stands behind it ten times as frequent: a thousand of them are more than any number.
+#[test]
+fn a_thousand_loops_have_numbers() {
+    const BLOCKS: u32 = 1000;
+    let ways = |block: u32| [block.saturating_sub(1), (block + 1).min(BLOCKS - 1)];
+    let ways: Vec<[u32; 2]> = (0..BLOCKS).map(ways).collect();
+    let ways: Vec<&[u32]> = ways.iter().map(|ways| &ways[..]).collect();
+    let found = frequencies(&ways, &[]);
+    assert!(found.blocks.iter().chain(found.edges.iter().flatten()).all(|count| count.is_finite()));
+    assert!(found.blocks[999] > 1e50, "{:?}", found.blocks[999]);
+}
