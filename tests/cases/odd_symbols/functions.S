@@ -229,4 +229,15 @@ table:
 	.quad .Lzero, .Lone
 #endif
 
+/* What is not loaded stands nowhere: symbols in it count from its start, as those of LLVM's maps of coverage do. As addresses these would lie in
+   sections that give way to the program headers, and in code. */
+	.section .not_loaded, "", @progbits
+not_loaded:
+	.zero 0x1400
+	.irp place, 0x2a8, 0x2c8, 0x2e8, 0x308, 0x318, 0x328, 0x338, 0x348, 0x358, 0x368, 0x378, 0x1120, 0x1130, 0x1140
+	.set not_loaded_\place, not_loaded + \place
+	.type not_loaded_\place, @object
+	.size not_loaded_\place, 8
+	.endr
+
 	.section .note.GNU-stack,"",@progbits

@@ -106,7 +106,8 @@ fn check_locals(check: &Check) -> Option<Finding> {
 fn moved_value(check: &Check, symbol: &Symbol) -> Option<u64> {
     let value = symbol.address.get();
     let section = check.input.sections.as_slice().get(usize::from(symbol.section))?;
-    let inside = value >= section.address.get() && value < section.end().get();
+    // In what is not loaded, symbols count from the section's start.
+    let inside = section.is_loaded() && value >= section.address.get() && value < section.end().get();
     let in_section = symbol.section != 0 && symbol.kind != elf::STT_TLS.0 && (section.is_code() || inside);
     match check.place(value) {
         Place::Moved(place) if in_section => Some(place),
