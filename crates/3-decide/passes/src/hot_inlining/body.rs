@@ -118,7 +118,7 @@ impl Body {
         }
         let function = &program.functions[self.callee];
         let row = function.unwind_row_at(address).map(|(_, row)| row).filter(|_| is_own);
-        if depth > 0 && row.is_none() {
+        if depth > 0 && row.is_none() || depth == 0 && takes_return_address(program, address) {
             return None;
         }
         match self.exits.iter().find(|exit| exit.to == to) {
@@ -171,6 +171,17 @@ fn has_odd_entry(program: &Program, function: &Function) -> bool {
     let first = program.arch.decode(&bytes[mark..]);
     entry.body > 0 && first.is_none_or(|inst| inst.nop)
 }
+
+/// Whether code begins by taking what its call has put on the stack, as in place of a return (`-mlvi-hardening`): who is called there by a way out would
+/// see where that stands.
+fn takes_return_address(program: &Program, address: InputAddr) -> bool {
+    let bytes = (1..=LONGEST).rev().find_map(|size| program.code.at(address, size)).unwrap_or(&[]);
+    let is_plain = program.arch.decode(bytes).is_some_and(|inst| inst.flow == Flow::Next);
+    is_plain && program.arch.frame_step(bytes, 0).is_none()
+}
+
+/// Bytes of the longest instruction.
+const LONGEST: usize = 15;
 
 struct Read {
     part: Part,
