@@ -187,6 +187,16 @@ fn landing_pads_are_blocks_too() {
     }
 }
 
+/// What stands behind a call is its block's also where the call is another one now, and a jump where padding was.
+#[test]
+fn padding_behind_a_call_through_the_plt() {
+    let sandbox = Sandbox::default();
+    let said = rewrite(&sandbox, "clang-22", &["cli/programs/library_loops.c"], "");
+    assert!(said.contains("plt-calls") && !said.contains("could not be proven"), "{said}");
+    let all = blocks(&sandbox, "in").0.len();
+    assert_eq!(hold(&sandbox, "library_loops"), all);
+}
+
 /// Of functions that became one with another nothing is told, and the report says so; code in place of a call is no call.
 #[test]
 fn functions_that_became_one() {

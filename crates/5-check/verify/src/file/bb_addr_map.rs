@@ -201,8 +201,20 @@ impl<'c, 'a> Moved<'c, 'a> {
             }
         }
         let &(from, to) = parts.first().filter(|_| at == end)?;
+        let to = blocks.last().map_or(to, |last| self.behind_padding(last, (end, to)));
         let falls = self.falls(from, to, (start, end));
         Some(Run { room: Room::Fragment(self.fragment(from)?), start: from, end: to, falls })
+    }
+
+    /// Where a run ends of which `last` is the last piece: what was replaced at its end stands apart from the padding that belongs to it, in place of
+    /// which there may be a jump.
+    fn behind_padding(&self, last: &places::Block, (end, to): (u64, u64)) -> u64 {
+        let is_apart = last.reason == Reason::Replaced && last.input_end() == end;
+        let rest = self.in_run(end, end + 1).first().filter(|rest| is_apart && rest.input == end);
+        let is_its = |rest: &&places::Block| {
+            rest.output == to && first_code(&self.check.code, end, rest.input_end()).is_none()
+        };
+        rest.filter(is_its).map_or(to, |rest| rest.output_end())
     }
 
     fn place(&self, address: u64) -> Option<u64> {
