@@ -197,6 +197,28 @@ fn padding_behind_a_call_through_the_plt() {
     assert_eq!(hold(&sandbox, "library_loops"), all);
 }
 
+/// Control that only went on, and is led around a jump now, says nothing of whether the call in front of it comes back.
+#[test]
+fn a_call_that_does_not_come_back_falls_nowhere() {
+    let sandbox = Sandbox::default();
+    rewrite(&sandbox, "clang++-22 -std=c++14", &["cli/programs/texts.cc"], "");
+    let run = |words: &[&str]| {
+        let outcome = sandbox.afterlink(words);
+        assert_eq!(outcome.exit, 0, "{words:?}: {}", outcome.stderr());
+        outcome.stdout()
+    };
+    run(&["instrument", "in", "-o", "counting", "--counters", "counters"]);
+    let text = sandbox.say("./counting");
+    let said = run(&["optimize", "in", "-p", "counters", "-o", "out"]);
+    assert!(!said.contains("could not be proven"), "{said}");
+    assert_eq!(sandbox.say("./out"), text);
+    let ends = |file: &str| -> BTreeMap<(String, u64), bool> {
+        blocks(&sandbox, file).0.into_iter().map(|b| ((b.function, b.id), b.falls_through)).collect()
+    };
+    let (old, new) = (ends("in"), ends("out"));
+    assert!(new.len() == old.len() && new.iter().any(|(block, falls)| old[block] != *falls));
+}
+
 /// Of functions that became one with another nothing is told, and the report says so; code in place of a call is no call.
 #[test]
 fn functions_that_became_one() {

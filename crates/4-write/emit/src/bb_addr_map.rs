@@ -165,7 +165,7 @@ impl<'e, 'i> Places<'e, 'i> {
                         fragment,
                         body_end: (block.input + u64::from(block.body)).get(),
                         jumped: place(offsets[1]) - last,
-                        falls: falls(block.terminator, ending),
+                        falls: falls(block, ending),
                     });
                 }
             }
@@ -327,9 +327,11 @@ impl<'e, 'i> Places<'e, 'i> {
     }
 }
 
-fn falls(terminator: Terminator, ending: &Ending) -> Falls {
-    match terminator {
+fn falls(block: &afterlink_program::Block, ending: &Ending) -> Falls {
+    match block.terminator {
         _ if ending.jump.is_some() => Falls::Nowhere,
+        // It only went on, to what is led around now: a call may be in front that does not come back, for all that the compiler said.
+        Terminator::Jump(_) if block.body == block.size => Falls::Same,
         Terminator::Jump(_) | Terminator::Branch { .. } | Terminator::ShortBranch { .. } => Falls::Through,
         Terminator::FallThrough(_)
         | Terminator::LastCall(_)
