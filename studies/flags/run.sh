@@ -47,9 +47,9 @@ does() {
     local status=0
     case $compiler in
     gcc | clang-22) timeout "$LIMIT" "$1" "$study/program.lua" > "$2" 2>&1 || status=$? ;;
-    *) timeout "$LIMIT" "$1" > "$2" 2>&1 || status=$? ;;
+    *) RUST_BACKTRACE=0 timeout "$LIMIT" "$1" > "$2" 2>&1 || status=$? ;;
     esac
-    # Rust numbers threads as the kernel does.
+    # Rust numbers threads as the kernel does, and tells of backtraces by the names of parts.
     sed -i -E "s/^(thread '.*') \([0-9]+\)/\1/" "$2"
     echo "exit $status" >> "$2"
 }

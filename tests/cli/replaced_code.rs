@@ -292,6 +292,45 @@ fn frames_of_hot_parts_in_place_of_calls() {
     }
 }
 
+/// Many tools take an address for that of the last symbol in front of it, and know nothing if that one has ended: by it all code has its function's name, also
+/// behind a callee's in place of a call.
+#[test]
+fn the_last_symbol_in_front_of_a_place_names_it() {
+    let mut behind = 0;
+    for (with, seed) in COMPILERS.into_iter().cycle().zip(1..=8) {
+        let sandbox = rewritten(with, &format!("{IN_PLACE} {seed}"));
+        let [old, new] = ["in", "out"].map(|file| functions(&sandbox, file));
+        let named = |all: &[(u64, u64, String)], place: u64| {
+            let (start, size, name) = &all[all.partition_point(|row| row.0 <= place).checked_sub(1)?];
+            (place < start + size).then(|| name.split('.').next().unwrap_or_default().to_owned())
+        };
+        for (_, [output, size, input]) in pieces(&sandbox, "copied") {
+            let Some(name) = named(&old, input) else { continue };
+            assert_eq!(named(&new, output).as_ref(), Some(&name), "{with}, seed {seed}: {output:#x}");
+            assert_eq!(named(&new, output + size.max(1) - 1), Some(name), "{with}, seed {seed}: {output:#x}");
+        }
+        behind += new.iter().filter(|row| row.2.contains(".rest")).count();
+    }
+    assert!(behind > 8, "{behind}");
+}
+
+/// The symbols of functions, ascending; of two at one address the longer one: address, bytes and name.
+fn functions(sandbox: &Sandbox, file: &str) -> Vec<(u64, u64, String)> {
+    let said = sandbox.say(&format!("nm -S --defined-only {file}"));
+    let number = |word: Option<&str>| u64::from_str_radix(word?, 16).ok();
+    let rows = said.lines().filter_map(|row| {
+        let mut words = row.split(' ');
+        let (start, size) = (number(words.next())?, number(words.next())?);
+        matches!(words.next(), Some("t" | "T")).then(|| (start, size, words.next().unwrap().to_owned()))
+    });
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort();
+    rows.reverse();
+    rows.dedup_by_key(|row| row.0);
+    rows.reverse();
+    rows
+}
+
 /// Where pieces of `out` stand that lead out of code in place of calls, a line each.
 fn ways_out(sandbox: &Sandbox) -> String {
     let section = address_map::SECTION;

@@ -16,8 +16,9 @@ fn section_of(placement: &Placement, section: SectionId) -> SectionRef {
     SectionRef::New(data::in_front(placement) + section.index())
 }
 
-/// What a run of blocks in place of a call is.
+/// What a run of blocks in place of a call is, and what stands behind one.
 const INLINED: &str = "inlined";
+const REST: &str = "rest";
 
 /// The local symbol of a part of the function with that name, of which so many of the same kind have been seen.
 fn numbered(name: &str, kind: &str, count: &mut u32, place: SymbolMove, after: Option<u32>) -> NewSymbol {
@@ -71,11 +72,13 @@ impl Symbols<'_, '_, '_> {
     }
 
     /// A local symbol for each fragment without the function's entry: `name.cold`, `name.warm`, numbered from
-    /// the second of a kind on; and for each run of blocks in place of a call, `name.inlined`.
+    /// the second of a kind on; for each run of blocks in place of a call, `name.inlined`; and for what stands behind one in its
+    /// fragment, `name.rest`: many look for the last symbol in front of an address, and no further.
     pub fn added(&self) -> Vec<NewSymbol> {
         let rows = self.first_rows();
         let inlined = self.inlined();
         let mut added = self.fragments_added(&rows, &inlined);
+        added.extend(self.rests_added(&rows, &inlined));
         let mut seen = FxHashMap::default();
         for (place, code) in inlined {
             let Some(callee) = self.program.function_at(code.start) else { continue };
@@ -107,6 +110,39 @@ impl Symbols<'_, '_, '_> {
             let row = rows[fragment.function.0 as usize];
             let Some(place) = own_place(self.place(i), &runs) else { continue };
             added.push(numbered(function.name, kind, count, place, row));
+        }
+        added
+    }
+
+    fn rests_added(&self, rows: &[Option<u32>], inlined: &[(SymbolMove, &InPlaceCode)]) -> Vec<NewSymbol> {
+        let runs = starts(inlined);
+        let mut starts: Vec<OutputAddr> = runs.keys().copied().collect();
+        starts.sort_unstable();
+        let mut seen = FxHashMap::default();
+        let mut added = Vec::new();
+        for (i, fragment) in self.placement.fragments.iter().enumerate() {
+            let function = &self.program.functions[fragment.function];
+            let whole = self.place(i);
+            let Some(own) = own_place(whole, &runs).filter(|_| !function.name.is_empty()) else { continue };
+            let end = whole.address + whole.size;
+            let within = starts.partition_point(|&start| start < own.address)..;
+            let within: Vec<OutputAddr> =
+                starts[within].iter().copied().take_while(|&start| start < end).collect();
+            for (nth, start) in within.iter().enumerate() {
+                let address = *start + runs[start];
+                let size = within.get(nth + 1).copied().unwrap_or(end).since(address);
+                if size > 0 {
+                    let count = seen.entry(fragment.function).or_default();
+                    let row = rows[fragment.function.0 as usize];
+                    added.push(numbered(
+                        function.name,
+                        REST,
+                        count,
+                        SymbolMove { address, size, ..whole },
+                        row,
+                    ));
+                }
+            }
         }
         added
     }

@@ -45,3 +45,12 @@ pub(super) fn own(runs: &[Run], (mut start, end): (u64, u64)) -> (u64, u64) {
     }
     (start, end)
 }
+
+/// What of a fragment stands behind runs, each up to the next one, and has its function's name, too: all but what [`own`] gives up to the first.
+pub(super) fn rests(runs: &[Run], fragment: (u64, u64)) -> Vec<(u64, u64)> {
+    let (start, end) = own(runs, fragment);
+    let first = runs.partition_point(|run| run.start < start);
+    let within = &runs[first..][..runs[first..].partition_point(|run| run.start < end)];
+    let next = within.iter().skip(1).map(|run| run.start).chain([end]);
+    within.iter().zip(next).map(|(run, next)| (run.end, next)).filter(|(start, end)| start < end).collect()
+}

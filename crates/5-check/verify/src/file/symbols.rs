@@ -1,5 +1,5 @@
 //! The symbol table: every symbol of the input is there and stands for the corresponding place; added are
-//! only the names of cold fragments and of code in place of calls, and dropped only the names of fragments that their function took in.
+//! only the names of cold fragments, of code in place of calls and of what stands behind that, and dropped only the names of fragments that their function took in.
 
 use crate::address_map::places::Place;
 use crate::check::Check;
@@ -18,8 +18,9 @@ const ROW_SIZE: usize = 24;
 /// What stands in the name of a fragment that gcc or afterlink split off.
 const COLD: &str = ".cold";
 const WARM: &str = ".warm";
-/// The same of code in place of calls.
+/// The same of code in place of calls, and of what stands behind it.
 const INLINED: &str = ".inlined";
+const REST: &str = ".rest";
 
 pub(crate) fn check(check: &Check) -> Vec<Finding> {
     if check.output.symbols.section.is_none() && check.input.symbols.section.is_some() {
@@ -165,12 +166,12 @@ fn same_section(check: &Check, old: &Symbol, new: &Symbol) -> bool {
     output_section(check, old) == Some(SectionId(u32::from(new.section)))
 }
 
-/// The function's name in the name of one of its fragments: `name.cold`, `name.warm`, `name.inlined`, and from the second of a
-/// kind on with a number.
+/// The function's name in the name of one of its fragments: `name.cold`, `name.warm`, `name.inlined`, `name.rest`, and from the second of
+/// a kind on with a number.
 fn fragment_parent(name: &str) -> Option<&str> {
     let unnumbered = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let plain = unnumbered.strip_suffix('.').filter(|_| unnumbered.len() < name.len()).unwrap_or(name);
-    [COLD, WARM, INLINED].iter().find_map(|kind| plain.strip_suffix(kind))
+    [COLD, WARM, INLINED, REST].iter().find_map(|kind| plain.strip_suffix(kind))
 }
 
 /// A fragment that its function took in loses its own name; a section that goes, its symbol.
@@ -200,8 +201,8 @@ struct Part {
     size: u64,
     /// The function's.
     entry: u64,
-    /// Whether it stands in place of a call.
-    is_inlined: bool,
+    /// Whether it stands in place of a call, or behind what does: what its name ends in then.
+    kind: Option<&'static str>,
     /// Whether its name has been met.
     is_met: bool,
 }
@@ -222,19 +223,24 @@ struct ColdNames<'a> {
 impl<'a> ColdNames<'a> {
     fn of(check: &Check<'_, 'a>) -> Self {
         let functions = check.places.functions.iter();
-        let part = |(start, end): (u64, u64), entry, is_inlined| Part {
+        let part = |(start, end): (u64, u64), entry, kind| Part {
             start,
             size: end - start,
             entry,
-            is_inlined,
+            kind,
             is_met: false,
         };
         let inlined = inlined_code::runs(check);
         let own = |fragment| inlined_code::own(&inlined, fragment);
         let mut fragments: Vec<Part> = functions
-            .flat_map(|f| f.fragments.iter().skip(1).map(|&fragment| part(own(fragment), f.entry, false)))
+            .clone()
+            .flat_map(|f| f.fragments.iter().skip(1).map(|&fragment| part(own(fragment), f.entry, None)))
             .collect();
-        fragments.extend(inlined.iter().map(|run| part((run.start, run.end), run.callee, true)));
+        fragments.extend(inlined.iter().map(|run| part((run.start, run.end), run.callee, Some(INLINED))));
+        fragments.extend(functions.flat_map(|f| {
+            let rests = f.fragments.iter().flat_map(|&fragment| inlined_code::rests(&inlined, fragment));
+            rests.map(|rest| part(rest, f.entry, Some(REST)))
+        }));
         fragments.sort_unstable_by_key(|part| (part.start, part.size));
         let entries: FxHashSet<u64> = fragments.iter().map(|part| part.entry).collect();
         let symbols = || {
@@ -265,13 +271,9 @@ impl<'a> ColdNames<'a> {
     }
 
     fn take_as(&mut self, index: usize, check: &Check, symbol: &Symbol<'a>, at: Position) -> bool {
-        let Part { start, size, entry, is_inlined, ref mut is_met } = self.fragments[index];
+        let Part { start, size, entry, kind, ref mut is_met } = self.fragments[index];
         let part = check.output.sections.as_slice().get(usize::from(symbol.section)).map(|s| s.name);
-        let end = match part {
-            _ if is_inlined => INLINED,
-            Some(HOT) => WARM,
-            _ => COLD,
-        };
+        let end = kind.unwrap_or(if part == Some(HOT) { WARM } else { COLD });
         let name = symbol.name();
         let parent = fragment_parent(name).filter(|parent| name[parent.len()..].starts_with(end));
         let named = parent.is_some_and(|n| self.names.binary_search(&(entry, n)).is_ok());

@@ -136,7 +136,7 @@ fn symbols_swapped(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     // In which order names of fragments stand is not judged.
     let is_fragment = |row: usize| {
         let name = sites.output.symbols.get(row as u32).map_or("", |s| s.name());
-        [".warm", ".cold", ".inlined"].iter().any(|kind| name.contains(kind))
+        [".warm", ".cold", ".inlined", ".rest"].iter().any(|kind| name.contains(kind))
     };
     if is_fragment(a) && is_fragment(b) {
         return None;
