@@ -323,5 +323,6 @@ fn judge(check: &Check, mut findings: Vec<Finding>, options: &Options) -> Verdic
         unproven,
         wrong_debug_info,
         wrong_debug_units: wrong_debug_units.into_iter().collect(),
+        lost_shadow_stack: check.input.has_shadow_stack() && !check.has_shadow_stack,
     }
 }

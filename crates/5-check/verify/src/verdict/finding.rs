@@ -179,6 +179,8 @@ pub struct Verdict {
     pub wrong_debug_info: Option<String>,
     /// The parts of it that such findings are about, listed or not; none if one of them is about more than a part.
     pub wrong_debug_units: Vec<DebugUnit>,
+    /// Whether the output lacks the input's mark for shadow stacks: it does the same, and runs without one.
+    pub lost_shadow_stack: bool,
 }
 
 impl Verdict {
@@ -199,10 +201,14 @@ impl fmt::Display for Verdict {
         let (proven, total) = (Thousands(self.functions_proven), Thousands(self.functions_total));
         write!(f, "{proven} of {total} functions proven")?;
         match self.findings.iter().filter(|f| f.function.is_empty()).count() {
-            0 => Ok(()),
-            1 => write!(f, "; 1 finding about the file as a whole"),
-            n => write!(f, "; {} findings about the file as a whole", Thousands(n)),
+            0 => {}
+            1 => write!(f, "; 1 finding about the file as a whole")?,
+            n => write!(f, "; {} findings about the file as a whole", Thousands(n))?,
         }
+        if self.lost_shadow_stack {
+            write!(f, "; the mark for shadow stacks is gone")?;
+        }
+        Ok(())
     }
 }
 
