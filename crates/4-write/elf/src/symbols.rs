@@ -8,6 +8,7 @@ use crate::{LE, NewDynamicSymbol, NewSymbol, OutputPlan, SymbolChange, SymbolMov
 use afterlink_core::{Error, Result};
 use afterlink_image::{Image, Section, SectionId, elf};
 use object::{LittleEndian, U16, U32, U64};
+use std::collections::HashMap;
 
 type Row = elf::Sym64<LittleEndian>;
 
@@ -192,11 +193,16 @@ impl Added {
             names.push(0);
         }
         let (mut locals, mut globals) = (Vec::new(), Vec::new());
+        let mut known: HashMap<&str, usize> = HashMap::new();
         for symbol in &plan.added_symbols {
-            let at = old_names.len() + names.len();
+            // Many parts of a function may have one name.
+            let at = *known.entry(&symbol.name).or_insert_with(|| {
+                let at = old_names.len() + names.len();
+                names.extend_from_slice(symbol.name.as_bytes());
+                names.push(0);
+                at
+            });
             let row = added_row(symbol, at, map)?;
-            names.extend_from_slice(symbol.name.as_bytes());
-            names.push(0);
             if symbol.binding == elf::STB_LOCAL.0 {
                 locals.push((symbol.after.unwrap_or(u32::MAX), row));
             } else {

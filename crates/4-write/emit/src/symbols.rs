@@ -73,7 +73,7 @@ impl Symbols<'_, '_, '_> {
 
     /// A local symbol for each fragment without the function's entry: `name.cold`, `name.warm`, numbered from
     /// the second of a kind on; for each run of blocks in place of a call, `name.inlined`; and for what stands behind one in its
-    /// fragment, `name.rest`: many look for the last symbol in front of an address, and no further.
+    /// fragment, `name.rest`, however many: tools look for the last symbol in front of an address, and no further.
     pub fn added(&self) -> Vec<NewSymbol> {
         let rows = self.first_rows();
         let inlined = self.inlined();
@@ -118,7 +118,6 @@ impl Symbols<'_, '_, '_> {
         let runs = starts(inlined);
         let mut starts: Vec<OutputAddr> = runs.keys().copied().collect();
         starts.sort_unstable();
-        let mut seen = FxHashMap::default();
         let mut added = Vec::new();
         for (i, fragment) in self.placement.fragments.iter().enumerate() {
             let function = &self.program.functions[fragment.function];
@@ -132,15 +131,11 @@ impl Symbols<'_, '_, '_> {
                 let address = *start + runs[start];
                 let size = within.get(nth + 1).copied().unwrap_or(end).since(address);
                 if size > 0 {
-                    let count = seen.entry(fragment.function).or_default();
-                    let row = rows[fragment.function.0 as usize];
-                    added.push(numbered(
-                        function.name,
-                        REST,
-                        count,
-                        SymbolMove { address, size, ..whole },
-                        row,
-                    ));
+                    let place = SymbolMove { address, size, ..whole };
+                    let after = rows[fragment.function.0 as usize];
+                    let name = format!("{}.{REST}", function.name);
+                    let (kind, binding) = (elf::STT_FUNC.0, elf::STB_LOCAL.0);
+                    added.push(NewSymbol { name, place, kind, binding, after });
                 }
             }
         }

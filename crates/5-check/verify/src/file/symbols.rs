@@ -285,7 +285,9 @@ impl<'a> ColdNames<'a> {
             Some(&row) => at.last == Some(row),
             None => at.locals_end,
         };
-        let first = named && fits && in_place && !*is_met && self.taken.insert((entry, name));
+        // What stands behind code in place of calls all has one name.
+        let is_new = |taken: &mut FxHashSet<_>| kind == Some(REST) || taken.insert((entry, name));
+        let first = named && fits && in_place && !*is_met && is_new(&mut self.taken);
         *is_met |= first;
         first
     }
