@@ -10,6 +10,7 @@ use afterlink_elf::{NewDynamicSymbol, NewSymbol, SectionRef, SymbolChange, Symbo
 use afterlink_image::{Image, Symbol, elf};
 use afterlink_program::{BlockId, Fragment, FuncId, InPlaceCode, Placement, Program, SectionId};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// Behind data that can be written to, sections of code are the first of the new ones.
 fn section_of(placement: &Placement, section: SectionId) -> SectionRef {
@@ -24,12 +25,15 @@ const REST: &str = "rest";
 fn numbered(name: &str, kind: &str, count: &mut u32, place: SymbolMove, after: Option<u32>) -> NewSymbol {
     let number = if *count > 0 { format!(".{count}") } else { String::new() };
     *count += 1;
-    let name = format!("{name}.{kind}{number}");
+    local(format!("{name}.{kind}{number}"), place, after)
+}
+
+fn local(name: String, place: SymbolMove, after: Option<u32>) -> NewSymbol {
     NewSymbol { name, place, kind: elf::STT_FUNC.0, binding: elf::STB_LOCAL.0, after }
 }
 
 /// Where runs of blocks in place of calls start, and their bytes.
-type Runs = FxHashMap<OutputAddr, u64>;
+type Runs = BTreeMap<OutputAddr, u64>;
 
 fn starts(inlined: &[(SymbolMove, &InPlaceCode)]) -> Runs {
     inlined.iter().map(|(place, _)| (place.address, place.size)).collect()
@@ -77,8 +81,9 @@ impl Symbols<'_, '_, '_> {
     pub fn added(&self) -> Vec<NewSymbol> {
         let rows = self.first_rows();
         let inlined = self.inlined();
-        let mut added = self.fragments_added(&rows, &inlined);
-        added.extend(self.rests_added(&rows, &inlined));
+        let runs = starts(&inlined);
+        let mut added = self.fragments_added(&rows, &runs);
+        added.extend(self.rests_added(&rows, &runs));
         let mut seen = FxHashMap::default();
         for (place, code) in inlined {
             let Some(callee) = self.program.function_at(code.start) else { continue };
@@ -91,12 +96,7 @@ impl Symbols<'_, '_, '_> {
         added
     }
 
-    fn fragments_added(
-        &self,
-        rows: &[Option<u32>],
-        inlined: &[(SymbolMove, &InPlaceCode)],
-    ) -> Vec<NewSymbol> {
-        let runs = starts(inlined);
+    fn fragments_added(&self, rows: &[Option<u32>], runs: &Runs) -> Vec<NewSymbol> {
         let sections = self.placement.sections.len();
         let mut seen = vec![0u32; self.program.functions.len() * sections];
         let mut added = Vec::new();
@@ -108,34 +108,27 @@ impl Symbols<'_, '_, '_> {
             let count = &mut seen[fragment.function.index() * sections + fragment.section.index()];
             let kind = &self.placement.sections[fragment.section].suffix;
             let row = rows[fragment.function.0 as usize];
-            let Some(place) = own_place(self.place(i), &runs) else { continue };
+            let Some(place) = own_place(self.place(i), runs) else { continue };
             added.push(numbered(function.name, kind, count, place, row));
         }
         added
     }
 
-    fn rests_added(&self, rows: &[Option<u32>], inlined: &[(SymbolMove, &InPlaceCode)]) -> Vec<NewSymbol> {
-        let runs = starts(inlined);
-        let mut starts: Vec<OutputAddr> = runs.keys().copied().collect();
-        starts.sort_unstable();
+    fn rests_added(&self, rows: &[Option<u32>], runs: &Runs) -> Vec<NewSymbol> {
         let mut added = Vec::new();
         for (i, fragment) in self.placement.fragments.iter().enumerate() {
             let function = &self.program.functions[fragment.function];
             let whole = self.place(i);
-            let Some(own) = own_place(whole, &runs).filter(|_| !function.name.is_empty()) else { continue };
+            let Some(own) = own_place(whole, runs).filter(|_| !function.name.is_empty()) else { continue };
             let end = whole.address + whole.size;
-            let within = starts.partition_point(|&start| start < own.address)..;
-            let within: Vec<OutputAddr> =
-                starts[within].iter().copied().take_while(|&start| start < end).collect();
-            for (nth, start) in within.iter().enumerate() {
-                let address = *start + runs[start];
-                let size = within.get(nth + 1).copied().unwrap_or(end).since(address);
+            let mut within = runs.range(own.address..end).peekable();
+            while let Some((start, size)) = within.next() {
+                let address = *start + *size;
+                let size = within.peek().map_or(end, |next| *next.0).since(address);
                 if size > 0 {
-                    let place = SymbolMove { address, size, ..whole };
-                    let after = rows[fragment.function.0 as usize];
                     let name = format!("{}.{REST}", function.name);
-                    let (kind, binding) = (elf::STT_FUNC.0, elf::STB_LOCAL.0);
-                    added.push(NewSymbol { name, place, kind, binding, after });
+                    let place = SymbolMove { address, size, ..whole };
+                    added.push(local(name, place, rows[fragment.function.0 as usize]));
                 }
             }
         }

@@ -209,15 +209,18 @@ fn rewrite(input: &[u8], pass: &str, with_pass: bool) -> Vec<u8> {
 
 /// An output in a random order, whatever the pass writes in it.
 fn laid_out(input: &[u8], pass: &str, with_pass: bool, seed: u64) -> Vec<u8> {
+    optimized(input, &options(pass, with_pass, seed))
+}
+
+fn options(pass: &str, with_pass: bool, seed: u64) -> OptimizeOptions {
     let order_blocks = BlockOrder::Random;
     let mut layout = LayoutOptions { scope: Scope::All, order_blocks, seed, ..LayoutOptions::default() };
     PASSES.iter().filter(|p| p.name == pass).for_each(|p| layout.switches.turn(p, with_pass));
-    optimized(input, OptimizeOptions { layout, ..OptimizeOptions::default() })
+    OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() }
 }
 
-fn optimized(input: &[u8], options: OptimizeOptions) -> Vec<u8> {
-    let options = OptimizeOptions { check: Check::Skip, ..options };
-    afterlink_pipeline::optimize(input, Vec::new(), &options, &Silent).unwrap().bytes
+fn optimized(input: &[u8], options: &OptimizeOptions) -> Vec<u8> {
+    afterlink_pipeline::optimize(input, Vec::new(), options, &Silent).unwrap().bytes
 }
 
 fn judge(input: &[u8], output: &[u8]) -> Verdict {
@@ -334,11 +337,8 @@ fn code_stands_in_place_of_calls_of_a_program_whose_mark_for_shadow_stacks_is_dr
         let mut input = hide(&build_with(flags), &["caller", "callee"]);
         let mark = shadow_stack_mark(&input);
         input[mark] = BRANCHES_AND_SHADOW_STACK;
-        let output = (1..64).map(|seed| without_mark(&input, seed));
-        let output = output
-            .into_iter()
-            .find(|output| has_any(&input, output, IN_PLACE))
-            .expect("a seed that draws it");
+        let mut outputs = (1..64).map(|seed| without_mark(&input, seed));
+        let output = outputs.find(|output| has_any(&input, output, IN_PLACE)).expect("a seed that draws it");
         assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
         let place = shadow_stack_mark(&output);
         assert_eq!((place != mark, output[place]), (gives_way, 1));
@@ -362,8 +362,5 @@ fn code_stands_in_place_of_calls_of_a_program_whose_mark_for_shadow_stacks_is_dr
 const BRANCHES_AND_SHADOW_STACK: u8 = 3;
 
 fn without_mark(input: &[u8], seed: u64) -> Vec<u8> {
-    let order_blocks = BlockOrder::Random;
-    let mut layout = LayoutOptions { scope: Scope::All, order_blocks, seed, ..LayoutOptions::default() };
-    PASSES.iter().filter(|p| p.name == IN_PLACE).for_each(|p| layout.switches.turn(p, true));
-    optimized(input, OptimizeOptions { layout, drop_shadow_stack: true, ..OptimizeOptions::default() })
+    optimized(input, &OptimizeOptions { drop_shadow_stack: true, ..options(IN_PLACE, true, seed) })
 }

@@ -137,17 +137,15 @@ fn leave_calls(image: &Image, options: &mut OptimizeOptions, has_counts: bool) -
     if afterlink_emit::has_block_map(image) && !switches.asks_for(hot_inlining) {
         switches.turn(hot_inlining, false);
     }
-    let mark = image.has_shadow_stack().then_some(match options.drop_shadow_stack {
-        true => ShadowStack::Dropped,
-        false if switches.of(hot_inlining) && (has_counts || switches.asks_for(hot_inlining)) => {
-            ShadowStack::InTheWay
-        }
-        false => ShadowStack::Kept,
-    });
-    if mark == Some(ShadowStack::InTheWay) {
-        switches.turn(hot_inlining, false);
+    if !image.has_shadow_stack() {
+        return None;
     }
-    mark
+    if options.drop_shadow_stack {
+        return Some(ShadowStack::Dropped);
+    }
+    let would_run = switches.of(hot_inlining) && (has_counts || switches.asks_for(hot_inlining));
+    switches.turn(hot_inlining, false);
+    Some(if would_run { ShadowStack::InTheWay } else { ShadowStack::Kept })
 }
 
 impl<'a> LaidOut<'a> {
