@@ -172,7 +172,6 @@ fn what_can_not_be_read() {
     assert_refused(&sandbox, &file.join("below-a-file"), &[]);
 }
 
-/// Without permission: only root can become somebody else to try it, and for root nothing is forbidden.
 /// The note stands where the program headers have to grow, and the program knows its address.
 #[test]
 fn note_that_is_named() {
@@ -198,6 +197,28 @@ int main(void) { return where[4]; }
     assert_eq!(sandbox.files(), before);
 }
 
+/// GNU gold gives static programs no header for unwinding, so two have to be added, and there is room for one: what the error says to do helps.
+#[test]
+fn headers_that_do_not_fit() {
+    let sandbox = Sandbox::default();
+    sandbox.put("main.c", b"#include <stdio.h>\nint main(void) { return puts(\"here\") < 0; }\n");
+    let link = |flags: &[&str]| {
+        let mut command = Command::new("gcc");
+        command.args(["-O1", "-static", "-fuse-ld=gold", "main.c", "-o", "program", "-Wl,--emit-relocs"]);
+        assert_eq!(sandbox.run(command.args(flags)).exit, 0);
+        sandbox.afterlink(&["optimize", "program", "--scope", "all", "-o", "out"])
+    };
+    let step = "-Wl,--eh-frame-hdr,--build-id";
+    for flags in [&[][..], &["-Wl,--build-id"]] {
+        assert_clear_error(&link(flags), &["program", "no room for one more program header", step]);
+        assert!(!sandbox.path("out").exists());
+    }
+    let optimized = link(&[step]);
+    assert_eq!(optimized.exit, 0, "{}", String::from_utf8_lossy(&optimized.stderr));
+    assert_eq!(sandbox.run(&mut Command::new(sandbox.path("out"))).stdout, b"here\n");
+}
+
+/// Without permission: only root can become somebody else to try it, and for root nothing is forbidden.
 #[test]
 fn what_is_forbidden() {
     use std::os::unix::fs::PermissionsExt;

@@ -130,7 +130,13 @@ pub(crate) fn make_room(image: &Image<'_>, needs: Needs) -> Result<Room> {
             Err(error) => failure = failure.or(Some(error)),
         }
     }
-    Err(failure.unwrap_or_else(|| blocked("the program header table")))
+    let failure = failure.unwrap_or_else(|| blocked("the program header table"));
+    let step = match frame_header {
+        // The new table of unwind entries asks for a header, too, if the linker has made none.
+        true => "link with -Wl,--eh-frame-hdr,--build-id, which leave a header for unwinding and a note that can move",
+        false => "link with -Wl,--build-id, which leaves a note there that can move",
+    };
+    Err(failure.next(step))
 }
 
 fn program_headers(image: &Image<'_>) -> Vec<ProgramHeader> {
@@ -304,5 +310,4 @@ fn join(a: Range<u64>, b: &Range<u64>) -> Range<u64> {
 
 fn blocked(what: &str) -> Error {
     Error::new(format!("{NO_ROOM}: {what}"))
-        .next("link with -Wl,--build-id, which leaves a note there that can move")
 }
