@@ -133,7 +133,9 @@ pub(crate) fn make_room(image: &Image<'_>, needs: Needs) -> Result<Room> {
     let failure = failure.unwrap_or_else(|| blocked("the program header table"));
     let step = match frame_header {
         // The new table of unwind entries asks for a header, too, if the linker has made none.
-        true => "link with -Wl,--eh-frame-hdr,--build-id, which leave a header for unwinding and a note that can move",
+        true => {
+            "link with -Wl,--eh-frame-hdr,--build-id, which leave a header for unwinding and a note that can move"
+        }
         false => "link with -Wl,--build-id, which leaves a note there that can move",
     };
     Err(failure.next(step))

@@ -34,6 +34,11 @@ impl Symbols {
         let sections = || image.sections.iter().filter(|(_, s)| s.is_code() && s.size > 0);
         let ends: Vec<_> = sections().map(|(_, s)| s.end()).collect();
         let code = (sections().map(|(_, s)| s.address).min(), ends.iter().max().copied());
+        // musl's start files say no type of these functions, and no alignment puts anything in front of the second's section.
+        let is_start_file = |s: &Symbol| {
+            let own = image.sections.iter().nth(usize::from(s.section)).map(|(_, section)| section.address);
+            matches!(s.name(), "_init" | "_fini") && own == Some(s.address)
+        };
         // Who asks for the members of a section of a name of its own finds them where they were.
         let is_end = |s: &Symbol| {
             s.kind == elf::STT_NOTYPE.0
@@ -44,7 +49,7 @@ impl Symbols {
             Some(true) if s.kind == elf::STT_SECTION.0 => Meaning::Code,
             // Its address is chosen when the program starts; to everybody else it is a row of the PLT.
             Some(true) if s.kind == elf::STT_GNU_IFUNC.0 => Meaning::Unknown,
-            Some(true) if s.is_function() => Meaning::Function,
+            Some(true) if s.is_function() || is_start_file(s) => Meaning::Function,
             Some(_) if s.section != 0 && is_end(s) => Meaning::TextEnd,
             Some(true) if s.kind == elf::STT_NOTYPE.0 => Meaning::Label,
             Some(false) if s.section != 0 => Meaning::Data,

@@ -131,7 +131,11 @@ impl Sums<'_, '_, '_> {
         // Members of a section with a name of its own stay in it, so that asking for its end is right.
         let is_asked =
             || self.check.input.symbols.get(sum.row).is_some_and(|s| s.name_starts_with("__stop_"));
-        if class == Class::Label && self.check.code.sections.iter().any(|s| s.end == symbol) && !is_asked() {
+        if class == Class::Label
+            && self.check.code.sections.iter().any(|s| s.end == symbol)
+            && !is_asked()
+            && !self.is_of_start_file(sum)
+        {
             self.text_end = Some(field);
         }
         match class {
@@ -140,6 +144,16 @@ impl Sums<'_, '_, '_> {
             _ if target != symbol => self.distance(field, symbol, target),
             _ => self.label(field, target),
         }
+    }
+
+    /// Whether the symbol is a function of the start files, whose section begins where another ends: some say no type of it.
+    fn is_of_start_file(&self, sum: &Sum) -> bool {
+        let Some(symbol) = self.check.input.symbols.get(sum.row) else { return false };
+        let begins_own = || {
+            let own = self.check.input.sections.iter().nth(usize::from(symbol.section));
+            own.is_some_and(|(_, section)| section.address.get() == sum.symbol)
+        };
+        ["_init", "_fini"].contains(&symbol.name()) && begins_own()
     }
 
     /// A sum counted from the start of a section.
