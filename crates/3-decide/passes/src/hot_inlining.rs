@@ -38,7 +38,7 @@ const SELDOM: u64 = 32;
 /// What a body costs if its function is hardly called from elsewhere, as a share of its bytes: the function itself becomes cold.
 const MOVED_COST: u64 = 4;
 /// Bytes that make room for a return address, and give it back.
-const STEPS: u64 = 10;
+const STEPS: u64 = 6;
 
 pub(crate) const PASS: Pass = Pass {
     name: "hot-inlining",

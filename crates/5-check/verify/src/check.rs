@@ -1,6 +1,6 @@
 //! What every check sees: both files, the input's facts, and where code went.
 
-use crate::address_map::places::{Place, Places};
+use crate::address_map::places::{Block, Place, Places};
 use crate::input::code::{Code, Inst};
 use crate::input::functions::Functions;
 use crate::input::references::References;
@@ -49,11 +49,15 @@ impl Check<'_, '_> {
 
     /// Whether room for a return address is made in a context, a row of [`Places::contexts`].
     pub fn has_room(&self, context: u32) -> bool {
-        let entry = match self.place(self.places.contexts.all[context as usize].call) {
-            Place::Moved(place) => self.places.output_bytes(place),
-            _ => &[],
-        };
-        self.code.judgement.makes_room(entry).is_some()
+        let entry = self.places.contexts.all[context as usize].entry;
+        entry.is_some_and(|entry| self.makes_room(&entry).is_some())
+    }
+
+    /// Bytes that make room for a return address, of a piece that leads into a context.
+    pub fn makes_room(&self, entry: &Block) -> Option<usize> {
+        let bytes = self.places.output_bytes(entry.output);
+        // The callee's own code, which may begin alike, stands behind it.
+        self.code.judgement.makes_room(bytes).filter(|room| *room <= entry.output_size as usize)
     }
 
     /// Where the call of a context would have come back: behind the one instruction in front of what stood behind the call.

@@ -114,7 +114,11 @@ fn build() -> Vec<u8> {
 }
 
 fn build_with(flags: &[&str]) -> Vec<u8> {
-    let mut bytes = link_assembly(PROGRAM, "gcc", &[&["-static", "-no-pie"], flags].concat());
+    build_of(PROGRAM, flags)
+}
+
+fn build_of(program: &str, flags: &[&str]) -> Vec<u8> {
+    let mut bytes = link_assembly(program, "gcc", &[&["-static", "-no-pie"], flags].concat());
     assert!(Image::parse(&bytes).unwrap().has_shadow_stack());
     let mark = shadow_stack_mark(&bytes);
     bytes[mark] = 0;
@@ -278,6 +282,38 @@ fn nothing_stands_in_place_of_calls_where_something_is_said_of_exceptions() {
             output[at..at + 4].copy_from_slice(&input[field..field + 4]);
             let verdict = judge(&hide(&input, &functions[other..=other]), &output);
             assert_refused_with(with_pass, &verdict, IN_PLACE, EXCEPTIONS);
+        }
+    }
+}
+
+/// A callee may begin with the instruction that makes room for a return address: whether any is made, the piece that leads in tells alone.
+#[test]
+fn a_callee_that_begins_as_room_is_made() {
+    const PUSH: &str = "pushq %rax\n\t.cfi_adjust_cfa_offset 8\n\t";
+    const POP: &str = "popq %rdx\n\t.cfi_adjust_cfa_offset -8\n\t";
+    // The second asks where the stack's top is.
+    for (inside, has_room) in [("", false), ("leaq (%rsp), %rcx\n\t", true)] {
+        let begins = ["callee:\n\t.cfi_startproc\n\t", PUSH, inside, POP].concat();
+        let program = PROGRAM.replace("callee:\n\t.cfi_startproc\n\t", &begins).replace("endbr64", "nop");
+        let input = hide(&build_of(&program, &[]), &["caller", "callee"]);
+        let output = rewrite(&input, IN_PLACE, true);
+        assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
+        let map = map_of(&output);
+        let mut pieces = map.functions.iter().flat_map(|f| &f.fragments).flat_map(|fragment| {
+            let ends = fragment.blocks.iter().skip(1).map(|b| b.output_offset).chain([fragment.size as u32]);
+            fragment
+                .blocks
+                .iter()
+                .zip(ends)
+                .map(|(block, end)| (fragment.output, block, end - block.output_offset))
+        });
+        let (start, piece, size) = pieces.find(|(_, block, _)| block.reason == Reason::Replaced).unwrap();
+        let at = file_offset(&output, start.get() + u64::from(piece.output_offset));
+        assert_eq!((size > 0 && output[at] == 0x50), has_room);
+        if has_room {
+            let mut lost = output.clone();
+            lost[at] = 0x90;
+            assert!(!judge(&input, &lost).is_proven());
         }
     }
 }

@@ -194,7 +194,7 @@ impl Judgement {
         }
     }
 
-    /// Bytes of the instruction that `code` starts with, if it makes room for a return address and does nothing else.
+    /// Bytes of the instruction that `code` starts with, if it makes room for a return address, may write there, and does nothing else.
     pub fn makes_room(self, code: &[u8]) -> Option<usize> {
         self.room(code, 0)
     }

@@ -11,8 +11,8 @@ use iced_x86::{
     CpuidFeature, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
 
-/// `lea -8(%rsp),%rsp`: room for the return address, no flag touched.
-pub const MAKE_ROOM: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0xf8];
+/// `push %rax`: room for the return address, which a call would have written to as well. No flag touched.
+pub const MAKE_ROOM: [u8; 1] = [0x50];
 pub const NOP: u8 = 0x90;
 /// `lea 8(%rsp),%rsp`.
 pub const GIVE_ROOM_BACK: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 8];

@@ -3,6 +3,7 @@
 //!
 //! Like the rest of the map these are hints: `moved_code/in_place.rs` compares what stands there.
 
+use crate::address_map::pieces::Reason::Replaced;
 use crate::address_map::pieces::{Block, Shape};
 use crate::input::code::Code;
 use afterlink_core::FunctionMap;
@@ -14,6 +15,8 @@ pub(crate) struct Context {
     pub call: u64,
     /// Where the call ends.
     pub call_end: u64,
+    /// The piece that stands for the call, and leads in.
+    pub entry: Option<Block>,
     /// The pieces that stand for the place behind the call, in front of it. There should be one.
     pub backs: Vec<Block>,
     /// Blocks of the callee, by input address.
@@ -47,7 +50,7 @@ impl Contexts {
         let number = *self.by_call.entry(call).or_insert(next);
         if number == next {
             let (backs, parts, exits) = (Vec::new(), Vec::new(), Vec::new());
-            self.all.push(Context { call, call_end, backs, parts, exits });
+            self.all.push(Context { call, call_end, entry: None, backs, parts, exits });
         }
         Some(number)
     }
@@ -62,8 +65,13 @@ impl Contexts {
         list.push(piece);
     }
 
-    /// Puts the pieces in order when all have come.
-    pub fn sort(&mut self) {
+    /// Puts the pieces in order when all have come; `blocks` are all of the map.
+    pub fn sort(&mut self, blocks: &[Block]) {
+        for piece in blocks.iter().filter(|piece| piece.reason == Replaced) {
+            if let Some(context) = self.of_call(piece.input) {
+                self.all[context as usize].entry = Some(*piece);
+            }
+        }
         for context in &mut self.all {
             context.parts.sort_by_key(|piece| piece.input);
             context.exits.sort_by_key(|piece| piece.input);

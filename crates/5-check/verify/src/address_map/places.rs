@@ -120,7 +120,7 @@ impl<'a> Places<'a> {
             places: Vec::new(),
         };
         let folded = places.take_map(code, map, findings);
-        places.contexts.sort();
+        places.contexts.sort(&places.blocks);
         places.take_folded(folded, findings);
         places.check_overlaps(code, findings);
         places.check_duplicates(findings);

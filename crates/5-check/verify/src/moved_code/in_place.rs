@@ -132,7 +132,7 @@ impl Walk<'_, '_, '_> {
             return Err(self.finding(FindingKind::Instruction, "what was replaced is not a single call"));
         };
         let callee = call.target(&self.check.code, block.input);
-        if let Some(room) = self.check.code.judgement.makes_room(self.bytes()) {
+        if let Some(room) = self.check.makes_room(block) {
             self.output += room as u64;
         }
         self.context = Some(context);

@@ -20,8 +20,7 @@ impl Compare<'_, '_, '_> {
     /// What makes room for a return address has the row of the call; behind it the stack's top is lower.
     pub(super) fn leads_in(&mut self, block: &Block) -> Result<(), Box<Finding>> {
         let at_call = self.at_call(block.input);
-        let bytes = self.check.places.output_bytes(block.output);
-        let room = self.check.code.judgement.makes_room(bytes);
+        let room = self.check.makes_room(block);
         let behind = at_call.as_deref().map(|row| rows::lowered(row, room.map_or(0, |_| WORD)).into_owned());
         let middle = block.output + room.unwrap_or(0) as u64;
         self.holds(block, (block.output, middle), at_call.as_deref())?;
@@ -107,7 +106,7 @@ impl Compare<'_, '_, '_> {
         let fault = || finding(block.input, start);
         if judgement.gives_room_back(bytes).is_some() {
             self.holds(block, (start, middle), site.with_room().as_deref())?;
-            return self.calls(block, (middle, end), site);
+            return self.calls(block, (middle, middle, end), site);
         }
         if decoded.is_some_and(|inst| matches!(inst.flow, Flow::Call(_))) {
             if !site.has_room {
@@ -117,7 +116,7 @@ impl Compare<'_, '_, '_> {
             // front of where it comes back.
             let row = self.in_callee((block.input, 1), site, start).ok_or_else(fault)?;
             self.holds(block, (start, start + 1), Some(&row))?;
-            return self.calls(block, (start + 1, end), site);
+            return self.calls(block, (start, start + 1, end), site);
         }
         // What carries a return address to where the callee's frame has it.
         let callee = self.rows.input.of_moved(&mut self.hint_input, block.input).0;
@@ -130,13 +129,18 @@ impl Compare<'_, '_, '_> {
     }
 
     /// A call by which control leaves, from somewhere in it on: the row of the call, up to where room is made again for what is given back.
-    fn calls(&mut self, block: &Block, (start, end): (u64, u64), site: &Site) -> Result<(), Box<Finding>> {
+    fn calls(
+        &mut self,
+        block: &Block,
+        (call, start, end): (u64, u64, u64),
+        site: &Site,
+    ) -> Result<(), Box<Finding>> {
         let judgement = self.check.code.judgement;
-        let rooms =
-            (start..end).find(|at| judgement.makes_room(self.check.places.output_bytes(*at)).is_some());
-        let room = rooms.filter(|_| site.has_room).ok_or_else(|| finding(block.input, start))?;
-        let bytes = self.check.places.output_bytes(room);
-        let behind = room + judgement.makes_room(bytes).unwrap_or(0) as u64;
+        let size = judgement.decode(self.check.places.output_bytes(call)).map(|call| u64::from(call.len));
+        let room = size.filter(|_| site.has_room).map(|size| call + size);
+        let made = room.and_then(|room| judgement.makes_room(self.check.places.output_bytes(room)));
+        let behind = room.zip(made).map(|(room, made)| room + made as u64);
+        let behind = behind.filter(|behind| *behind <= end).ok_or_else(|| finding(block.input, start))?;
         self.holds(block, (start, behind), site.at_call)?;
         self.holds(block, (behind, end), site.with_room().as_deref())
     }

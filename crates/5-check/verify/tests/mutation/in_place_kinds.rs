@@ -23,7 +23,7 @@ pub const IN_PLACE_KINDS: [(&str, Break); 9] = [
     ("in place: callee does more than it may", more_than_it_may),
 ];
 
-const MAKES: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0xf8];
+const MAKES: u8 = 0x50;
 const GIVES_BACK: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 8];
 
 /// Pieces in place of them, with what leads in.
@@ -62,17 +62,35 @@ fn find(
     found.choose(rng).copied()
 }
 
+/// Where in the file room is made: first of what leads in, and behind the call of an exit.
+fn rooms(sites: &Sites) -> Vec<usize> {
+    let made = in_place(sites, |block| block.reason == Reason::Replaced || is_exit(block)).into_iter();
+    let made = made.filter_map(|place| {
+        let (address, size) = range(sites, place);
+        let at = sites.offset(address)?;
+        let code = &sites.bytes[at..at + size as usize];
+        let after = if code.starts_with(&GIVES_BACK) { GIVES_BACK.len() } else { 0 };
+        let behind = if code.get(after) == Some(&0xe8) { after + 5 } else { 0 };
+        (code.get(behind) == Some(&MAKES)).then_some(at + behind)
+    });
+    made.collect()
+}
+
 fn other_room(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
-    let (at, _) = find(sites, rng, &[&MAKES, &GIVES_BACK], |_| true)?;
+    let (at, _) = find(sites, rng, &[&GIVES_BACK], |_| true)?;
     let step = *[0x10, 0xf0, 1, 0x80, 0x08].choose(rng)?;
     of_output(write(sites, at + 4, &[sites.bytes[at + 4] ^ step], "room for a return address".into()))
 }
 
 fn lost_room(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
-    let (at, _) = find(sites, rng, &[&MAKES, &GIVES_BACK], |_| true)?;
-    let others: [&[u8]; 3] = [&[0x0f, 0x1f, 0x44, 0, 0], &MAKES, &GIVES_BACK];
-    let new = others.choose(rng).filter(|new| sites.bytes[at..at + 5] != ***new)?;
-    of_output(write(sites, at, new, "room lost".into()))
+    if rng.random_bool(0.5) {
+        // A nop, a pop, a push of two bytes, a call's own push of what is behind it, a return.
+        let new = *[0x90, 0x58, 0x41, 0xe8, 0xc3].choose(rng)?;
+        return of_output(write(sites, *rooms(sites).choose(rng)?, &[new], "room lost".into()));
+    }
+    let (at, _) = find(sites, rng, &[&GIVES_BACK], |_| true)?;
+    let others: [&[u8]; 2] = [&[0x0f, 0x1f, 0x44, 0, 0], &[0x48, 0x8d, 0x64, 0x24, 0xf8]];
+    of_output(write(sites, at, others.choose(rng)?, "room lost".into()))
 }
 
 /// The jump behind a block of the callee, or an exit, leads elsewhere.

@@ -6,8 +6,8 @@ use iced_x86::{
     Code, CpuidFeature, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
 };
 
-/// `lea -8(%rsp),%rsp` and `lea 8(%rsp),%rsp`.
-pub(crate) const ROOM: [&[u8]; 2] = [b"\x48\x8d\x64\x24\xf8", b"\x48\x8d\x64\x24\x08"];
+/// `push %rax` and `lea 8(%rsp),%rsp`.
+pub(crate) const ROOM: [&[u8]; 2] = [b"\x50", b"\x48\x8d\x64\x24\x08"];
 
 /// `pop depth(%rsp)`.
 pub(crate) fn carries_return_address(code: &[u8], depth: i64) -> Option<usize> {
