@@ -19,7 +19,7 @@ die() { say "run.sh: $*"; exit 1; }
 [ -x "$AFTERLINK" ] || (cd "$study/../.." && cargo build --release)
 mkdir -p "$STUDY_WORK"
 cd "$STUDY_WORK"
-install_packages build-essential dpkg-dev clang-22 lld-22 llvm-22 libclang-rt-22-dev
+install_packages build-essential dpkg-dev clang-22 lld-22 llvm-22 libclang-rt-22-dev mold musl-tools
 if [ ! -d lua ]; then
     prepare_sources
     unpack_source lua5.4 "$(download_source lua5.4)" lua
@@ -31,7 +31,7 @@ build() {
     shift 2
     mkdir -p "$folder"
     case $compiler in
-    gcc | clang-22)
+    gcc | clang-22 | musl-gcc)
         local files=()
         for file in lua/src/*.c; do case $file in */luac.c) ;; *) files+=("$file") ;; esac done
         (cd "$folder" && printf '%s\n' "${files[@]/#/../}" | xargs -P "$(nproc)" -I{} "$compiler" -O2 -w -DLUA_USE_LINUX "$@" -c {} &&
@@ -46,7 +46,7 @@ build() {
 does() {
     local status=0
     case $compiler in
-    gcc | clang-22) timeout "$LIMIT" "$1" "$study/program.lua" > "$2" 2>&1 || status=$? ;;
+    gcc | clang-22 | musl-gcc) timeout "$LIMIT" "$1" "$study/program.lua" > "$2" 2>&1 || status=$? ;;
     *) RUST_BACKTRACE=0 timeout "$LIMIT" "$1" > "$2" 2>&1 || status=$? ;;
     esac
     # Rust numbers threads as the kernel does, and tells of backtraces by the names of parts.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Holds programs of other compilers against themselves in random orders, instrumented, and laid out by their profile.
 #
-#   run.sh [NAME …]           cpp libcxx rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell; all of them by default
+#   run.sh [NAME …]           cpp libcxx rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell zig zigsafe; all of them by default
 #   AFTERLINK=/path/to/afterlink run.sh …
 #
 # Everything is written below studies/languages/work; README.md's table is made anew when all are run.
@@ -16,12 +16,14 @@ AFTERLINK=${AFTERLINK:-$study/../../target/release/afterlink}
 
 declare -A packages=([cpp]=g++ [libcxx]="clang-22 lld-22 libc++-22-dev libc++abi-22-dev libunwind-22-dev libclang-rt-22-dev" [go]=gccgo-12 [fortran]=gfortran [d]=gdc-12 [pascal]="fp-compiler fp-units-rtl"
     [ocaml]=ocaml-nox [haskell]=ghc [rust]=gcc [cgo]="golang-1.19-go gcc" [archive]="golang-1.19-go gcc" [ada]=gnat-12
-    [nim]=nim [crystal]=crystal [scheme]=chicken-bin [prolog]=gprolog [ml]="polyml libpolyml-dev g++")
+    [nim]=nim [crystal]=crystal [scheme]=chicken-bin [prolog]=gprolog [ml]="polyml libpolyml-dev g++"
+    [zig]=python3-pip [zigsafe]=python3-pip)
 declare -A titles=([cpp]="C++ | g++ 12" [libcxx]="C++ | clang 22, libc++, LLVM's libunwind, compiler-rt" [go]="Go | gccgo 12" [fortran]="Fortran | gfortran 12" [d]="D | gdc 12"
     [pascal]="Pascal | Free Pascal 3.2" [ocaml]="OCaml | ocamlopt 4.13" [haskell]="Haskell | GHC 9.0" [rust]="Rust | rustc 1.95"
     [cgo]="Go with C in it | go 1.19, linked by gcc" [archive]="C with a Go archive | gcc 12, go 1.19" [ada]="Ada | gnat 12"
     [nim]="Nim | nim 1.6" [crystal]="Crystal | crystal 1.6" [scheme]="Scheme | Chicken 5.3"
-    [prolog]="Prolog | GNU Prolog 1.4" [ml]="Standard ML | Poly/ML 5.7")
+    [prolog]="Prolog | GNU Prolog 1.4" [ml]="Standard ML | Poly/ML 5.7"
+    [zig]="Zig | zig 0.17, ReleaseFast" [zigsafe]="Zig | zig 0.17, ReleaseSafe")
 
 install() {
     local missing=() package
@@ -36,6 +38,12 @@ install() {
 
 go_build() {
     GOCACHE=$work/go.cache GO111MODULE=off CGO_ENABLED=1 /usr/lib/go-1.19/bin/go build "$@"
+}
+
+# zig_build MODE NAME: by the compiler as PyPI has it. Its own linker keeps no relocations, so LLD links in release modes alone.
+zig_build() {
+    [ -x zig.package/ziglang/zig ] || python3 -m pip install --quiet --target zig.package ziglang==0.17.1
+    zig.package/ziglang/zig build-exe -O "$1" --emit-relocs "$study/program.zig" --name "$2"
 }
 
 # build NAME: makes the program of that name.
@@ -65,6 +73,8 @@ build() {
     pascal) fpc -O2 -k--emit-relocs -Xs- "-FU$work" "-o$work/pascal" "$study/program.pas" >pascal.build ;;
     ocaml) cp "$study/program.ml" . && ocamlopt -ccopt $keep program.ml -o ocaml ;;
     haskell) ghc -v0 -O -optl$keep -optl-fuse-ld=bfd -outputdir . "$study/program.hs" -o haskell ;;
+    zig) zig_build ReleaseFast zig ;;
+    zigsafe) zig_build ReleaseSafe zigsafe ;;
     *) echo "no such language: $1" >&2 && exit 2 ;;
     esac
 }
@@ -99,7 +109,7 @@ check() {
 }
 
 names=("$@")
-[ $# -gt 0 ] || names=(cpp libcxx rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell)
+[ $# -gt 0 ] || names=(cpp libcxx rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell zig zigsafe)
 rows=()
 for name in "${names[@]}"; do
     install "$name"

@@ -157,7 +157,7 @@ fn only(options: &OptimizeOptions, functions: &[InputAddr]) -> OptimizeOptions {
 }
 
 /// Entries of the functions that an output has moved, by address.
-fn moved_functions(output: &[u8]) -> Result<Vec<InputAddr>> {
+pub(crate) fn moved_functions(output: &[u8]) -> Result<Vec<InputAddr>> {
     let image = Image::parse(output)?;
     let section = image.section_named(address_map::SECTION);
     let map = section.map_or(Ok(AddressMap::default()), |id| AddressMap::decode(image.section_bytes(id)))?;
@@ -172,7 +172,7 @@ fn moved_functions(output: &[u8]) -> Result<Vec<InputAddr>> {
 }
 
 /// The functions' names, as `--skip-functions` sees them.
-fn name_all(input: &[u8], entries: &[InputAddr]) -> Result<Vec<Culprit>> {
+pub(crate) fn name_all(input: &[u8], entries: &[InputAddr]) -> Result<Vec<Culprit>> {
     let image = Image::parse(input)?;
     let program = afterlink_recover::recover(&image)?;
     let name = |at| program.function_at(at).map_or(String::new(), |id| program.functions[id].name.to_owned());

@@ -6,6 +6,8 @@ use afterlink_core::{DebugUnit, Error, NoSplitFiles, Packaged, Result, SplitFile
 use afterlink_image::Image;
 use afterlink_verify::{DebugFiles, Finding, Options, UnprovenFunction, Verdict};
 
+mod unnamed;
+
 /// Whether to prove an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Check {
@@ -106,43 +108,68 @@ const ROUNDS: usize = 5;
 
 /// Has `write` write to `outputs`, and proves what stands there, unless the check is skipped. Where that fails, the functions
 /// that the findings speak against are left alone, or parts of the debug information are, or all of it, and it is written again: `write` is handed all
-/// that was found so far.
+/// that was found so far. Where findings name nothing, the functions without which there are none are searched for ([`unnamed`]).
 ///
 /// # Errors
-/// If `write` fails, or the proof fails and names nothing that could be left alone: the output must not be used.
+/// If `write` fails, or the proof fails whatever is left alone: the output must not be used.
 pub(crate) fn write_proven<R>(
     input: Viewed,
-    mut outputs: Outputs,
+    outputs: Outputs,
     check: Check,
     progress: &dyn Progress,
-    mut write: impl FnMut(&LeftAlone, &mut Outputs) -> Result<R>,
+    write: impl FnMut(&LeftAlone, &mut Outputs) -> Result<R>,
 ) -> Result<Written<R>> {
+    let mut writer = Writer { input, outputs, progress, write };
     let mut left = LeftAlone::default();
     let mut round = 1;
     loop {
-        let report = write(&left, &mut outputs)?;
-        input.give_back();
+        let report = writer.write(&left)?;
         if check == Check::Skip {
             return Ok(Written { report, left, proven_functions: None });
         }
-        let Outputs { program, debug, beside } = &mut outputs;
-        let debug = Outputs::debug_pair(debug)?;
-        let verdict = match beside {
-            None => prove(input, program.bytes()?, debug, [&NoSplitFiles, &NoSplitFiles], progress)?,
-            Some(Beside { files, out, parts }) => {
-                let bytes = if out.size() > 0 { out.bytes()?.bytes() } else { &[] };
-                let written = Packaged { bytes, parts };
-                prove(input, program.bytes()?, debug, [*files, &written], progress)?
-            }
-        };
+        let verdict = writer.prove()?;
         if verdict.is_proven() {
             let proven_functions = Some(verdict.functions_proven);
             return Ok(Written { report, left, proven_functions });
         }
-        if !left.add(&verdict) || round == ROUNDS {
+        if round == ROUNDS {
             return Err(not_proven(input, &verdict));
         }
+        if !left.add(&verdict) {
+            let found = unnamed::search(&mut writer, &left, &verdict)?;
+            left.functions.extend(found);
+        }
         round += 1;
+    }
+}
+
+/// Who writes, what is written to, and what it is held against.
+struct Writer<'w, 'o, W> {
+    input: Viewed<'w>,
+    outputs: Outputs<'o>,
+    progress: &'w dyn Progress,
+    write: W,
+}
+
+impl<R, W: FnMut(&LeftAlone, &mut Outputs) -> Result<R>> Writer<'_, '_, W> {
+    fn write(&mut self, left: &LeftAlone) -> Result<R> {
+        let report = (self.write)(left, &mut self.outputs)?;
+        self.input.give_back();
+        Ok(report)
+    }
+
+    fn prove(&mut self) -> Result<Verdict> {
+        let Outputs { program, debug, beside } = &mut self.outputs;
+        let debug = Outputs::debug_pair(debug)?;
+        let output = program.bytes()?;
+        match beside {
+            None => prove(self.input, output, debug, [&NoSplitFiles, &NoSplitFiles], self.progress),
+            Some(Beside { files, out, parts }) => {
+                let bytes = if out.size() > 0 { out.bytes()?.bytes() } else { &[] };
+                let written = Packaged { bytes, parts };
+                prove(self.input, output, debug, [*files, &written], self.progress)
+            }
+        }
     }
 }
 
@@ -168,17 +195,20 @@ fn prove(
 }
 
 fn not_proven(input: Viewed, verdict: &Verdict) -> Error {
-    // What is wrong with the program itself is wrong with every output of it.
-    if let Some(own) =
-        verify(input, input, None, &Options::default()).ok().and_then(|v| v.findings.into_iter().next())
-    {
-        let what =
-            format!("the program contradicts itself, so that no output of it can be proven; {}", named(&own));
-        return Error::new(what).next("the file is damaged: link it again");
+    if let Some(error) = contradiction(input) {
+        return error;
     }
     let what = verdict.findings.first().map_or_else(String::new, named);
     Error::new(format!("the output could not be proven, nothing was written; {what}"))
         .next("report this as a fault of afterlink")
+}
+
+/// What is wrong with the program itself is wrong with every output of it.
+fn contradiction(input: Viewed) -> Option<Error> {
+    let own = verify(input, input, None, &Options::default()).ok()?.findings.into_iter().next()?;
+    let what =
+        format!("the program contradicts itself, so that no output of it can be proven; {}", named(&own));
+    Some(Error::new(what).next("the file is damaged: link it again"))
 }
 
 fn named(finding: &Finding) -> String {

@@ -385,8 +385,13 @@ pub(crate) fn recover<'a>(
     Ok((image, program))
 }
 
-/// Refuses functions that could not be proven, each with its fragments.
+/// Refuses functions that could not be proven, each with its fragments, and no others for that reason.
 pub(crate) fn leave_alone(program: &mut Program, unproven: &[UnprovenFunction]) {
+    for (_, function) in program.functions.iter_mut() {
+        if function.refusal == Some(Refusal::Unproven) {
+            function.refusal = None;
+        }
+    }
     for function in unproven {
         if let Some(id) = program.function_at(function.address) {
             program.functions[id].refusal.get_or_insert(Refusal::Unproven);

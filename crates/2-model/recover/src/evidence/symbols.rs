@@ -36,8 +36,10 @@ impl Symbols {
         let code = (sections().map(|(_, s)| s.address).min(), ends.iter().max().copied());
         // musl's start files say no type of these functions, and no alignment puts anything in front of the second's section.
         let is_start_file = |s: &Symbol| {
-            let own = image.sections.iter().nth(usize::from(s.section)).map(|(_, section)| section.address);
-            matches!(s.name(), "_init" | "_fini") && own == Some(s.address)
+            let own = || image.sections.iter().nth(usize::from(s.section));
+            s.kind == elf::STT_NOTYPE.0
+                && matches!(s.name(), "_init" | "_fini")
+                && own().is_some_and(|(_, section)| section.address == s.address)
         };
         // Who asks for the members of a section of a name of its own finds them where they were.
         let is_end = |s: &Symbol| {

@@ -164,6 +164,34 @@ fn the_proof_is_given_up_in_the_end() {
     assert!(error.contains("could not be proven") && error.contains("epsilon"), "{error}");
 }
 
+/// A text that everybody uses, which no finding can lay at anybody's door, changes when one of the functions moves: others move all the same.
+#[test]
+fn functions_that_no_finding_names_are_searched_for() {
+    let input = build();
+    let text = input.windows(5).position(|bytes| bytes == b"four\0").unwrap();
+    for names in [&["beta"][..], &["beta", "epsilon"]] {
+        let (output, unproven) = Relayout::new(&input)
+            .unwrap()
+            .prove(|program| {
+                let mut output = program.shuffle(None, 1)?;
+                let moved = |name: &&&str| function(&output, name).0.get() != function(&input, name).0.get();
+                let at = output.windows(5).position(|bytes| bytes == b"four\0").unwrap();
+                let change = names.iter().filter(moved).count() as u8;
+                output[at] ^= change;
+                Ok(output)
+            })
+            .unwrap();
+        let mut found: Vec<&str> = unproven.iter().map(|f| f.name.as_str()).collect();
+        found.sort_unstable();
+        assert_eq!(found, names);
+        assert!(unproven.iter().all(|f| f.explanation.contains(".rodata")), "{unproven:?}");
+        check_pair(&input, &output, &Silent).unwrap();
+        assert_eq!(&output[text..text + 5], b"four\0");
+        let stays = |name: &&str| function(&output, name) == function(&input, name);
+        assert!(names.iter().all(stays) && !["alpha", "gamma_", "delta", "zeta", "main"].iter().any(stays));
+    }
+}
+
 #[test]
 fn what_concerns_the_whole_file_is_an_error() {
     let input = build();

@@ -1,0 +1,53 @@
+//! A finding in code or data that nobody moved may name no function that could be left alone. Then the functions whose moving makes it are
+//! searched for by delta debugging (`bisect/search.rs`): of n functions one is found by writing and proving about 2 log2 n outputs, which is
+//! slow, and better than no output.
+
+use super::{LeftAlone, Writer, contradiction, named, not_proven};
+use crate::bisect::{Found, minimize, moved_functions, name_all};
+use crate::companions::Outputs;
+use afterlink_core::{InputAddr, Result};
+use afterlink_verify::{UnprovenFunction, Verdict};
+
+/// The fewest functions that cannot be proven when they alone move, besides those that are `left` already. The verdict is that of what was
+/// written last.
+///
+/// # Errors
+/// If it cannot be proven with all of them left alone either, or something cannot be written.
+pub(super) fn search<R, W: FnMut(&LeftAlone, &mut Outputs) -> Result<R>>(
+    writer: &mut Writer<W>,
+    left: &LeftAlone,
+    verdict: &Verdict,
+) -> Result<Vec<UnprovenFunction>> {
+    let input = writer.input;
+    if let Some(error) = contradiction(input) {
+        return Err(error);
+    }
+    let given_up = || not_proven(input, verdict);
+    let moved = moved_functions(writer.outputs.program.bytes()?.bytes()).map_err(|_| given_up())?;
+    let explanation = verdict.findings.first().map_or_else(String::new, named);
+    let mut fails = |part: &[InputAddr]| -> Result<bool> {
+        let step = format!("proving it with {} of {} functions moved", part.len(), moved.len());
+        writer.progress.step(&step);
+        let stays = moved.iter().filter(|function| part.binary_search(function).is_err());
+        let stays = stays.map(|&address| UnprovenFunction {
+            name: String::new(),
+            address,
+            explanation: explanation.clone(),
+        });
+        let mut trial = left.clone();
+        trial.functions.extend(stays);
+        writer.write(&trial)?;
+        Ok(!writer.prove()?.is_proven())
+    };
+    if fails(&[])? {
+        return Err(given_up());
+    }
+    let Found::Culprits(culprits) = minimize(&moved, &mut fails)? else { return Err(given_up()) };
+    let culprits = name_all(input.bytes(), &culprits)?.into_iter();
+    let unproven = culprits.map(|culprit| UnprovenFunction {
+        name: culprit.name,
+        address: culprit.address,
+        explanation: explanation.clone(),
+    });
+    Ok(unproven.collect())
+}
