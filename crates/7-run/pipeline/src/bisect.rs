@@ -6,13 +6,11 @@
 //! part, in ever smaller parts. One culprit among n costs about 2 log2 n runs, a pair that only fails together
 //! somewhat more. Then each pass is turned off for the culprits alone.
 
-mod search;
+pub use crate::search::{Found, minimize};
 
-pub use search::{Found, minimize};
-
+use crate::moved::{moved_functions, names_of};
 use crate::{Check, OptimizeOptions, PASSES, Pass, Progress, Silent, optimize};
-use afterlink_core::{AddressMap, Error, InputAddr, Result, address_map};
-use afterlink_image::Image;
+use afterlink_core::{Error, InputAddr, Result};
 use afterlink_profile::Profile;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -156,27 +154,9 @@ fn only(options: &OptimizeOptions, functions: &[InputAddr]) -> OptimizeOptions {
     options
 }
 
-/// Entries of the functions that an output has moved, by address.
-pub(crate) fn moved_functions(output: &[u8]) -> Result<Vec<InputAddr>> {
-    let image = Image::parse(output)?;
-    let section = image.section_named(address_map::SECTION);
-    let map = section.map_or(Ok(AddressMap::default()), |id| AddressMap::decode(image.section_bytes(id)))?;
-    let mut moved: Vec<InputAddr> = map.functions.iter().map(|f| f.entry).collect();
-    moved.sort_unstable();
-    if moved.is_empty() {
-        return Err(
-            Error::new("no function of the program is moved").next("give a profile of it, or --scope all")
-        );
-    }
-    Ok(moved)
-}
-
-/// The functions' names, as `--skip-functions` sees them.
-pub(crate) fn name_all(input: &[u8], entries: &[InputAddr]) -> Result<Vec<Culprit>> {
-    let image = Image::parse(input)?;
-    let program = afterlink_recover::recover(&image)?;
-    let name = |at| program.function_at(at).map_or(String::new(), |id| program.functions[id].name.to_owned());
-    Ok(entries.iter().map(|&address| Culprit { name: name(address), address }).collect())
+fn name_all(input: &[u8], entries: &[InputAddr]) -> Result<Vec<Culprit>> {
+    let names = names_of(input, entries)?.into_iter();
+    Ok(names.zip(entries).map(|(name, &address)| Culprit { name, address }).collect())
 }
 
 /// `--skip-functions` for these functions; functions without a name cannot be told apart by it.

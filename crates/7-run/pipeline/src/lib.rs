@@ -10,11 +10,13 @@ mod grade;
 mod hot_functions;
 mod instrument;
 mod memory;
+mod moved;
 pub mod names;
 mod optimize;
 mod outline;
 mod relayout;
 mod report;
+mod search;
 mod stale;
 mod survey;
 

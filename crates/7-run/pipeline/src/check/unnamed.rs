@@ -1,10 +1,11 @@
 //! A finding in code or data that nobody moved may name no function that could be left alone. Then the functions whose moving makes it are
-//! searched for by delta debugging (`bisect/search.rs`): of n functions one is found by writing and proving about 2 log2 n outputs, which is
+//! searched for by delta debugging (`search.rs`): of n functions one is found by writing and proving about 2 log2 n outputs, which is
 //! slow, and better than no output.
 
 use super::{LeftAlone, Writer, contradiction, named, not_proven};
-use crate::bisect::{Found, minimize, moved_functions, name_all};
 use crate::companions::Outputs;
+use crate::moved::{moved_functions, names_of};
+use crate::search::{Found, minimize};
 use afterlink_core::{InputAddr, Result};
 use afterlink_verify::{UnprovenFunction, Verdict};
 
@@ -43,10 +44,10 @@ pub(super) fn search<R, W: FnMut(&LeftAlone, &mut Outputs) -> Result<R>>(
         return Err(given_up());
     }
     let Found::Culprits(culprits) = minimize(&moved, &mut fails)? else { return Err(given_up()) };
-    let culprits = name_all(input.bytes(), &culprits)?.into_iter();
-    let unproven = culprits.map(|culprit| UnprovenFunction {
-        name: culprit.name,
-        address: culprit.address,
+    let names = names_of(input.bytes(), &culprits)?.into_iter();
+    let unproven = names.zip(culprits).map(|(name, address)| UnprovenFunction {
+        name,
+        address,
         explanation: explanation.clone(),
     });
     Ok(unproven.collect())
