@@ -133,7 +133,7 @@ pub(crate) fn write_proven<R>(
             return Ok(Written { report, left, proven_functions });
         }
         if round == ROUNDS {
-            return Err(not_proven(input, &verdict));
+            return Err(refused(input, &verdict));
         }
         if !left.add(&verdict) {
             let found = unnamed::search(&mut writer, &left, &verdict)?;
@@ -179,7 +179,7 @@ impl<R, W: FnMut(&LeftAlone, &mut Outputs) -> Result<R>> Writer<'_, '_, W> {
 /// If the proof fails: the output must not be used.
 pub fn check_pair(input: &[u8], output: &[u8], progress: &dyn Progress) -> Result<usize> {
     let verdict = prove(input.into(), output.into(), None, [&NoSplitFiles, &NoSplitFiles], progress)?;
-    if verdict.is_proven() { Ok(verdict.functions_proven) } else { Err(not_proven(input.into(), &verdict)) }
+    if verdict.is_proven() { Ok(verdict.functions_proven) } else { Err(refused(input.into(), &verdict)) }
 }
 
 fn prove(
@@ -194,10 +194,12 @@ fn prove(
     verify_with(input, output, debug, files, &Options::default())
 }
 
-fn not_proven(input: Viewed, verdict: &Verdict) -> Error {
-    if let Some(error) = contradiction(input) {
-        return error;
-    }
+/// Why there is no output: the program's fault, or afterlink's.
+fn refused(input: Viewed, verdict: &Verdict) -> Error {
+    contradiction(input).unwrap_or_else(|| not_proven(verdict))
+}
+
+fn not_proven(verdict: &Verdict) -> Error {
     let what = verdict.findings.first().map_or_else(String::new, named);
     Error::new(format!("the output could not be proven, nothing was written; {what}"))
         .next("report this as a fault of afterlink")

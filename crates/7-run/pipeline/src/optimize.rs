@@ -385,11 +385,14 @@ pub(crate) fn recover<'a>(
     Ok((image, program))
 }
 
-/// Refuses functions that could not be proven, each with its fragments, and no others for that reason.
-pub(crate) fn leave_alone(program: &mut Program, unproven: &[UnprovenFunction]) {
+/// Refuses functions that could not be proven, each with its fragments, and no others for that reason. False if nothing was
+/// refused so before, nor is now.
+pub(crate) fn leave_alone(program: &mut Program, unproven: &[UnprovenFunction]) -> bool {
+    let mut changed = !unproven.is_empty();
     for (_, function) in program.functions.iter_mut() {
         if function.refusal == Some(Refusal::Unproven) {
             function.refusal = None;
+            changed = true;
         }
     }
     for function in unproven {
@@ -397,6 +400,7 @@ pub(crate) fn leave_alone(program: &mut Program, unproven: &[UnprovenFunction]) 
             program.functions[id].refusal.get_or_insert(Refusal::Unproven);
         }
     }
+    changed
 }
 
 pub(crate) fn exclude(program: &mut Program, skip: Option<&Regex>) {

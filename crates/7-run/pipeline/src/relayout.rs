@@ -49,11 +49,8 @@ impl<'a> Relayout<'a> {
         let input = self.image.bytes;
         let mut bytes = Vec::new();
         let outputs = Outputs { program: &mut bytes, debug: None, beside: None };
-        let mut leaves_any = false;
         let written = write_proven(input.into(), outputs, Check::Prove, &Silent, |left, outputs| {
-            let left_any = std::mem::replace(&mut leaves_any, !left.functions.is_empty());
-            if left_any || leaves_any {
-                leave_alone(&mut self.program, &left.functions);
+            if leave_alone(&mut self.program, &left.functions) {
                 self.shuffle = Shuffle::new(&self.program, &fragment_sizes);
             }
             outputs.program.clear()?;

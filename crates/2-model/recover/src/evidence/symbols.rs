@@ -2,7 +2,7 @@
 //! else.
 
 use afterlink_core::InputAddr;
-use afterlink_image::{Image, Relocation, Symbol, elf};
+use afterlink_image::{Image, Relocation, SectionId, Symbol, elf};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Meaning {
@@ -36,10 +36,10 @@ impl Symbols {
         let code = (sections().map(|(_, s)| s.address).min(), ends.iter().max().copied());
         // musl's start files say no type of these functions, and no alignment puts anything in front of the second's section.
         let is_start_file = |s: &Symbol| {
-            let own = || image.sections.iter().nth(usize::from(s.section));
+            let own = || image.sections.get(SectionId(u32::from(s.section)));
             s.kind == elf::STT_NOTYPE.0
                 && matches!(s.name(), "_init" | "_fini")
-                && own().is_some_and(|(_, section)| section.address == s.address)
+                && own().is_some_and(|section| section.address == s.address)
         };
         // Who asks for the members of a section of a name of its own finds them where they were.
         let is_end = |s: &Symbol| {

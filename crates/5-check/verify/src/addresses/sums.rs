@@ -8,7 +8,7 @@ use crate::check::Check;
 use crate::input::code::Kind;
 use crate::input::references::Class;
 use crate::verdict::finding::{Finding, FindingKind};
-use afterlink_image::Relocation;
+use afterlink_image::{Relocation, SectionId};
 use afterlink_isa::judgement::Relocation as Meaning;
 
 /// Further from its symbol, a sum is no distance in code but a number with a tag.
@@ -150,8 +150,8 @@ impl Sums<'_, '_, '_> {
     fn is_of_start_file(&self, sum: &Sum) -> bool {
         let Some(symbol) = self.check.input.symbols.get(sum.row) else { return false };
         let begins_own = || {
-            let own = self.check.input.sections.iter().nth(usize::from(symbol.section));
-            own.is_some_and(|(_, section)| section.address.get() == sum.symbol)
+            let own = self.check.input.sections.get(SectionId(u32::from(symbol.section)));
+            own.is_some_and(|section| section.address.get() == sum.symbol)
         };
         ["_init", "_fini"].contains(&symbol.name()) && begins_own()
     }

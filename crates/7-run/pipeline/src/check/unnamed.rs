@@ -23,20 +23,17 @@ pub(super) fn search<R, W: FnMut(&LeftAlone, &mut Outputs) -> Result<R>>(
     if let Some(error) = contradiction(input) {
         return Err(error);
     }
-    let given_up = || not_proven(input, verdict);
+    let given_up = || not_proven(verdict);
     let moved = moved_functions(writer.outputs.program.bytes()?.bytes()).map_err(|_| given_up())?;
     let explanation = verdict.findings.first().map_or_else(String::new, named);
+    let unproven =
+        |name: String, address| UnprovenFunction { name, address, explanation: explanation.clone() };
     let mut fails = |part: &[InputAddr]| -> Result<bool> {
         let step = format!("proving it with {} of {} functions moved", part.len(), moved.len());
         writer.progress.step(&step);
         let stays = moved.iter().filter(|function| part.binary_search(function).is_err());
-        let stays = stays.map(|&address| UnprovenFunction {
-            name: String::new(),
-            address,
-            explanation: explanation.clone(),
-        });
         let mut trial = left.clone();
-        trial.functions.extend(stays);
+        trial.functions.extend(stays.map(|&address| unproven(String::new(), address)));
         writer.write(&trial)?;
         Ok(!writer.prove()?.is_proven())
     };
@@ -44,11 +41,6 @@ pub(super) fn search<R, W: FnMut(&LeftAlone, &mut Outputs) -> Result<R>>(
         return Err(given_up());
     }
     let Found::Culprits(culprits) = minimize(&moved, &mut fails)? else { return Err(given_up()) };
-    let names = names_of(input.bytes(), &culprits)?.into_iter();
-    let unproven = names.zip(culprits).map(|(name, address)| UnprovenFunction {
-        name,
-        address,
-        explanation: explanation.clone(),
-    });
-    Ok(unproven.collect())
+    let names = names_of(input.bytes(), &culprits)?;
+    Ok(names.into_iter().zip(culprits).map(|(name, address)| unproven(name, address)).collect())
 }
