@@ -50,7 +50,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
         jump_tables::counted::tables(&mut code)
     };
     let labels = labels::find(&mut code, &evidence, &pointers, &tables, &pads);
-    let (taking, rooms) = (uses::taking(&code), stubs::rooms(&code));
+    let (taking, rooms) = (uses::taking(&code), stubs::rooms(&code, &evidence, &pointers));
     if is_rewritten {
         let taken_labels = sums::refuse(&mut code, &sums, &unwind_ranges);
         read_code::refuse_between(&mut code, &taken_labels, &taking, &pointers);

@@ -217,7 +217,7 @@ fn check_kept(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps, read
     shadow_stack::expect(check, &mut expected);
     let expected = expected::in_order(expected);
 
-    let (old_code, stubs) = old_code::check(check, layout, &demands.stubs);
+    let (old_code, stubs) = old_code::check(check, layout, &demands.stubs, &jumps.taken);
     // Tables that grew are still there as they were.
     let left_behind = dynamic_tables::left_ranges(check);
     let displaced = check.places.displaced.iter().map(|d| (d.start, d.end));

@@ -1,12 +1,11 @@
 //! Who has the address where code ends may compare any other with it. Where musl's `_fini`, of which nothing says that it is a function, begins right
 //! behind the text, that is no such address; any other name there is one.
 
-use afterlink_core::InputAddr;
-use afterlink_core::address_map::{self, AddressMap};
+mod support;
+
 use afterlink_image::Image;
-use afterlink_pipeline::{Check, LayoutOptions, OptimizeOptions, Scope, Silent};
 use afterlink_testkit::build::link_assembly;
-use afterlink_verify::{Options, Verdict, verify};
+use support::{judge, moves, optimized};
 
 /// The address of a function is taken, and that of what begins where the text ends.
 const PROGRAM: &str = r#"
@@ -57,38 +56,18 @@ fn renamed(bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn optimized(input: &[u8]) -> Vec<u8> {
-    let layout = LayoutOptions { scope: Scope::All, ..LayoutOptions::default() };
-    let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
-    afterlink_pipeline::optimize(input, Vec::new(), &options, &Silent).unwrap().bytes
-}
-
-fn moves_taken(input: &[u8], output: &[u8]) -> bool {
-    let taken =
-        Image::parse(input).unwrap().symbols.iter().find(|s| s.name() == "taken").unwrap().address.get();
-    let image = Image::parse(output).unwrap();
-    let map = image
-        .section_named(address_map::SECTION)
-        .map(|id| AddressMap::decode(image.section_bytes(id)).unwrap());
-    map.is_some_and(|map| map.functions.iter().any(|function| function.entry == InputAddr(taken)))
-}
-
-fn judge(input: &[u8], output: &[u8]) -> Verdict {
-    verify(&Image::parse(input).unwrap(), &Image::parse(output).unwrap(), &Options::default())
-}
-
 #[test]
 fn start_files_do_not_say_where_the_text_ends() {
     let input = build();
     let output = optimized(&input);
-    assert!(moves_taken(&input, &output));
+    assert!(moves("taken", &input, &output));
     assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
 }
 
 #[test]
 fn any_other_name_does() {
     let input = renamed(&build());
-    assert!(!moves_taken(&input, &optimized(&input)));
+    assert!(!moves("taken", &input, &optimized(&input)));
     // The checker says so by itself.
     let verdict = judge(&input, &renamed(&optimized(&build())));
     assert!(verdict.findings.iter().any(|f| f.explanation.contains("behind the text's end")), "{verdict}");

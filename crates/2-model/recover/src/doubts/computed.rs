@@ -8,7 +8,8 @@
 //! - where a jump gets its target from ([`slices`]): a stored pointer, a label, or an entry of a known table with the
 //!   table's own address added. A sum of anything else is not accounted for;
 //! - what becomes of a label's address ([`labels`]): it may be stored, moved and jumped to, not computed with;
-//! - whether every block is reached: one that nothing known leads to is led to by something unknown.
+//! - whether every block is reached: one that nothing known leads to is led to by something unknown, which need not be a jump. A
+//!   return takes its target from the stack, where anything may have been pushed or added.
 
 mod body;
 mod labels;
@@ -45,13 +46,7 @@ fn judge(code: &Code, function: &mut Function, starts: &[InputAddr]) -> Result<(
     if labels::are_computed_with(code, function, &leads) {
         return Err(Refusal::ComputedLabels);
     }
-    let has_jumps = function
-        .ranges
-        .iter()
-        .filter_map(|r| code.piece_at(r.start))
-        .any(|p| code.scans[p].has_indirect_jump);
-    let may_hide = has_jumps || !function.labels.is_empty();
-    if may_hide && !is_reached(code, function, starts) { Err(Refusal::UnreachedCode) } else { Ok(()) }
+    if is_reached(code, function, starts) { Ok(()) } else { Err(Refusal::UnreachedCode) }
 }
 
 /// Where an indirect jump leads inside its function.

@@ -1,11 +1,14 @@
-//! Where the jump to its new place can stand at a function's old entry: there must be room up to the next name.
+//! Where the jump to its new place can stand at a function's old entry: there must be room up to the next place that anything names.
 //!
 //! Without it the old code stays as it was, and runs where it is if somebody comes there. Branches of one byte are refused it: code
 //! that stays could not follow the function to its new place.
 
 use crate::code::Code;
+use crate::evidence::Evidence;
+use crate::references::pointers::Pointer;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::elf;
+use rayon::prelude::*;
 
 /// Bytes of the longest instruction.
 const LONGEST: u64 = 15;
@@ -16,16 +19,40 @@ pub(crate) fn size(code: &Code, entry: InputAddr) -> u64 {
     code.image.arch.entry_stub_size(bytes.unwrap_or(&[]))
 }
 
-/// For each piece whether the jump has room at its start: the piece's own bytes and the padding behind it, up to the next name.
-pub(crate) fn rooms(code: &Code) -> Vec<bool> {
+/// For each piece whether the jump has room at its start: the piece's own bytes and the padding behind it, up to the next name. What
+/// looks like padding may be code or data of no name, so whatever leads there or reads there names it, too.
+pub(crate) fn rooms(code: &Code, evidence: &Evidence, pointers: &[Pointer]) -> Vec<bool> {
     let symbols = code.image.symbols.iter().filter(|s| {
         s.is_defined() && (s.is_function() || s.kind == elf::STT_NOTYPE.0 && !s.name().is_empty())
     });
     let mut names: Vec<InputAddr> = symbols.map(|s| s.address).collect();
     names.extend(code.pieces.iter().map(|p| p.range.start));
+    let behind = behind_short(code);
+    let is_behind = |place: &InputAddr| {
+        let next = behind.partition_point(|range| range.0 <= *place);
+        next.checked_sub(1).is_some_and(|last| *place < behind[last].1)
+    };
+    let in_code = code.scans.par_iter().flat_map_iter(|scan| scan.events.iter().map(|event| event.target));
+    names.par_extend(in_code.filter(is_behind));
+    let in_data = pointers.iter().map(|p| p.target).chain(evidence.relative.iter().map(|field| field.named));
+    names.extend(in_data.filter(is_behind));
     names.sort_unstable();
     names.dedup();
     code.pieces.iter().map(|piece| has_room(code, piece.range.start, piece.range.end(), &names)).collect()
+}
+
+/// Where jumps would stand behind pieces that are too short for them: first addresses, and those behind the last; ascending and apart.
+fn behind_short(code: &Code) -> Vec<(InputAddr, InputAddr)> {
+    let mut behind: Vec<(InputAddr, InputAddr)> = Vec::new();
+    for piece in &code.pieces {
+        let (start, end) = (piece.range.end(), piece.range.start + size(code, piece.range.start));
+        match behind.last_mut() {
+            _ if start >= end => {}
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => behind.push((start, end)),
+        }
+    }
+    behind
 }
 
 /// Whether the jump has room at `entry` of a piece that ends at `end`.

@@ -61,7 +61,7 @@ pub(crate) struct Places<'a> {
     pub contexts: Contexts,
     /// Input ranges that moved, ascending, merged.
     pub moved: Vec<(u64, u64)>,
-    /// Where functions start, and where a stub there would end: none reaches from one to the next. Ascending.
+    /// Where functions start whose first bytes are not what they were, and where a stub there would end: none reaches from one to the next. Ascending.
     stubs: Vec<(u64, u64)>,
     /// Output ranges of all fragments, ascending.
     pub fragments: Vec<(u64, u64)>,
@@ -83,6 +83,12 @@ pub(crate) fn stub_end(code: &Code, entry: u64) -> u64 {
     let section = code.section_at(entry);
     let bytes = section.map_or(&[][..], |s| &s.bytes[(entry - s.start) as usize..]);
     entry + code.judgement.stub_size(bytes)
+}
+
+/// Whether the files have other bytes at these addresses.
+fn differ(input: &Image, output: &Image, start: u64, end: u64) -> bool {
+    let (start, len) = (InputAddr(start), (end - start) as usize);
+    input.bytes_at(start, len) != output.bytes_at(start, len)
 }
 
 const UNMOVED: u32 = u32::MAX;
@@ -133,7 +139,8 @@ impl<'a> Places<'a> {
         places.observed = observed.collect();
         places.observed.sort_unstable();
         places.check_coverage(code, functions, findings);
-        places.stubs = functions.rows.iter().map(|f| (f.start, stub_end(code, f.start))).collect();
+        let stubs = functions.rows.iter().map(|f| (f.start, stub_end(code, f.start)));
+        places.stubs = stubs.filter(|&(start, end)| differ(input, output, start, end)).collect();
         places
     }
 

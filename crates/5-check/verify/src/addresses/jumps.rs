@@ -72,7 +72,7 @@ struct Judge<'j, 'c, 'a> {
 }
 
 impl Judge<'_, '_, '_> {
-    /// The words of the function's tables and the first thing that is wrong; `None` if it has no indirect jumps.
+    /// The words of the function's tables and the first thing that is wrong; `None` if there is neither.
     fn function(&self, function: &MovedFunction) -> Option<Judged> {
         let mut own = body::own(self.check, function);
         let labels = self.labels(&own);
@@ -92,7 +92,10 @@ impl Judge<'_, '_, '_> {
             }
         }
         if !has_jumps && labels.is_empty() {
-            return None;
+            // A return or a call may lead to what was computed, too.
+            let pads: Vec<u64> = self.check.pads.within(&own.ranges).collect();
+            let body = Body::new(self.check, own, &pads);
+            return self.reach_near(&body, &[]).map(|fault| (Vec::new(), Some(finding(fault))));
         }
         let tables = self.tables(&own, &named);
         let leads_inside = !labels.is_empty() || !tables.is_empty() || names_itself;
@@ -121,7 +124,6 @@ impl Judge<'_, '_, '_> {
             .bases
             .iter()
             .flat_map(|&base| (0..tables[&base].len() as u64).map(move |i| (base + 4 * i, base)));
-        let finding = |(address, what)| Finding::new(FindingKind::ComputedJump, what).input(address);
         Some((words.collect(), fault.map(finding)))
     }
 
@@ -226,6 +228,10 @@ impl Judge<'_, '_, '_> {
     fn is_entered(&self, place: u64) -> bool {
         self.entered.get_or_init(|| entered(self.check)).binary_search(&place).is_ok()
     }
+}
+
+fn finding((address, what): Fault) -> Finding {
+    Finding::new(FindingKind::ComputedJump, what).input(address)
 }
 
 /// Where functions start, what has a name, and where the direct branches of other functions lead.

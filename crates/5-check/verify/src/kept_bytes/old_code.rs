@@ -3,22 +3,34 @@
 //! it was, or filled with traps.
 
 use crate::address_map::places::{Place, stub_end};
+use crate::addresses::relative_words::word_at;
 use crate::check::Check;
+use crate::input::ranges::merged;
+use crate::input::references::Field;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::{Image, elf};
+use rayon::prelude::*;
 
 /// Findings after which the rest is not looked at.
 const ENOUGH: usize = 4096;
+
+/// Bytes of code that one thread looks at.
+const CHUNK: usize = 1 << 20;
 
 /// An entry stub, as a range of addresses.
 pub(crate) type Stub = (u64, u64);
 
 /// Checks the left places of all moved functions; returns what the stubs cover, ascending, too.
-/// `demanded` are branches and the old entries that they still lead to.
-pub(crate) fn check(check: &Check, layout: &Layout, demanded: &[(u64, u64)]) -> (Vec<Finding>, Vec<Stub>) {
+/// `demanded` are branches and the old entries that they still lead to, `taken` places in code whose address something has, ascending.
+pub(crate) fn check(
+    check: &Check,
+    layout: &Layout,
+    demanded: &[(u64, u64)],
+    taken: &[u64],
+) -> (Vec<Finding>, Vec<Stub>) {
     let mut findings = Vec::new();
-    let stubs = stubs(check, layout, &mut findings);
+    let stubs = stubs(check, layout, taken, &mut findings);
     for &(branch, target) in demanded {
         if stubs.binary_search_by_key(&target, |s| s.0).is_err() && findings.len() < ENOUGH {
             let what = format!("a short branch still leads to {target:#x}, from where code moved away");
@@ -44,7 +56,7 @@ pub(crate) fn check(check: &Check, layout: &Layout, demanded: &[(u64, u64)]) -> 
 }
 
 /// The stubs that stand in the output, ascending. Wanting or wrong ones are findings.
-fn stubs(check: &Check, layout: &Layout, findings: &mut Vec<Finding>) -> Vec<Stub> {
+fn stubs(check: &Check, layout: &Layout, taken: &[u64], findings: &mut Vec<Finding>) -> Vec<Stub> {
     let mut required: Vec<u64> = check.places.functions.iter().map(|f| f.entry).collect();
     required.sort_unstable();
     let mut entries: Vec<u64> =
@@ -53,6 +65,7 @@ fn stubs(check: &Check, layout: &Layout, findings: &mut Vec<Finding>) -> Vec<Stu
     entries.dedup();
     let mut names = names(check.input);
     names.extend(&entries);
+    names.extend(named_behind(check, layout, &entries, taken));
     names.sort_unstable();
     let mut stubs: Vec<Stub> = Vec::new();
     for &entry in &entries {
@@ -82,11 +95,43 @@ fn names(input: &Image) -> Vec<u64> {
     named.map(|s| s.address.get()).collect()
 }
 
+/// Places behind moved code, as far as stubs at these entries would reach beyond it, that an instruction or a word names: what looks
+/// like padding there is something else.
+fn named_behind(check: &Check, layout: &Layout, entries: &[u64], taken: &[u64]) -> Vec<u64> {
+    let beyond = entries.iter().map(|&entry| (moved_end(check, entry), stub_end(&check.code, entry)));
+    let beyond: Vec<(u64, u64)> = merged(beyond.filter(|(start, end)| start < end).collect());
+    let is_beyond = |place: &u64| {
+        let next = beyond.partition_point(|range| range.0 <= *place);
+        next.checked_sub(1).is_some_and(|last| *place < beyond[last].1)
+    };
+    let code = &check.code;
+    let mut named: Vec<u64> = taken.iter().copied().filter(is_beyond).collect();
+    for section in &code.sections {
+        let chunks: Vec<_> = code.section_chunks(section, CHUNK).collect();
+        let targets = chunks.into_par_iter().flat_map_iter(|chunk| {
+            let naming = chunk.filter(|(_, _, inst)| inst.is_direct() || inst.has_rip());
+            naming.map(|(_, address, inst)| inst.target(code, address))
+        });
+        named.par_extend(targets.filter(is_beyond));
+    }
+    let from_itself = |word: &Field| {
+        let distance = word_at(check.input.bytes, layout, *word)?;
+        Some(word.address.wrapping_add_signed(distance))
+    };
+    named.extend(check.references.relative_words.iter().filter_map(from_itself).filter(is_beyond));
+    named
+}
+
+/// Where the moved code that holds `entry` ends.
+fn moved_end(check: &Check, entry: u64) -> u64 {
+    let moved = &check.places.moved;
+    let next = moved.partition_point(|range| range.0 <= entry);
+    next.checked_sub(1).map_or(entry, |last| moved[last].1)
+}
+
 /// Up to where a stub at `entry` may reach: the next name, or code that stays.
 fn room_end(check: &Check, entry: u64, next_name: Option<u64>) -> u64 {
-    let places = &check.places;
-    let index = places.moved.partition_point(|m| m.0 <= entry);
-    let mut end = index.checked_sub(1).map_or(entry, |i| places.moved[i].1);
+    let mut end = moved_end(check, entry);
     // Padding between functions is free to use.
     while let Some(inst) = check.code.at(end).filter(|i| i.is_padding()) {
         if end - entry > 16 || check.places.of(&check.code, end) != Place::Same {
