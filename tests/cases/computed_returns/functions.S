@@ -6,10 +6,10 @@
 	function by_return
 .Lentry:
 	leaq .Lentry(%rip), %rax
+	pushq %rax
 	leaq distances(%rip), %rcx
 	movzbl (%rcx,%rdi), %ecx
-	addq %rcx, %rax
-	pushq %rax
+	addq %rcx, (%rsp)
 	ret
 .Lreturn0:
 	leal 1(%rsi), %eax
@@ -31,9 +31,11 @@
 	function by_call
 .Lcall_entry:
 	leaq .Lcall_entry(%rip), %rax
+	pushq %rax
 	leaq call_distances(%rip), %rcx
 	movzbl (%rcx,%rdi), %ecx
-	addq %rcx, %rax
+	addq %rcx, (%rsp)
+	popq %rax
 	call *%rax
 	ret
 .Lcall0:
@@ -45,31 +47,6 @@
 	leal 7(%rsi,%rsi), %eax
 	ret
 	end by_call
-
-/* Comes back two bytes further if its argument is a multiple of four: behind a jump. */
-	function skips
-	pushq %rbx
-	.cfi_adjust_cfa_offset 8
-	movl %edi, %ebx
-	testb $3, %dil
-	jne 1f
-	addq $2, 8(%rsp)
-1:	leal (%rbx,%rbx,2), %eax
-	popq %rbx
-	.cfi_adjust_cfa_offset -8
-	ret
-	end skips
-
-	function is_skipped
-	addl %esi, %edi
-	call skips@PLT
-	jmp .Lodd
-	addl $17, %eax
-	ret
-.Lodd:
-	xorl $99, %eax
-	ret
-	end is_skipped
 
 	.section .rodata
 distances:

@@ -8,8 +8,8 @@
 //! - where a jump gets its target from ([`slices`]): a stored pointer, a label, or an entry of a known table with the
 //!   table's own address added. A sum of anything else is not accounted for;
 //! - what becomes of a label's address ([`labels`]): it may be stored, moved and jumped to, not computed with;
-//! - whether every block is reached: one that nothing known leads to is led to by something unknown, which need not be a jump. A
-//!   return takes its target from the stack, where anything may have been pushed or added.
+//! - whether every block is reached, if there is anything to lead there unseen: one that nothing known leads to is led to by something unknown. That need not
+//!   be a jump: to a return or a call, a function that has its own address may lead with a distance from there.
 
 mod body;
 mod labels;
@@ -46,7 +46,20 @@ fn judge(code: &Code, function: &mut Function, starts: &[InputAddr]) -> Result<(
     if labels::are_computed_with(code, function, &leads) {
         return Err(Refusal::ComputedLabels);
     }
-    if is_reached(code, function, starts) { Ok(()) } else { Err(Refusal::UnreachedCode) }
+    if may_hide(code, function) && !is_reached(code, function, starts) {
+        return Err(Refusal::UnreachedCode);
+    }
+    Ok(())
+}
+
+/// Whether something in the function may lead to code of it that nothing known leads to. Compilers leave dead code behind: behind landing pads that nothing
+/// comes to any more, or without optimization.
+fn may_hide(code: &Code, function: &Function) -> bool {
+    let names_itself = |event: &Event| event.takes_address() && event.target == function.entry();
+    let pieces = function.ranges.iter().filter_map(|r| code.piece_at(r.start));
+    let mut scans = pieces.map(|p| &code.scans[p]);
+    !function.labels.is_empty()
+        || scans.any(|scan| scan.has_indirect_jump || scan.events.iter().any(names_itself))
 }
 
 /// Where an indirect jump leads inside its function.

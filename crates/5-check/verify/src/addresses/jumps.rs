@@ -92,7 +92,10 @@ impl Judge<'_, '_, '_> {
             }
         }
         if !has_jumps && labels.is_empty() {
-            // A return or a call may lead to what was computed, too.
+            if !names_itself {
+                return None;
+            }
+            // A return or a call may lead as far from the entry as a number says, too.
             let pads: Vec<u64> = self.check.pads.within(&own.ranges).collect();
             let body = Body::new(self.check, own, &pads);
             return self.reach_near(&body, &[]).map(|fault| (Vec::new(), Some(finding(fault))));

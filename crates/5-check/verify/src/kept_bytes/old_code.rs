@@ -114,11 +114,15 @@ fn named_behind(check: &Check, layout: &Layout, entries: &[u64], taken: &[u64]) 
         });
         named.par_extend(targets.filter(is_beyond));
     }
+    let references = &check.references;
     let from_itself = |word: &Field| {
-        let distance = word_at(check.input.bytes, layout, *word)?;
+        // These count from elsewhere, or lead to code that has not moved.
+        let is_told =
+            references.base_of_virtual(word.address).or(references.constant_on_symbol(word.address));
+        let distance = word_at(check.input.bytes, layout, *word).filter(|_| is_told.is_none())?;
         Some(word.address.wrapping_add_signed(distance))
     };
-    named.extend(check.references.relative_words.iter().filter_map(from_itself).filter(is_beyond));
+    named.extend(references.relative_words.iter().filter_map(from_itself).filter(is_beyond));
     named
 }
 

@@ -1,0 +1,63 @@
+/* Distances between functions in a table: numbers of the assembler's, of which no relocation tells. What they are added to stays, so that each sum leads to
+   the old entry of another function, from where a jump leads on. */
+#include "../assembly.h"
+	.text
+	function first
+	leal 1(%rsi), %eax
+	testl %eax, %eax
+	js 1f
+	ret
+1:	negl %eax
+	ret
+	end first
+	function second
+	leal 5(%rsi,%rsi), %eax
+	testl %eax, %eax
+	js 1f
+	ret
+1:	notl %eax
+	ret
+	end second
+	function third
+	movl %esi, %eax
+	xorl $0x55, %eax
+	ret
+	end third
+
+	function by_jump
+	leaq .Lfirst(%rip), %rdx
+	leaq distances(%rip), %rax
+	movslq (%rax,%rdi,4), %rax
+	addq %rdx, %rax
+	jmp *%rax
+	end by_jump
+
+/* The sum by an address that is worked out, from another function on. */
+	function base
+.Lbase:
+	leal 3(%rsi), %eax
+	imull %eax, %eax
+	ret
+	end base
+	function by_call
+	leaq .Lbase(%rip), %rdx
+	leaq from_base(%rip), %rax
+	movslq (%rax,%rdi,4), %rax
+	leaq (%rdx,%rax), %rax
+	subq $8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call *%rax
+	addq $8, %rsp
+	.cfi_adjust_cfa_offset -8
+	incl %eax
+	ret
+	end by_call
+
+	.set .Lfirst, first
+	.section .rodata
+	.p2align 2
+distances:
+	.long first - first, second - first, third - first
+from_base:
+	.long base - base, second - base, third - base
+	.section .note.GNU-stack, "", @progbits
