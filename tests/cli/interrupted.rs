@@ -157,9 +157,17 @@ fn a_full_disk() {
             // A page is for the earlier output; what is left is never enough.
             let room = (random.next() * needed as f64) as usize;
             fs::write(mount.0.join("filler"), vec![1; (needed - room) * 4096]).unwrap();
-            job.assert_fails(&sandbox, &mount.0.join("out"), ":", &["out", "no space left"]);
+            job.assert_fails(
+                &sandbox,
+                &mount.0.join("out"),
+                ":",
+                &["out: cannot be written", "no space left"],
+            );
         }
     }
+    let Some(mount) = Mount::new(sandbox.path("full"), 25) else { return };
+    let manual = sandbox.afterlink(&["manual".as_ref(), mount.0.join("manual").as_os_str()]);
+    assert_clear_error(&manual, &["cannot be written: no space left"]);
 }
 
 /// The output's file system becomes read-only at 50 random moments.

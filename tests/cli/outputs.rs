@@ -141,6 +141,58 @@ fn verify_refuses_what_is_not_the_program_rearranged() {
     assert!(!(changed.stdout() + &changed.stderr()).contains("panicked"));
 }
 
+#[test]
+fn what_was_stripped_can_no_longer_be_proven() {
+    let sandbox = sandbox_with_program();
+    assert_eq!(optimize_to(&sandbox, "out").exit, 0);
+    let strip = sandbox.run(Command::new("strip").arg(sandbox.path("out")));
+    assert_eq!(strip.exit, 0, "{}", strip.stderr());
+    assert_clear_error(
+        &sandbox.afterlink(&["verify", "in", "out"]),
+        &["out: it has been stripped", "before `strip`"],
+    );
+}
+
+#[test]
+fn no_program_is_recorded_or_counted_into() {
+    let sandbox = sandbox_with_program();
+    sandbox.put("other", &fs::read(built("tiny", "gcc -O2")).unwrap());
+    let before = sandbox.files();
+    for words in [
+        &["record", "-o", "in", "--", "./in"][..],
+        &["record", "-o", "./other", "--binary", "other", "--", "./in"],
+        &["record", "-o", "other", "--original", "other", "--binary", "in", "--", "./in"],
+    ] {
+        assert_clear_error(&sandbox.afterlink(words), &["the output is the input"]);
+    }
+    let whole = sandbox.path("out").display().to_string();
+    for counters in ["in", "./in", "out", &whole, ".", "/dev/null"] {
+        let words = ["instrument", "in", "-o", "out", "--counters", counters];
+        assert_clear_error(&sandbox.afterlink(&words), &["would count into", "--counters"]);
+    }
+    assert_eq!(sandbox.files(), before);
+    // A program may run where there is such a folder.
+    let elsewhere = sandbox.afterlink(&["instrument", "in", "-o", "out", "--counters", "absent/counters"]);
+    assert_eq!(elsewhere.exit, 0, "{}", elsewhere.stderr());
+    assert!(
+        elsewhere.stderr().contains("note: ") && elsewhere.stderr().contains("not there"),
+        "{}",
+        elsewhere.stderr()
+    );
+}
+
+/// More threads than processors only wait for one another: a hundred thousand of them did so for half an hour.
+#[test]
+fn any_number_of_threads_is_as_good_as_the_processors() {
+    let sandbox = sandbox_with_program();
+    let words = ["optimize", "in", "--scope", "all", "-o", "out", "--threads", "100000"];
+    let outcome = sandbox.afterlink(&words);
+    assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+    let one = sandbox.afterlink(&["optimize", "in", "--scope", "all", "-o", "one", "--threads", "1"]);
+    assert_eq!(one.exit, 0, "{}", one.stderr());
+    assert_eq!(fs::read(sandbox.path("out")).unwrap(), fs::read(sandbox.path("one")).unwrap());
+}
+
 /// With stderr on a full disk, the exit code is still that of an error.
 #[test]
 fn an_error_that_can_not_be_told() {
@@ -156,6 +208,8 @@ fn an_error_that_can_not_be_told() {
     let mut command = Command::new(afterlink_testkit::tool::afterlink());
     let status = command.args(["info", "in"]).current_dir(sandbox.path(".")).stdout(full()).status().unwrap();
     assert_eq!(status.code(), Some(1));
+    let mut command = Command::new(afterlink_testkit::tool::afterlink());
+    assert_eq!(command.arg("help").stdout(full()).status().unwrap().code(), Some(1));
 }
 
 #[test]

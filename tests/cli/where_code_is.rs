@@ -2,6 +2,7 @@
 
 use afterlink_testkit::sandbox::{Sandbox, assert_clear_error, built};
 use afterlink_testkit::symbolizers::places;
+use object::{Object, ObjectSection};
 use std::collections::HashMap;
 
 const MOVE: &str =
@@ -75,7 +76,12 @@ fn what_was_added() {
 #[test]
 fn what_it_cannot_say() {
     let sandbox = sandbox_with_output();
-    assert_eq!(said(&sandbox, &["0x10"]), "0x10 0 0x10 stayed\n");
+    // The file's header, and no address at all.
+    assert_eq!(said(&sandbox, &["0x10"]), "0x10 0 - nowhere\n");
+    assert_eq!(said(&sandbox, &["--of-input", "0xffffffffffff"]), "0xffffffffffff 0 - nowhere\n");
+    let program = std::fs::read(sandbox.path("in")).unwrap();
+    let init = object::File::parse(&*program).unwrap().section_by_name(".init").unwrap().address();
+    assert_eq!(said(&sandbox, &[&format!("{init:#x}")]), format!("{init:#x} 0 {init:#x} stayed\n"));
     assert_clear_error(&sandbox.afterlink(&["where", "in"]), &["no address map", "afterlink optimize"]);
     assert_eq!(sandbox.afterlink(&["where", "out", "main"]).exit, 64);
 }

@@ -131,7 +131,7 @@ impl<'a> Image<'a> {
         }
         let name = self.arch.name();
         Err(Error::new(format!("a program for {name}: it can be read and printed, not yet rewritten"))
-            .next("build it for x86-64, or look at it with afterlink info"))
+            .next("build it for x86-64, or look at its code with afterlink export"))
     }
 
     /// Says what keeps the program from being rewritten.

@@ -195,7 +195,11 @@ impl fmt::Display for Summary {
         for p in &self.percentiles {
             write!(f, " {} hold {} %,", grouped(p.functions as u64), p.percent)?;
         }
-        writeln!(f, " all 100 %\n")?;
+        writeln!(f, " all 100 %")?;
+        if self.hottest.is_empty() {
+            return Ok(());
+        }
+        writeln!(f)?;
         writeln!(f, "{:>7}  {:>20}  {:>20}  function", "share", what, "calls")?;
         for hot in &self.hottest {
             let (heat, calls) = (grouped(hot.heat), grouped(hot.calls));

@@ -9,7 +9,7 @@ mod profiles;
 
 pub use debug::{BesideProgram, package_of, publish_beside, remove_old_package};
 pub use destination::{Destination, Kind};
-pub use output::OutputFile;
+pub use output::{OutputFile, failed};
 pub use profiles::{Ran, Recording, of_new_build, profile_of, read_profile, read_profiles};
 
 use afterlink_core::{Error, Output, Pages, Result, Viewed};
@@ -84,7 +84,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Error {
 }
 
 /// The system's message without the number that Rust adds.
-fn reason(error: &std::io::Error) -> String {
+pub fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
@@ -199,7 +199,7 @@ impl Target {
     }
 }
 
-fn directory_of(path: &Path) -> &Path {
+pub fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

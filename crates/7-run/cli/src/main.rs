@@ -52,8 +52,8 @@ const WRONG_USAGE: i32 = 64;
 fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| {
         // Help and version are no errors; a wrong command line must not look like a verdict of `compare`.
-        let _ = error.print();
-        std::process::exit(if error.use_stderr() { WRONG_USAGE } else { 0 })
+        let is_lost = error.print().is_err_and(|e| e.kind() != std::io::ErrorKind::BrokenPipe);
+        std::process::exit(if error.use_stderr() { WRONG_USAGE } else { i32::from(is_lost) })
     });
     interrupt::install();
     let outcome = run(cli.command);

@@ -5,6 +5,7 @@ use crate::progress::Terminal;
 use crate::{commands, files};
 use afterlink_core::{Error, Result};
 use afterlink_pipeline::{Check, Counting, InstrumentOptions};
+use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -72,6 +73,7 @@ impl Instrument {
                 name.into()
             }
         };
+        check_counters(&counters, &[&self.binary, &self.output])?;
         let options = InstrumentOptions {
             counter_file: counters.into_os_string().into_vec(),
             skip_functions: layout_options::skip_functions(self.skip_functions.as_deref())?,
@@ -92,6 +94,30 @@ impl Instrument {
         commands::print(&done, self.json)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Says at once what the program would say when it starts to count, and note what may be true here only: it may run elsewhere.
+fn check_counters(path: &Path, programs: &[&PathBuf]) -> Result<()> {
+    let refuse =
+        |what: &str| Err(Error::new(what).in_file(path.display()).next("give --counters another file"));
+    let is = |program: &&&PathBuf| absolute(program).is_ok_and(|program| program == path);
+    let same = || {
+        programs.iter().any(|program| std::fs::canonicalize(program).ok() == std::fs::canonicalize(path).ok())
+    };
+    match std::fs::metadata(path) {
+        _ if programs.iter().find(is).is_some() => return refuse("the program would count into a program"),
+        Ok(_) if same() => return refuse("the program would count into a program"),
+        Ok(there) if there.is_dir() => return refuse("the program would count into a directory"),
+        Ok(there) if !there.is_file() => {
+            return refuse("the program would count into a device, a pipe or a socket");
+        }
+        _ => {}
+    }
+    if !files::directory_of(path).is_dir() {
+        let note = "is to be in a folder that is not there: the program cannot count until it is";
+        let _ = writeln!(std::io::stderr(), "afterlink: note: {} {note}", path.display());
+    }
+    Ok(())
 }
 
 /// What decided the output, for its note. The counter file's name stands in the program anyway.

@@ -43,7 +43,7 @@ pub struct LayoutArgs {
     /// Leave functions whose names match this regular expression as they are.
     #[arg(long, value_name = "RE")]
     skip_functions: Option<String>,
-    /// Threads to use; 0 for as many as there are processors.
+    /// Threads to use; 0 for as many as there are processors, and never more.
     #[arg(long, default_value_t = 0, value_name = "N")]
     threads: usize,
 }
@@ -118,10 +118,12 @@ choices!(SplitArg => Split {
 impl LayoutArgs {
     /// The options for the pipeline; sets the number of threads for the whole process.
     pub fn options(&self) -> Result<OptimizeOptions> {
+        // Threads that wait for a processor only look for work over and over.
+        let most = std::thread::available_parallelism().map_or(1, usize::from);
         rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
+            .num_threads(self.threads.min(most))
             .build_global()
-            .map_err(|e| Error::new(format!("cannot start {} threads: {e}", self.threads)))?;
+            .map_err(|e| Error::new(format!("threads cannot be started: {e}")))?;
         let skip_functions = skip_functions(self.skip_functions.as_deref())?;
         Ok(OptimizeOptions {
             layout: LayoutOptions {

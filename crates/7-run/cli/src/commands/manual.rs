@@ -1,9 +1,9 @@
 //! `afterlink manual`.
 
-use crate::commands;
+use crate::{commands, files};
 use afterlink_core::{Error, Result};
 use clap::CommandFactory;
-use clap_complete::Shell;
+use clap_complete::{Generator, Shell};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -27,21 +27,29 @@ impl Manual {
         let completions = self.directory.join("completions");
         make_directory(&pages)?;
         make_directory(&completions)?;
-        let failed = |path: &Path| {
-            let path = path.display().to_string();
-            move |e: std::io::Error| Error::new(format!("cannot be written: {e}")).in_file(path)
-        };
         clap_mangen::generate_to(crate::Cli::command(), &pages).map_err(failed(&pages))?;
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-            clap_complete::generate_to(shell, &mut crate::Cli::command(), "afterlink", &completions)
-                .map_err(failed(&completions))?;
+            // Where it writes to a file itself, it does not give back what goes wrong.
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut crate::Cli::command(), NAME, &mut text);
+            let path = completions.join(shell.file_name(NAME));
+            std::fs::write(&path, text).map_err(failed(&path))?;
         }
         commands::print_text(&format!("{}\n{}", pages.display(), completions.display()))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
+/// The command.
+const NAME: &str = "afterlink";
+
 fn make_directory(path: &Path) -> Result<()> {
-    std::fs::create_dir_all(path)
-        .map_err(|e| Error::new(format!("the directory cannot be made: {e}")).in_file(path.display()))
+    std::fs::create_dir_all(path).map_err(|e| {
+        let what = format!("the directory cannot be made: {}", files::reason(&e));
+        Error::new(what).in_file(path.display()).next("give another directory")
+    })
+}
+
+fn failed(path: &Path) -> impl Fn(std::io::Error) -> Error {
+    move |e| files::failed(path, &e)
 }

@@ -122,8 +122,7 @@ impl Record {
             return Err(Error::new("no sample a second").at("--frequency").next("give a number above zero"));
         }
         let program = self.makes_profile().then(|| self.program()).transpose()?;
-        let input = program.as_ref().map_or(Path::new(""), |program| &program.name);
-        let target = Target::check(&self.output, input)?;
+        let target = self.target()?;
         // What is wrong with the program is said before an hour of recording.
         let bytes = program.as_ref().map(|program| files::map(&program.place)).transpose()?;
         let original = self.original.as_deref().map(files::map).transpose()?;
@@ -144,6 +143,15 @@ impl Record {
         self.put(out, &target, ran)?;
         commands::print(&Report::new(sampled, recorded, &self.output), self.json)?;
         Ok(ended)
+    }
+
+    /// Where the output goes, which is none of the programs.
+    fn target(&self) -> Result<Target> {
+        let mut programs: Vec<PathBuf> = self.original.iter().chain(&self.binary).cloned().collect();
+        programs.extend(self.command.first().map(|name| found_in_path(Path::new(name))));
+        programs.extend(self.pid.iter().map(|pid| PathBuf::from(format!("/proc/{pid}/exe"))));
+        programs.iter().try_for_each(|program| Target::check(&self.output, program).map(drop))?;
+        Target::check(&self.output, Path::new(""))
     }
 
     fn makes_profile(&self) -> bool {

@@ -20,6 +20,7 @@ use afterlink_pipeline::{
     Counting, DebugSource, InstrumentOptions, LaidOut, OptimizeOptions, Optimized, Progress,
 };
 use afterlink_profile::{Profile, fdata};
+use afterlink_report::numbers::shell_line;
 use stand::{Scratch, Stand};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -268,18 +269,20 @@ impl Tune {
     fn next_steps(&self, all: &[Linked], outputs: &Destination, written: &[Option<Vec<u8>>]) -> Vec<Next> {
         let next = |command, purpose| Next { command, purpose };
         let pairs = all.iter().zip(outputs.outputs()).zip(written).filter(|(_, written)| written.is_some());
-        let (old, new): (Vec<_>, Vec<_>) = pairs
-            .map(|((linked, new), _)| (linked.path.display().to_string(), new.display().to_string()))
-            .unzip();
+        let (old, new): (Vec<_>, Vec<_>) =
+            pairs.map(|((linked, new), _)| (word(&linked.path), word(new))).unzip();
         let mut steps = Vec::new();
         if let [linked] = all {
-            let (old, new) = (linked.path.display(), self.output.display());
-            let workload = self.workload.join(OsStr::new(" ")).to_string_lossy().into_owned();
+            let (old, new) = (word(&linked.path), word(&self.output));
+            let workload: Vec<String> = self.workload.iter().map(word).collect();
             let compare = match &self.keep_profile {
-                Some(profile) => format!("afterlink compare {old} --profile-b {}", profile.display()),
+                Some(profile) => format!("afterlink compare {old} --profile-b {}", word(profile)),
                 None => format!("afterlink compare --layout as-is {old} {new}"),
             };
-            steps.push(next(format!("{compare} -- {workload}"), "times them until the gain is sure"));
+            steps.push(next(
+                format!("{compare} -- {}", workload.join(" ")),
+                "times them until the gain is sure",
+            ));
         }
         let proves = match new.len() {
             1 => "proves once more that they are the same program",
@@ -289,6 +292,11 @@ impl Tune {
         steps.push(next(format!("strip {}", new.join(" ")), "if you ship it without symbols"));
         steps
     }
+}
+
+/// A word of a command, as a shell reads it.
+fn word(word: impl AsRef<OsStr>) -> String {
+    shell_line(&[word.as_ref().to_string_lossy().into_owned()])
 }
 
 /// Programs ask for an object by its soname: beside the outputs of several stands a link of that name.

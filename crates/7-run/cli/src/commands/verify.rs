@@ -61,9 +61,22 @@ impl Verify {
                 .in_file(self.output.display())
                 .next("give the program as it was linked and then what afterlink made of it; --json lists the findings"));
         }
+        if !verdict.is_proven() && !self.json && is_stripped(&input, &output) {
+            return Err(Error::new(
+                "it has been stripped, and can no longer be proven: its symbol table is gone",
+            )
+            .in_file(self.output.display())
+            .next("verify it before `strip`, which takes away nothing that is loaded"));
+        }
         commands::print(&verdict, self.json)?;
         Ok(if verdict.is_proven() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// Whether the output has lost its symbols, as by `strip`: what is compared with the input's row by row is gone.
+fn is_stripped(input: &[u8], output: &[u8]) -> bool {
+    let has_symbols = |bytes| Image::parse(bytes).is_ok_and(|image| image.section_named(".symtab").is_some());
+    has_symbols(input) && !has_symbols(output)
 }
 
 /// Why two files have nothing to do with each other, if they have not: then findings one by one would tell nobody anything.

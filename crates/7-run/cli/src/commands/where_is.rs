@@ -11,7 +11,8 @@ use std::process::ExitCode;
 ///
 /// From the address map that every output carries; without addresses, all of it. A line says where a
 /// piece of code is, how many bytes it has, what it stands for, and why: copied, replaced, inlined,
-/// duplicated, or inserted.
+/// duplicated, or inserted; stayed, if it is where it was, and nowhere, if the program has no code there:
+/// of a process, subtract first where it was loaded (/proc/PID/maps).
 ///
 ///     afterlink where server.fast 0x9c4a17
 ///     afterlink where server.fast --of-input 0x401c20
@@ -40,7 +41,7 @@ struct Piece {
     /// Absent for what stands for nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<u64>,
-    /// `stayed`, or why it stands there.
+    /// `stayed`, or why it stands there; `nowhere` if no code of the program does.
     reason: &'static str,
     /// Where the function that it belongs to begins, in the program as it was.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,10 +88,14 @@ impl Where {
         }
         for &address in &self.addresses {
             if self.of_input {
-                all.extend(now(&map, InputAddr(address)));
+                let found = now(&map, InputAddr(address));
+                // What is not the input's is at no address that it has.
+                let elsewhere =
+                    || Piece::elsewhere(&image, address, map.source(OutputAddr(address)).is_none());
+                all.extend(if found.is_empty() { vec![elsewhere()] } else { found });
             } else {
-                let stayed = Piece::stayed(address);
-                all.push(piece(&map, OutputAddr(address)).unwrap_or(stayed));
+                let elsewhere = || Piece::elsewhere(&image, address, true);
+                all.push(piece(&map, OutputAddr(address)).unwrap_or_else(elsewhere));
             }
         }
         commands::print(&Pieces(all), self.json)?;
@@ -99,13 +104,15 @@ impl Where {
 }
 
 impl Piece {
-    /// Code that the map does not know stands where it stood.
-    fn stayed(address: u64) -> Self {
+    /// What the map does not know: code stands where it stood, if `may_stay`.
+    fn elsewhere(image: &Image, address: u64, may_stay: bool) -> Self {
+        let section = image.section_at(InputAddr(address));
+        let stayed = may_stay && section.is_some_and(|id| image.sections[id].is_code());
         Self {
             output: address,
             size: 0,
-            input: Some(address),
-            reason: "stayed",
+            input: stayed.then_some(address),
+            reason: if stayed { "stayed" } else { "nowhere" },
             function: None,
             calls: Vec::new(),
         }
@@ -129,7 +136,7 @@ fn piece(map: &Lookup, address: OutputAddr) -> Option<Piece> {
     })
 }
 
-/// Everywhere that the input's code at `address` is.
+/// Everywhere that the input's code at `address` is, if it went anywhere.
 fn now(map: &Lookup, address: InputAddr) -> Vec<Piece> {
     let places = map.places(address);
     let of = |start| {
@@ -141,8 +148,7 @@ fn now(map: &Lookup, address: InputAddr) -> Vec<Piece> {
             Some(whole)
         }
     };
-    let found: Vec<Piece> = places.into_iter().filter_map(|(start, _)| of(start)).collect();
-    if found.is_empty() { vec![Piece::stayed(address.get())] } else { found }
+    places.into_iter().filter_map(|(start, _)| of(start)).collect()
 }
 
 fn is_copied(reason: Reason) -> bool {

@@ -118,6 +118,6 @@ impl SplitFiles for BesideProgram {
         };
         let mut name = package.into_os_string();
         name.push(format!(".{number}"));
-        Ok(Box::new(OutputFile::new(Path::new(&name), 0o600)?))
+        Ok(Box::new(OutputFile::new(Path::new(&name), 0o600)?.called_after(&self.output)))
     }
 }

@@ -45,6 +45,12 @@ impl OutputFile {
         Ok(Self { file, path: path.to_owned(), temporary, is_named, mode, size: 0, mapped: None })
     }
 
+    /// The same, which is called after `path` if something goes wrong with it: one that is never put anywhere.
+    pub fn called_after(mut self, path: &Path) -> Self {
+        path.clone_into(&mut self.path);
+        self
+    }
+
     /// Puts it at its place.
     ///
     /// # Errors
@@ -128,7 +134,8 @@ impl Output for OutputFile {
     }
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> Error {
+/// What went wrong while a file was written.
+pub fn failed(path: &Path, error: &std::io::Error) -> Error {
     let next = match error.raw_os_error() {
         Some(28) => "free some space",
         Some(27) => "raise the limit on file sizes (ulimit -f)",
