@@ -61,7 +61,7 @@ pub(crate) struct Places<'a> {
     pub contexts: Contexts,
     /// Input ranges that moved, ascending, merged.
     pub moved: Vec<(u64, u64)>,
-    /// Where functions start whose first bytes are not what they were, and where a stub there would end: none reaches from one to the next. Ascending.
+    /// Where functions start, and where a stub there would end, if the bytes are not what they were: none reaches from one to the next. Ascending.
     stubs: Vec<(u64, u64)>,
     /// Output ranges of all fragments, ascending.
     pub fragments: Vec<(u64, u64)>,
@@ -140,7 +140,9 @@ impl<'a> Places<'a> {
         places.observed.sort_unstable();
         places.check_coverage(code, functions, findings);
         let stubs = functions.rows.iter().map(|f| (f.start, stub_end(code, f.start)));
-        places.stubs = stubs.filter(|&(start, end)| differ(input, output, start, end)).collect();
+        let stubs =
+            stubs.map(|(start, end)| (start, if differ(input, output, start, end) { end } else { start }));
+        places.stubs = stubs.collect();
         places
     }
 
