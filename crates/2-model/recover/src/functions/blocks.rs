@@ -29,6 +29,7 @@ pub(crate) fn build<'a>(
         alignment,
         refusal: members.iter().find_map(|&m| code.pieces[m].refusal).or(is_far),
         is_read: members.iter().any(|&m| code.pieces[m].is_read),
+        moves_stack: members.iter().any(|&m| code.pieces[m].moves_stack),
         ..Function::new(entry.name, members.iter().map(|&m| code.pieces[m].range).collect())
     };
     if !members.iter().all(|&m| code.is_trusted(m)) {
