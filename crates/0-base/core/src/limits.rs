@@ -11,9 +11,8 @@ pub const MOST_MOVED: u64 = 1 << 29;
 /// function's address says that it is none (Itanium C++ ABI, 2.3).
 pub const ENTRY_ALIGNMENT: u64 = 2;
 
-/// The largest alignment that whoever has a function's address counts on, as a tag in the low bits does: a cache line. A page
-/// and more are asked for by nobody who has the functions' addresses only.
-pub const MOST_ENTRY_ALIGNMENT: u64 = 64;
+/// The largest alignment that a function keeps when it moves: a page, as loaders keep no more. What may have been asked to have more stays.
+pub const MOST_ENTRY_ALIGNMENT: u64 = PAGE;
 
 /// Where sections of code start if nothing else is asked for: at a multiple of so many bytes, a cache line.
 pub const SECTION_ALIGNMENT: u64 = 64;

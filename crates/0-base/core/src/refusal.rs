@@ -52,6 +52,8 @@ pub enum Refusal {
     ComputedAddress,
     /// Code asks whether its address comes before another, or has the address where the program's text ends.
     Ordered,
+    /// Its address is a multiple of more than a page, which may have been asked for.
+    Aligned,
     /// It lies beside a label whose address is taken and that is no function's, so that it may be copied or compared by
     /// where it begins and ends.
     Bounded,
@@ -125,6 +127,7 @@ impl Refusal {
             Self::AddressSum => "use the address of the function or the label itself",
             Self::ComputedAddress => "only call, store and compare functions' addresses",
             Self::Ordered => "do not ask for the order of functions' addresses, or where the text ends",
+            Self::Aligned => "ask for no more than a page as the alignment of functions and sections",
             Self::Bounded => "take the addresses of functions only",
             Self::CheckedCalls => "compile it without -fsanitize=cfi, kcfi and function",
             Self::FallsThroughEnd => "end it with a jump",
@@ -161,6 +164,7 @@ impl fmt::Display for Refusal {
             Self::AddressSum => "may be meant by an address with a constant added",
             Self::ComputedAddress => "has its address computed with",
             Self::Ordered => "may have its address compared with where others lie",
+            Self::Aligned => "may have been asked to start at a multiple of more than a page",
             Self::Bounded => "begins or ends at a label whose address is taken",
             Self::CheckedCalls => "has its place known to checks of indirect calls",
             Self::FallsThroughEnd => "runs off its end into the next code",

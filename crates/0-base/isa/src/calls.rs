@@ -88,6 +88,15 @@ impl Arch {
         }
     }
 
+    /// Whether the return that `bytes` start with leaves the stack elsewhere than right behind the return address, as one that takes the
+    /// function's arguments off it does (`ret $8`).
+    pub fn return_moves_stack(self, bytes: &[u8]) -> bool {
+        match self {
+            Self::X86_64 => x86_64::return_moves_stack(bytes),
+            Self::Aarch64 => false,
+        }
+    }
+
     /// Bytes of the mark for indirect branches that code starts with.
     pub fn mark_size(self, bytes: &[u8]) -> u32 {
         match self {

@@ -61,6 +61,9 @@ pub struct Function<'a> {
     pub has_stub_room: bool,
     /// Whether the program may read its bytes where they stand: it is left alone, and no field of it may lead elsewhere.
     pub is_read: bool,
+    /// Whether it may come back with the stack elsewhere than right behind its return address: it takes its own arguments off (`ret $8`), or
+    /// jumps to what does.
+    pub moves_stack: bool,
     /// Whether a dynamic symbol names it, so that it finds its own name by an address of its code.
     pub is_exported: bool,
     /// Why the function is left alone.
@@ -152,6 +155,7 @@ impl<'a> Function<'a> {
             folded_into: None,
             has_stub_room: false,
             is_read: false,
+            moves_stack: false,
             is_exported: false,
             refusal: None,
         }

@@ -4,6 +4,7 @@
 pub(crate) mod checked_calls;
 pub(crate) mod computed;
 pub(crate) mod faults;
+pub(crate) mod moved_stack;
 pub(crate) mod patched_code;
 pub(crate) mod read_code;
 pub(crate) mod restartable;

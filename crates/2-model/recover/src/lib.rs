@@ -16,7 +16,8 @@ use afterlink_program::{Function, Program};
 use afterlink_unwind::RowTable;
 use code::{Code, pieces, sweep};
 use doubts::{
-    checked_calls, computed, patched_code, read_code, restartable, runtime_tables, sorted_tables, sums,
+    checked_calls, computed, moved_stack, patched_code, read_code, restartable, runtime_tables,
+    sorted_tables, sums,
 };
 use evidence::Evidence;
 use evidence::symbols::Symbols;
@@ -115,6 +116,7 @@ fn scan_all<'i, 'a>(
     }
     if image.arch.is_written() {
         checked_calls::refuse(&mut code);
+        moved_stack::mark(&mut code);
     }
     runtime_tables::refuse(&mut code);
     patched_code::refuse(&mut code);

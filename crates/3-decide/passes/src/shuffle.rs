@@ -192,14 +192,19 @@ fn slots<'k>(a: &'k Shuffle, b: &'k Shuffle, seed: u64) -> Slots<'k> {
             let size = sizes[part.index()];
             if size > 0 {
                 let step = if part == SectionId::HOT { alignment } else { STEP };
-                let start =
-                    at.next_multiple_of(step) + draw(seed ^ (1 + u64::from(part.0)), key, LINE / step) * step;
+                let seed = seed ^ (1 + u64::from(part.0));
+                let start = at.next_multiple_of(step) + offset_in_line(seed, key, step);
                 starts[part.index()] = start;
                 at = start + size;
             }
         }
     }
     slots
+}
+
+/// Where in its line a function starts whose address must be a multiple of `step`. One of more than a line has no choice.
+fn offset_in_line(seed: u64, key: &[u8], step: u64) -> u64 {
+    draw(seed, key, (LINE / step).max(1)) * step
 }
 
 /// Where the code starts in its section: anywhere in a page, by whole cache lines.
@@ -212,3 +217,6 @@ fn draw(seed: u64, name: &[u8], bound: u64) -> u64 {
     // The order is decided by the same key of another seed.
     key_of(!seed, name) % bound
 }
+
+#[cfg(test)]
+mod tests;

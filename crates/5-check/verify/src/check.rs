@@ -3,6 +3,7 @@
 use crate::address_map::places::{Block, Place, Places};
 use crate::input::code::{Code, Inst};
 use crate::input::functions::Functions;
+use crate::input::moved_stack::MovedStack;
 use crate::input::references::References;
 use crate::input::slots::Slots;
 use crate::unwind::landing_pads::LandingPads;
@@ -23,6 +24,7 @@ pub(crate) struct Check<'c, 'a> {
     pub functions: Functions,
     pub references: References,
     pub slots: Slots,
+    pub moved_stack: MovedStack,
     pub places: Places<'a>,
     /// For whoever looks at a whole file once.
     pub forget: Forget<'c>,
@@ -45,6 +47,11 @@ impl Check<'_, '_> {
             return Place::Same;
         }
         self.place(target)
+    }
+
+    /// Whether a call of `target` is known to come back with the stack elsewhere than where the call was.
+    pub fn comes_back_elsewhere(&self, target: u64) -> bool {
+        self.moved_stack.is_after(&self.code, self.slots.callee(&self.code, target))
     }
 
     /// Whether room for a return address is made in a context, a row of [`Places::contexts`].

@@ -39,6 +39,7 @@ use file::{
 };
 use input::code::Code;
 use input::functions::Functions;
+use input::moved_stack::MovedStack;
 use input::references::References;
 use input::slots::Slots;
 use kept_bytes::expected::{Expected, Layout};
@@ -110,6 +111,7 @@ impl<'c, 'a> Reading<'c, 'a> {
         let places = Places::read(input, output, &code, &functions, matching.displaced, &mut findings);
         let sections = matching.to_output;
         let slots = Slots::read(input);
+        let moved_stack = MovedStack::of(&code, &functions);
         let files: [&dyn SplitFiles; 2] = [&NoSplitFiles, &NoSplitFiles];
         let pads = LandingPads::of(std::mem::take(&mut rows.input.landings));
         let check = Check {
@@ -121,6 +123,7 @@ impl<'c, 'a> Reading<'c, 'a> {
             functions,
             references,
             slots,
+            moved_stack,
             places,
             pads,
             forget,
@@ -182,7 +185,7 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
             let counts = check.places.counters.is_some();
             let taken =
                 if counts { indirect_targets::all(check, &layout, &named, &jumps) } else { Vec::new() };
-            blocks::check(check, &taken)
+            blocks::check(check, &rows.input, &taken)
         },
     ];
     findings.par_extend(checks.par_iter().with_max_len(1).flat_map_iter(|one| one()));

@@ -318,6 +318,48 @@ fn a_callee_that_begins_as_room_is_made() {
     }
 }
 
+/// Whether a call leaves the stack as it was, who is called tells, and the rows of who calls: the program is rewritten while both say that it does.
+#[test]
+fn nothing_stands_in_place_of_calls_of_what_calls_come_back_to_with_the_stack_elsewhere() {
+    const CALL: &str = "pushq %rdi\n\t.cfi_def_cfa_offset 16\n\tcall pops\n\t.cfi_def_cfa_offset DEPTH\n\tpopq %rdi\n\t\
+                        .cfi_def_cfa_offset 8\n\ttestl %edi, %edi";
+    const POPS: &str = "\t.p2align 4\n\t.type pops, @function\npops:\n\t.cfi_startproc\n\tret $0\n\t.cfi_endproc\n\t.size pops, . - pops\n";
+    let with_depth = |depth: &str| {
+        let call = CALL.replace("DEPTH", depth);
+        let program = PROGRAM.replacen("testl %edi, %edi", &call, 1);
+        let program = program.replacen("\t.section .note.gnu", &[POPS, "\t.section .note.gnu"].concat(), 1);
+        hide(&build_of(&program, &[]), &["caller", "callee"])
+    };
+    let (input, other_rows) = (with_depth("16"), with_depth("8"));
+    for with_pass in [false, true] {
+        let output = rewrite(&input, IN_PLACE, with_pass);
+        assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
+        // It takes a word off, where it stood and where it stands.
+        let place = InputAddr(address_of(&input, "pops"));
+        let moved = Lookup::new(map_of(&output)).copy_of(place).unwrap();
+        let pops = |bytes: &[u8], places: &[u64]| {
+            let mut bytes = bytes.to_vec();
+            for place in places {
+                let at = file_offset(&bytes, *place);
+                assert_eq!(bytes[at..at + 3], [0xc2, 0, 0]);
+                bytes[at + 1] = 8;
+            }
+            bytes
+        };
+        let verdict = judge(&pops(&input, &[place.get()]), &pops(&output, &[place.get(), moved.get()]));
+        assert_refused_with(with_pass, &verdict, IN_PLACE, "nobody knows how");
+        let verdict = judge(&other_rows, &output);
+        let is_told = verdict.findings.iter().any(|f| f.explanation.contains("nobody knows how"));
+        assert_eq!(is_told, with_pass, "{verdict}");
+    }
+    // Whoever asks for the pass does not get it there.
+    assert!((1..64).all(|seed| !has_any(
+        &other_rows,
+        &laid_out(&other_rows, IN_PLACE, true, seed),
+        IN_PLACE
+    )));
+}
+
 #[test]
 fn no_mark_is_gone_where_an_indirect_branch_may_lead() {
     let input = hide(&build(), &["caller", "callee"]);

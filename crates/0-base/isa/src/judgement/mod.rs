@@ -194,6 +194,14 @@ impl Judgement {
         }
     }
 
+    /// Whether `code` starts with a return behind which the stack's top is elsewhere than right above the return address.
+    pub fn return_moves_stack(self, code: &[u8]) -> bool {
+        match self.arch {
+            Arch::X86_64 => x86_64::judgement::return_moves_stack(code),
+            Arch::Aarch64 => false,
+        }
+    }
+
     /// Bytes of the instruction that `code` starts with, if it makes room for a return address, may write there, and does nothing else.
     pub fn makes_room(self, code: &[u8]) -> Option<usize> {
         self.room(code, 0)

@@ -30,6 +30,13 @@ pub fn put_return_address(depth: u32) -> Vec<u8> {
     }
 }
 
+/// Whether `bytes` start with a return that takes more, or something else, off the stack than a return address.
+pub fn return_moves_stack(bytes: &[u8]) -> bool {
+    let Some(inst) = full(bytes, 0) else { return false };
+    let is_near = inst.mnemonic() == Mnemonic::Ret && i64::from(inst.stack_pointer_increment()) == WORD;
+    inst.flow_control() == FlowControl::Return && !is_near
+}
+
 /// What the instruction that `bytes` start with does with the stack, where the return address stands `depth` bytes above its top; `None`
 /// if it may not run in place of a call.
 pub fn frame_step(bytes: &[u8], depth: u32) -> Option<FrameStep> {

@@ -155,3 +155,18 @@ fn branches_lean_by_what_they_ask() {
     assert_eq!(leaning(&[0x39, 0xd8, 0x74, 0x00]), 0.0);
     assert_eq!(leaning(&[]), 0.0);
 }
+
+#[test]
+fn returns_that_leave_the_stack_elsewhere() {
+    let plain: [&[u8]; 4] = [&[0xc3], &[0xf3, 0xc3], &[0xf2, 0xc3], &[0xc2, 0, 0]];
+    // `ret $8`, `ret $256`, one to another segment, one from an interrupt.
+    let others: [&[u8]; 4] = [&[0xc2, 8, 0], &[0xc2, 0, 1], &[0xcb], &[0x48, 0xcf]];
+    // Neither: `nop`, `jmp *%rcx`.
+    let none: [&[u8]; 2] = [&[0x90], &[0xff, 0xe1]];
+    for (returns, moves) in [(&plain[..], false), (&others, true), (&none, false)] {
+        for bytes in returns {
+            assert_eq!(return_moves_stack(bytes), moves, "{bytes:x?}");
+            assert_eq!(judgement::return_moves_stack(bytes), moves, "{bytes:x?}");
+        }
+    }
+}

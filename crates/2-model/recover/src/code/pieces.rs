@@ -20,6 +20,8 @@ pub(crate) struct Piece<'a> {
     pub refusal: Option<Refusal>,
     /// The program may read its bytes where they stand.
     pub is_read: bool,
+    /// Whether it may come back with the stack elsewhere than right behind its return address.
+    pub moves_stack: bool,
 }
 
 impl Piece<'_> {
@@ -114,6 +116,7 @@ fn from_symbols<'a>(image: &Image<'a>, symbols: &[Symbol<'a>], unwind: &[Range])
             inner_entries: Vec::new(),
             refusal,
             is_read: false,
+            moves_stack: false,
         });
     }
     for piece in &mut pieces {
@@ -170,6 +173,7 @@ fn add_unnamed(image: &Image, unwind: &[Range], pieces: &mut Vec<Piece<'_>>) {
                 inner_entries: Vec::new(),
                 refusal: None,
                 is_read: false,
+                moves_stack: false,
             });
         }
     }

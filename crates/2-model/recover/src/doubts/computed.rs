@@ -17,6 +17,7 @@ mod slices;
 
 use crate::code::Code;
 use crate::code::event::Event;
+use crate::doubts::moved_stack;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_isa::Arch;
 use afterlink_program::{BlockId, Function, Stop, Target, Terminator};
@@ -41,6 +42,12 @@ fn judge(code: &Code, function: &mut Function, starts: &[InputAddr]) -> Result<(
     // If nothing inside the function could be meant, these are tail calls and end their blocks.
     let is_indirect = |id: &BlockId| matches!(function.blocks[*id].terminator, Terminator::Indirect { .. });
     let jumps: Vec<BlockId> = function.blocks.ids().filter(is_indirect).collect();
+    // What is known of words of the frame counts on calls to leave the stack as it was.
+    let has_words = !jumps.is_empty() || !function.labels.is_empty();
+    let mut pieces = function.ranges.iter().filter_map(|range| code.piece_at(range.start));
+    if has_words && pieces.any(|piece| moved_stack::is_called_by(code, piece)) {
+        return Err(Refusal::IndirectJump);
+    }
     let leads_inside = !function.jump_tables.is_empty() || !function.labels.is_empty();
     let leads = if leads_inside { follow_jumps(code, function, &jumps)? } else { Vec::new() };
     if labels::are_computed_with(code, function, &leads) {

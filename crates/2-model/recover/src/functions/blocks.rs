@@ -7,6 +7,7 @@ use crate::functions::stubs;
 use crate::jump_tables::{Table, counted, relative};
 use crate::references::labels::Labels;
 use crate::references::taken;
+use afterlink_core::limits::MOST_ENTRY_ALIGNMENT;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_isa::{Condition, Encoding, Flow};
 use afterlink_program::{
@@ -22,10 +23,13 @@ pub(crate) fn build<'a>(
     taken: &[bool],
 ) -> Function<'a> {
     let entry = &code.pieces[members[0]];
+    let alignment = if taken[members[0]] { taken::alignment(code.image, entry.range.start) } else { 1 };
+    let is_far = (alignment > MOST_ENTRY_ALIGNMENT).then_some(Refusal::Aligned);
     let mut function = Function {
-        alignment: if taken[members[0]] { taken::alignment(code.image, entry.range.start) } else { 1 },
-        refusal: members.iter().find_map(|&m| code.pieces[m].refusal),
+        alignment,
+        refusal: members.iter().find_map(|&m| code.pieces[m].refusal).or(is_far),
         is_read: members.iter().any(|&m| code.pieces[m].is_read),
+        moves_stack: members.iter().any(|&m| code.pieces[m].moves_stack),
         ..Function::new(entry.name, members.iter().map(|&m| code.pieces[m].range).collect())
     };
     if !members.iter().all(|&m| code.is_trusted(m)) {

@@ -5,7 +5,6 @@ use crate::doubts::sums::Sum;
 use crate::evidence::symbols::{Meaning, Symbols};
 use crate::references::pointers::Pointer;
 use crate::references::uses::Taking;
-use afterlink_core::limits::MOST_ENTRY_ALIGNMENT;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::Image;
 use afterlink_program::Range;
@@ -79,9 +78,9 @@ pub(crate) fn refuse_compared_with_text(code: &mut Code, sums: &[Sum], taken: &[
 }
 
 /// The alignment of an entry that whoever has its address may count on, as a tag in the low bits does. What was asked for is
-/// at most the section's and at most what the address shows.
+/// at most the section's and at most what the address shows. Where nobody asked for more than usual, the section's is no more than 64.
 pub(crate) fn alignment(image: &Image, entry: InputAddr) -> u64 {
     let section = image.section_at(entry).map_or(1, |id| image.sections[id].alignment);
     let shown = 1 << entry.get().trailing_zeros().min(63);
-    section.clamp(1, MOST_ENTRY_ALIGNMENT).min(shown)
+    section.max(1).min(shown)
 }

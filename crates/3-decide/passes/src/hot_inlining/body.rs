@@ -1,10 +1,11 @@
 //! What of a function can run in place of a call: those of its blocks that are asked for, reached from its entry, and where control leaves
 //! them for the rest of it, which stays where it is.
 
+use super::rows::is_at_depth;
 use crate::entries::Entries;
 use afterlink_core::{IdVec, InputAddr};
 use afterlink_isa::{Arch, Flow};
-use afterlink_program::{BlockId, FuncId, Function, Operand, Program, Stop, Target, Terminator};
+use afterlink_program::{Block, BlockId, FuncId, Function, Operand, Program, Role, Stop, Target, Terminator};
 use afterlink_unwind::RowId;
 use std::collections::BTreeMap;
 
@@ -118,6 +119,10 @@ impl Body {
         }
         let function = &program.functions[self.callee];
         let row = function.unwind_row_at(address).map(|(_, row)| row).filter(|_| is_own);
+        // A call on the way may have come back with the stack elsewhere.
+        if row.is_some_and(|row| !is_at_depth(&program.rows[row], depth)) {
+            return None;
+        }
         if depth > 0 && row.is_none() || depth == 0 && takes_return_address(program, address) {
             return None;
         }
@@ -206,12 +211,21 @@ fn read(program: &Program, callee: FuncId, id: BlockId, depth: u32) -> Option<Re
             | Terminator::Branch { .. }
             | Terminator::Stop(Stop::Return)
     );
-    if !block.chunks.is_empty() || block.size == 0 || may_be_observed || !goes_on {
+    if !block.chunks.is_empty()
+        || block.size == 0
+        || may_be_observed
+        || !goes_on
+        || has_moved_stack(program, function, block)
+    {
         return None;
     }
     let bytes = program.code.at(block.input, block.body as usize)?;
     let mark = if is_entry { program.arch.mark_size(bytes) } else { 0 };
-    let walked = walk(program.arch, &bytes[mark as usize..], depth)?;
+    // Whether a call leaves the stack as it was, who is called decides, and the function's compiler knew: its rows say.
+    let row = |at: u32| function.unwind_row_at(block.input + u64::from(at)).map(|(_, row)| row);
+    let agrees =
+        |at: u32, depth: u32| row(mark + at).is_some_and(|row| is_at_depth(&program.rows[row], depth));
+    let walked = walk(program.arch, &bytes[mark as usize..], depth, agrees)?;
     let returns = block.terminator == Terminator::Stop(Stop::Return);
     if walked.returns != returns || returns && walked.depth != 0 {
         return None;
@@ -229,12 +243,17 @@ fn read(program: &Program, callee: FuncId, id: BlockId, depth: u32) -> Option<Re
         Terminator::FallThrough(_) => block.size,
         _ => mark + walked.copied,
     };
-    let row = |at: u32| function.unwind_row_at(block.input + u64::from(at)).map(|(_, row)| row);
     let rows = rows(function, start, walked.copied)?;
-    let ending = row(behind)?;
+    let ending = row(behind).filter(|row| is_at_depth(&program.rows[*row], walked.depth))?;
     let copied = walked.copied;
     let part = Part { block: id, start, size, copied, operands, rows, ending, terminator: block.terminator };
     Some(Read { part, depth: walked.depth, needs_place: walked.needs_place })
+}
+
+/// Whether a block calls what is known to come back with the stack elsewhere.
+fn has_moved_stack(program: &Program, function: &Function, block: &Block) -> bool {
+    let mut calls = function.operands_of(block).iter().filter(|operand| operand.role == Role::Call);
+    calls.any(|call| matches!(call.target, Target::Code(callee, _) if program.functions[callee].moves_stack))
 }
 
 /// The rows along code of a function.
@@ -253,11 +272,11 @@ struct Walked {
     returns: bool,
 }
 
-/// Follows the stack along the instructions of a block's body.
-fn walk(arch: Arch, bytes: &[u8], mut depth: u32) -> Option<Walked> {
+/// Follows the stack along the instructions of a block's body, as long as it `agrees` with what is known of it at each.
+fn walk(arch: Arch, bytes: &[u8], mut depth: u32, agrees: impl Fn(u32, u32) -> bool) -> Option<Walked> {
     let (mut at, mut needs_place) = (0, false);
     while at < bytes.len() {
-        let inst = arch.decode(&bytes[at..])?;
+        let inst = arch.decode(&bytes[at..]).filter(|_| agrees(at as u32, depth))?;
         let end = at + usize::from(inst.len);
         if inst.flow == Flow::Return {
             let is_last = end == bytes.len() && arch.is_plain_return(&bytes[at..end]);

@@ -68,6 +68,11 @@ pub(super) fn with_address_on_top(callee: &Row) -> Option<Row> {
     Some(row)
 }
 
+/// Whether a row says that the return address stands `depth` bytes above the stack's top.
+pub(super) fn is_at_depth(row: &Row, depth: u32) -> bool {
+    row.cfa == CfaRule::Offset(STACK_POINTER, i64::from(depth) + WORD)
+}
+
 /// The row, if it counts the frame from the stack's top, and says of registers where they are saved, and nothing else.
 fn plain(callee: &Row) -> Option<Row> {
     let is_known = |(register, rule): &(u16, RegisterRule)| match rule {

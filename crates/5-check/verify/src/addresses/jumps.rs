@@ -26,6 +26,7 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use values::Own;
 
+const MOVED_STACK: &str = "a function that jumps indirectly calls what comes back with the stack elsewhere, so nobody knows the words of its frame";
 const UNREACHED: &str = "nothing known leads to this code, so something unknown may";
 
 /// What the jumps of moved functions tell.
@@ -78,11 +79,14 @@ impl Judge<'_, '_, '_> {
         let labels = self.labels(&own);
         let mut has_jumps = false;
         let mut names_itself = false;
+        let mut moves_stack = false;
         let mut named = Vec::new();
         for &(start, end) in &own.ranges {
             let mut address = start;
             for inst in &self.check.code.insts[self.check.code.range(start, end)] {
                 has_jumps |= inst.kind == Kind::IndirectJump;
+                moves_stack |= inst.kind == Kind::Call
+                    && self.check.comes_back_elsewhere(inst.target(&self.check.code, address));
                 if inst.is_address_only() {
                     let target = inst.target(&self.check.code, address);
                     names_itself |= target == own.entry;
@@ -116,6 +120,7 @@ impl Judge<'_, '_, '_> {
         let near = near.or_else(|| (labels.is_empty() && !names_itself).then(|| run.near_jumps()).flatten());
         let mut fault = match near {
             Some(jumps) => self.reach_near(&body, &jumps),
+            None if moves_stack => Some((body.own.entry, MOVED_STACK)),
             None => self.run(&body, &mut run, &labels),
         };
         let mixed = run.mixed_words();

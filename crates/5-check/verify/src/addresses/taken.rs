@@ -6,7 +6,6 @@ use crate::check::Check;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::InputAddr;
-use afterlink_core::limits::MOST_ENTRY_ALIGNMENT;
 use afterlink_isa::judgement::StartUpRelocation;
 
 /// All such addresses of the input, ascending: those that the program can get hold of as a number.
@@ -69,16 +68,11 @@ pub(crate) fn check(check: &Check, taken: &[u64], text_end: Option<u64>) -> Vec<
                 "the function moved behind the text's end, with which the program may compare its address";
             findings.push(finding(FindingKind::Pointer, format!("{what} (named at {field:#x})")));
         }
-        let asked = sections
-            .iter()
-            .find(|s| entry >= s.0 && entry < s.1)
-            .map_or(1, |s| s.2.clamp(1, MOST_ENTRY_ALIGNMENT));
+        let asked = sections.iter().find(|s| entry >= s.0 && entry < s.1).map_or(1, |s| s.2.max(1));
         let shown = entry & entry.wrapping_neg();
-        if place % asked.min(shown) != 0 {
-            let what = format!(
-                "the function may have been asked to start at a multiple of {} bytes",
-                asked.min(shown)
-            );
+        let least = asked.min(shown);
+        if !place.is_multiple_of(least) {
+            let what = format!("the function may have been asked to start at a multiple of {least} bytes");
             findings.push(finding(FindingKind::Alignment, what));
         }
     }

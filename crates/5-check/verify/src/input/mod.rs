@@ -3,6 +3,7 @@
 
 pub(crate) mod code;
 pub(crate) mod functions;
+pub(crate) mod moved_stack;
 pub(crate) mod ranges;
 pub(crate) mod references;
 pub(crate) mod return_address;

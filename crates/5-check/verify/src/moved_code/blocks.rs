@@ -3,11 +3,12 @@
 
 use crate::address_map::places::{MovedFunction, Reason};
 use crate::check::Check;
+use crate::moved_code::depths::Depths;
 use crate::moved_code::duplicates;
 use crate::moved_code::entry_marks;
-use crate::moved_code::in_place::Depths;
 use crate::moved_code::liveness::Liveness;
 use crate::moved_code::walk::Walk;
+use crate::unwind::rows::UnwindRows;
 use crate::verdict::finding::{Finding, FindingKind};
 use rayon::prelude::*;
 
@@ -15,16 +16,16 @@ use rayon::prelude::*;
 const ENOUGH: usize = 4;
 
 /// Checks all moved functions and the padding between them.
-/// `taken` are the places that an indirect jump may lead to, for an instrumented output, ascending.
-pub(crate) fn check(check: &Check, taken: &[u64]) -> Vec<Finding> {
+/// `taken` are the places that an indirect jump may lead to, for an instrumented output, ascending. `rows` are the input's.
+pub(crate) fn check(check: &Check, rows: &UnwindRows, taken: &[u64]) -> Vec<Finding> {
     let functions = &check.places.functions;
     let mut findings: Vec<Finding> =
-        functions.par_iter().flat_map_iter(|function| check_function(check, function, taken)).collect();
+        functions.par_iter().flat_map_iter(|function| check_function(check, rows, function, taken)).collect();
     findings.extend(check_gaps(check));
     findings
 }
 
-fn check_function(check: &Check, function: &MovedFunction, taken: &[u64]) -> Vec<Finding> {
+fn check_function(check: &Check, rows: &UnwindRows, function: &MovedFunction, taken: &[u64]) -> Vec<Finding> {
     let blocks = &check.places.blocks[function.blocks.clone()];
     let mut findings = Vec::new();
     if blocks.first().is_none_or(|b| b.is_added() || b.input != function.entry) {
@@ -33,7 +34,7 @@ fn check_function(check: &Check, function: &MovedFunction, taken: &[u64]) -> Vec
     }
     let liveness = check.places.counters.map(|_| Liveness::of(check, function, taken));
     let liveness = liveness.as_ref();
-    let depths = Depths::of(check, blocks);
+    let depths = Depths::of(check, rows, blocks);
     let duplicates = &duplicates::places(blocks);
     let faults = blocks.iter().filter_map(|block| {
         let (input, output, end) = (block.input, block.output, block.output_end());

@@ -11,114 +11,16 @@
 //! input's code alone: `Depths`.
 
 use crate::address_map::flow;
-use crate::address_map::places::{Block, Reason, Shape};
-use crate::check::Check;
+use crate::address_map::places::{Block, Shape};
 use crate::input::code::Kind;
 use crate::input::return_address;
+use crate::moved_code::depths::Depths;
 use crate::moved_code::walk::Walk;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_isa::Flow;
 use afterlink_isa::judgement::Reader;
-use rustc_hash::FxHashMap;
 
 type Checked<T = ()> = Result<T, Box<Finding>>;
-
-/// For each place of a context, how far above the stack's top the return address would be.
-pub(super) struct Depths {
-    /// By context and place. `None`: it depends on the way, or something there may not run in place of a call.
-    known: FxHashMap<(u32, u64), Option<i64>>,
-}
-
-impl Depths {
-    /// Those of all contexts that a function's blocks are in.
-    pub fn of(check: &Check, blocks: &[Block]) -> Self {
-        let mut depths = Self { known: FxHashMap::default() };
-        let mut done = None;
-        let mut reader = Reader::new(check.code.judgement);
-        let mut contexts: Vec<u32> = blocks
-            .iter()
-            .filter_map(
-                |block| if let Reason::InPlace(context) = block.reason { Some(context) } else { None },
-            )
-            .collect();
-        contexts.sort_unstable();
-        for context in contexts {
-            if done.replace(context) != Some(context) {
-                depths.follow(check, context, &mut reader);
-            }
-        }
-        depths
-    }
-
-    fn follow(&mut self, check: &Check, number: u32, reader: &mut Reader) {
-        let code = &check.code;
-        let context = &check.places.contexts.all[number as usize];
-        let Some(call) = code.at(context.call) else { return };
-        let mut open = vec![(call.target(code, context.call), 0)];
-        while let Some((address, depth)) = open.pop() {
-            match self.known.get(&(number, address)) {
-                Some(Some(known)) if *known == depth => continue,
-                Some(None) => continue,
-                Some(Some(_)) => {
-                    self.known.insert((number, address), None);
-                    continue;
-                }
-                None => {
-                    self.known.insert((number, address), Some(depth));
-                }
-            }
-            let Some(part) = context.part_at(address) else {
-                // Jumps and padding on the way to a block, and the mark at the entry.
-                let mark = code.bytes(address, 4).map_or(0, |bytes| code.judgement.mark_size(bytes)) as u64;
-                let next = if mark > 0 { Some(address + mark) } else { flow::step_input(code, address) };
-                open.extend(next.filter(|_| open.len() < MOST_OPEN).map(|next| (next, depth)));
-                continue;
-            };
-            self.block(check, part, (address, depth), reader, &mut open);
-        }
-    }
-
-    /// Follows a block from an address on; adds where it goes on.
-    fn block(
-        &mut self,
-        check: &Check,
-        part: &Block,
-        (address, mut depth): (u64, i64),
-        reader: &mut Reader,
-        open: &mut Vec<(u64, i64)>,
-    ) {
-        let code = &check.code;
-        let insts = &code.insts[code.range(address, part.input_end())];
-        let mut at = address;
-        for inst in insts {
-            let next = at + u64::from(inst.len);
-            match inst.kind {
-                Kind::Jump => return open.push((inst.target(code, at), depth)),
-                Kind::Branch => return open.extend([(inst.target(code, at), depth), (next, depth)]),
-                Kind::Next | Kind::Call | Kind::IndirectCall => {
-                    let bytes = code.bytes(at, usize::from(inst.len)).unwrap_or(&[]);
-                    // `in_place` has a finding for what has no change, unless it is padding that nobody comes to.
-                    let Some(change) = reader.frame_change(bytes, depth) else {
-                        return if inst.is_nop() {
-                            open.push((next, depth))
-                        };
-                    };
-                    depth = change.depth;
-                }
-                _ => return,
-            }
-            at = next;
-        }
-        open.push((at, depth));
-    }
-
-    fn at(&self, context: u32, address: u64) -> Option<i64> {
-        self.known.get(&(context, address)).copied().flatten()
-    }
-}
-
-/// Places of one context that are still to be looked at.
-const MOST_OPEN: usize = 1 << 16;
 
 impl Walk<'_, '_, '_> {
     /// Checks a piece that stands for a call, and leads into the callee's blocks.
@@ -168,8 +70,9 @@ impl Walk<'_, '_, '_> {
         let shape = Shape::of(insts);
         let mut reader = Reader::new(code.judgement);
         for inst in &insts[..shape.body] {
-            if depths.known.get(&(context, self.input)).is_some_and(|known| *known != Some(depth)) {
-                let what = "the stack stands otherwise where control comes into a block in place of a call";
+            if depths.is_other(context, self.input, depth) {
+                let what =
+                    "the stack stands otherwise, or nobody knows how, inside of a block in place of a call";
                 return Err(self.finding(FindingKind::Instruction, what));
             }
             let bytes = code.bytes(self.input, usize::from(inst.len)).unwrap_or(&[]);
@@ -190,8 +93,8 @@ impl Walk<'_, '_, '_> {
             self.goes_on(block.input_end())?;
             return self.padding(true);
         }
-        if depths.known.get(&(context, self.input)).is_some_and(|known| *known != Some(depth)) {
-            let what = "the stack stands otherwise where control comes to a branch in place of a call";
+        if depths.is_other(context, self.input, depth) {
+            let what = "the stack stands otherwise, or nobody knows how, at a branch in place of a call";
             return Err(self.finding(FindingKind::Instruction, what));
         }
         let inst = &insts[shape.body];

@@ -6,6 +6,7 @@ pub(crate) mod blocks;
 pub(crate) mod callees;
 pub(crate) mod counter_sections;
 pub(crate) mod counters;
+mod depths;
 pub(crate) mod duplicates;
 pub(crate) mod entry_marks;
 pub(crate) mod folded;

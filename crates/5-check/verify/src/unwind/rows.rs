@@ -492,6 +492,11 @@ impl<'r> Frame<'r> {
         Some(Self { head, register, offset, saved, others, told })
     }
 
+    /// How far above the stack's top the frame is, if it is counted from there.
+    pub fn above_top(&self) -> Option<i64> {
+        (self.register == STACK_POINTER).then_some(self.offset)
+    }
+
     /// Whether a callee's row is one of a plain frame below this one: counted from the stack's top, with everything saved in it.
     fn is_plain_below(&self, callee: &Self) -> bool {
         callee.register == STACK_POINTER

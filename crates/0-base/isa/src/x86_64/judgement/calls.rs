@@ -42,6 +42,18 @@ pub(crate) fn is_plain_return(code: &[u8]) -> bool {
     full(code, 0).is_some_and(|inst| inst.code() == Code::Retnq)
 }
 
+/// Whether `code` starts with a return that takes off more than the return address, or is of an interrupt or another segment.
+pub(crate) fn return_moves_stack(code: &[u8]) -> bool {
+    let Some(inst) = full(code, 0).filter(|inst| inst.flow_control() == FlowControl::Return) else {
+        return false;
+    };
+    match inst.code() {
+        Code::Retnq => false,
+        Code::Retnq_imm16 => inst.immediate16() != 0,
+        _ => true,
+    }
+}
+
 /// Whether all that the instruction does is in registers other than the stack pointer, flags and memory that it names by
 /// those registers.
 pub(crate) fn only_computes(factory: &mut InstructionInfoFactory, code: &[u8]) -> bool {

@@ -13,7 +13,9 @@ mod steps;
 pub(crate) mod targets;
 mod uses;
 
-pub(crate) use calls::{is_plain_call, is_plain_return, mark_size, slot_of_call, slot_of_stub};
+pub(crate) use calls::{
+    is_plain_call, is_plain_return, mark_size, return_moves_stack, slot_of_call, slot_of_stub,
+};
 pub(crate) use counter::{parse as parse_counter, stack_steps};
 pub(crate) use disassembly::disassemble;
 pub(crate) use frames::{ROOM, carries_return_address};

@@ -65,6 +65,8 @@ impl Reader<'_> {
                 function.has_stub_room = true;
             } else if self.lexer.take("read") {
                 function.is_read = true;
+            } else if self.lexer.take("moves-stack") {
+                function.moves_stack = true;
             } else if self.lexer.take("exported") {
                 function.is_exported = true;
             } else if self.lexer.take("refused") {

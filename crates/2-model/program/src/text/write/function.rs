@@ -55,6 +55,9 @@ impl Writer<'_, '_> {
         if function.is_read {
             self.text.push_str(" read");
         }
+        if function.moves_stack {
+            self.text.push_str(" moves-stack");
+        }
         if function.is_exported {
             self.text.push_str(" exported");
         }

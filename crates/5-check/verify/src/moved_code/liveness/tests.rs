@@ -63,6 +63,7 @@ fn forbidden(text: &str, taken: &[&str], queries: &[(&str, usize, Effect)]) -> V
         functions,
         references,
         slots: Slots::read(&image),
+        moved_stack: Default::default(),
         places,
         forget: &|| (),
         pads: Default::default(),
