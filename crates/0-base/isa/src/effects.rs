@@ -73,8 +73,10 @@ pub enum StepKind {
     /// A direct call.
     Call,
     IndirectCall,
-    /// A system call or a breakpoint: the kernel or a handler may look at everything, and may not come back.
+    /// A system call: the kernel may look at everything, and may not come back.
     System,
+    /// The same of a handler of the signal that it raises, to go on behind it.
+    Breakpoint,
     /// Only raises a signal. Where a handler goes on, it may count on what stands behind it.
     Fault,
     Return,
@@ -87,7 +89,7 @@ pub enum StepKind {
 impl StepKind {
     /// Whether other code runs before the next instruction.
     pub fn is_call(self) -> bool {
-        matches!(self, Self::Call | Self::IndirectCall | Self::System | Self::Fault)
+        matches!(self, Self::Call | Self::IndirectCall | Self::System | Self::Breakpoint | Self::Fault)
     }
 }
 
@@ -104,6 +106,8 @@ pub struct Effects {
     /// It accesses memory at an address that is computed. A handler of the signal that this may raise can leave it out, so that
     /// no register is surely overwritten, or go on where the program says that it does.
     pub may_fault: bool,
+    /// It may raise a signal, for that reason or another. Who handles the signal may know the instruction by its address.
+    pub may_raise: bool,
     /// Of a direct call: where it leads, from the end of the instruction.
     pub callee: Option<i64>,
 }

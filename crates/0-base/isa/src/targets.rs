@@ -12,11 +12,11 @@ pub struct TargetCode {
     /// Whether it is for a jump. What stands below the stack pointer is needed across no call (System V ABI, 3.2.2), but it may be where
     /// a jump leads.
     pub is_jump: bool,
-    /// In front of a jump, bytes of an instruction that reads the word that holds the target and changes nothing but flags: so that, if it
-    /// cannot be read, everything is still as the jump would have found it. 0 if the target is in a register or on the stack.
+    /// Bytes of an instruction that reads the word that holds the target and changes nothing but flags: so that, if it cannot be read,
+    /// everything is still as the call or jump would have found it. 0 if the target is in a register, or in a word that is there.
     pub touch: u8,
-    /// Bytes of the instruction that pushes the target.
-    pub push: u8,
+    /// Bytes of the instruction that loads the target.
+    pub load: u8,
 }
 
 /// Where the code for a call, and what it names, stand.

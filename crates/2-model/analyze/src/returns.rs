@@ -37,7 +37,9 @@ pub fn callees(program: &Program, id: FuncId, scan: &Scan) -> Option<Vec<FuncId>
     for step in scan.all() {
         match step.kind {
             StepKind::Call => add(step.callee?)?,
-            StepKind::IndirectCall | StepKind::System | StepKind::Fault => return None,
+            StepKind::IndirectCall | StepKind::System | StepKind::Breakpoint | StepKind::Fault => {
+                return None;
+            }
             _ => {}
         }
     }

@@ -17,6 +17,8 @@ pub struct Step {
     pub kind: StepKind,
     /// A handler may leave it out, or go on at a label or target of a table.
     pub may_fault: bool,
+    /// A handler of the signal that it raises may know it by its address.
+    pub may_raise: bool,
     /// Where a direct call leads.
     pub callee: Option<InputAddr>,
     /// A tracer may stop the program here, by its address.
@@ -74,9 +76,16 @@ impl Scan {
                 let end = at + usize::from(effects.len);
                 let callee = effects.callee.map(|callee| block.input + end as u64 + callee as u64);
                 let (reads, writes, kind) = (effects.reads, effects.writes, effects.kind);
-                let may_fault = effects.may_fault;
-                let step = Step { at: at as u32, reads, writes, kind, may_fault, callee, is_probe: false };
-                scan.steps.push(step);
+                scan.steps.push(Step {
+                    at: at as u32,
+                    reads,
+                    writes,
+                    kind,
+                    may_fault: effects.may_fault,
+                    may_raise: effects.may_raise,
+                    callee,
+                    is_probe: false,
+                });
                 at = end;
             }
             scan.ends.push(scan.steps.len() as u32);

@@ -112,6 +112,8 @@ pub struct Program<'a> {
     pub pointers: Vec<DataPointer>,
     /// Places that the dynamic linker, the kernel or a tracer knows, ascending.
     pub known_places: Vec<InputAddr>,
+    /// Places of which the dynamic linker stores the address, found by their names, ascending.
+    pub stored_places: Vec<InputAddr>,
     /// Bytes in front of each function's entry that must be no other one's: callers read them.
     pub gap_before_entries: u64,
     /// The stubs that code calls, ascending; none of them finds thread-local memory.
@@ -133,6 +135,7 @@ impl<'a> Program<'a> {
             table_ends: Vec::new(),
             pointers: Vec::new(),
             known_places: Vec::new(),
+            stored_places: Vec::new(),
             gap_before_entries: 0,
             linker_stubs: Vec::new(),
             eh_frame: frames,

@@ -84,6 +84,7 @@ fn assert_same(name: &str, one: &Program, other: &Program) {
     assert_eq!(one.pointers, other.pointers, "{name}");
     assert_eq!(one.extents, other.extents, "{name}");
     assert_eq!(one.known_places, other.known_places, "{name}");
+    assert_eq!(one.stored_places, other.stored_places, "{name}");
     assert_eq!(one.linker_stubs, other.linker_stubs, "{name}");
 }
 

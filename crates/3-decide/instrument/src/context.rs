@@ -13,6 +13,8 @@ pub(crate) struct Context<'c> {
     pub counting: Counting,
     pub names: &'c Names,
     pub entered: &'c Entered,
+    /// Whether somebody has the address of the function's entry.
+    pub is_held: bool,
     /// Whether targets of indirect calls are counted.
     pub counts_targets: bool,
     pub foreign: &'c Foreign,

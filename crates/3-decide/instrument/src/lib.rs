@@ -162,6 +162,7 @@ fn plan_function(program: &Program, survey: &Survey, id: FuncId, wish: Wish) -> 
         counting: wish.counting,
         names,
         entered,
+        is_held: survey.held[id],
         counts_targets: wish.count_targets,
         foreign: &survey.foreign,
         body: &|block| survey.body(block),

@@ -1,13 +1,14 @@
 //! A function's network of control flow, as the counter file will describe it, still without counters.
 
 use crate::context::Context;
+use crate::sites::BlockSites;
 use afterlink_analyze::scan::Scan;
 use afterlink_core::counter_description::{Block, Call, Function as Network, Successor};
 use afterlink_core::index::Id;
 use afterlink_program::{BlockId, Function, Target, Terminator};
 
-/// Draws the network of a function.
-pub(crate) fn draw(function: &Function, scan: &Scan, context: &Context) -> Network {
+/// Draws the network of a function, of whose blocks these are the places for counters.
+pub(crate) fn draw(function: &Function, scan: &Scan, sites: &[BlockSites], context: &Context) -> Network {
     let (names, entered) = (context.names, context.entered);
     let mut network = Network {
         fragments: function
@@ -22,7 +23,10 @@ pub(crate) fn draw(function: &Function, scan: &Scan, context: &Context) -> Netwo
     let pads = function.landing_pads();
     for id in function.blocks.ids() {
         let mut own = draw_block(function, id, scan, context);
-        own.entered = id.index() == 0 || entered.contains(function.blocks[id].input);
+        // A label in front of which nothing may stand is there for who handles the signal, and control comes there by it only as a target of
+        // the function's own jumps.
+        let may_be_entered = sites[id.index()].start.is_some();
+        own.entered = id.index() == 0 || may_be_entered && entered.contains(function.blocks[id].input);
         own.entered |= pads.binary_search(&id).is_ok();
         if let Terminator::Indirect { table } = function.blocks[id].terminator {
             own.targets = Some(target_set(function, id, table, &mut sets, &mut network));

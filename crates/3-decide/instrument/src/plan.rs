@@ -60,17 +60,17 @@ impl CounterPlace {
 }
 
 /// Plans the counters of a function. `None` if a counter would have to use the stack of code that is not known to have
-/// one.
+/// one, or stand where a handler of signals knows the instruction.
 pub(crate) fn plan(
     function: &Function,
     scan: &Scan,
     convention: Convention,
     context: &Context,
 ) -> Option<FunctionPlan> {
-    let mut network = network::draw(function, scan, context);
     let liveness = Liveness::new(function, scan, convention);
-    let sites: Vec<BlockSites> =
-        function.blocks.ids().map(|b| sites::of_block(function, scan, &liveness, b, context.stops)).collect();
+    let site = |block| sites::of_block(function, scan, &liveness, context.is_held, block, context.stops);
+    let sites: Vec<BlockSites> = function.blocks.ids().map(site).collect();
+    let mut network = network::draw(function, scan, &sites, context);
     let frequencies = frequency::estimate(&graph(&network), &unlikely(function, scan));
     let places = Places {
         arch: scan.arch(),
@@ -97,8 +97,8 @@ pub(crate) fn plan(
     let counted = tree::choose_counted(&edges, network.node_count(), &weights);
     let mut counters = Vec::new();
     for ((edge, place), _) in edges.iter().zip(candidates).zip(counted).filter(|(_, counted)| *counted) {
-        // Invariant: edges without a place form no circle, so none of them is counted.
-        counters.push(place.expect("only countable edges are counted"));
+        // Edges without a place form a circle only where a held instruction is all of a block.
+        counters.push(place?);
         mark(&mut network, edge.kind);
     }
     let (targets, targets_left) =
@@ -142,7 +142,9 @@ fn unlikely(function: &Function, scan: &Scan) -> Vec<bool> {
         let aside = !function.ranges[0].contains(block.input);
         let last = scan.steps(id).last().map(|s| s.kind);
         let ends = match block.terminator {
-            Terminator::Stop(_) => matches!(last, Some(StepKind::System | StepKind::Fault)),
+            Terminator::Stop(_) => {
+                matches!(last, Some(StepKind::System | StepKind::Breakpoint | StepKind::Fault))
+            }
             Terminator::LastCall(_) => true,
             _ => last == Some(StepKind::Fault),
         };
@@ -172,7 +174,10 @@ struct Places<'p, 'a> {
 impl Places<'_, '_> {
     /// Where a counter of the edge would stand.
     fn of(&self, edge: &Edge) -> Option<CounterPlace> {
-        let start = |block: u32| CounterPlace::Block(BlockId(block), self.sites[block as usize].start);
+        let start = |block: u32| {
+            let site = self.sites[block as usize].start?;
+            Some(CounterPlace::Block(BlockId(block), site))
+        };
         let end = |block: u32| {
             let site = self.sites[block as usize].end;
             // Invariant: behind a call that control goes on from there is a place.
@@ -180,14 +185,15 @@ impl Places<'_, '_> {
         };
         match edge.kind {
             EdgeKind::Entered(_) | EdgeKind::Leaves(_) => None,
-            EdgeKind::Executed(block) => Some(start(block)),
+            EdgeKind::Executed(block) => start(block),
             EdgeKind::Tail(block) => Some(end(block)),
             EdgeKind::Flow(block, i) => {
                 let from = &self.network.blocks[block as usize];
                 let to = from.successors[i as usize].block;
                 let only_way = from.successors.len() == 1 && !from.leaves;
-                let at_source = only_way.then(|| if from.may_stop { end(block) } else { start(block) });
-                let at_target = (self.entries[to as usize] == 1).then(|| start(to));
+                let source = || if from.may_stop { Some(end(block)) } else { start(block) };
+                let at_source = if only_way { source() } else { None };
+                let at_target = if self.entries[to as usize] == 1 { start(to) } else { None };
                 let form = sites::form(self.arch, self.liveness.at_start(BlockId(to)));
                 let between = CounterPlace::Between { from: BlockId(block), to: BlockId(to), form };
                 let choices = [at_source, at_target, Some(between)].into_iter().flatten();

@@ -16,17 +16,20 @@ pub(crate) struct Site {
 /// The best places of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockSites {
-    /// Before its first call that may not come back; anywhere if it has none.
-    pub start: Site,
+    /// Before its first call that may not come back; anywhere if it has none. `None` if a handler of the signal which that raises, or an access to
+    /// memory that ends the function, may know it as what a label names.
+    pub start: Option<Site>,
     /// Behind its last such call.
     pub end: Option<Site>,
 }
 
-/// Finds the best places of a block; `stops` says which steps are calls that may not come back.
+/// Finds the best places of a block; `stops` says which steps are calls that may not come back, `is_held` whether somebody has the
+/// address of the function's entry.
 pub(crate) fn of_block(
     function: &Function,
     scan: &Scan,
     liveness: &Liveness,
+    is_held: bool,
     block: BlockId,
     stops: impl Fn(&Step) -> bool,
 ) -> BlockSites {
@@ -35,7 +38,7 @@ pub(crate) fn of_block(
     let arch = scan.arch();
     let mut needed = vec![Places::NONE; steps.len() + 1];
     liveness.before_steps(function, scan, block, |i, places| needed[i] = places);
-    let allowed = |i: usize| may_have_code(function, scan, block, i);
+    let allowed = |i: usize| may_have_code(function, scan, is_held, block, i);
     let offset = |i: usize| steps.get(i).map_or(own.body, |s| s.at);
     let best = |range: std::ops::Range<usize>| {
         let points = || range.clone().filter(|&i| allowed(i));
@@ -51,24 +54,31 @@ pub(crate) fn of_block(
     };
     let first_stop = steps.iter().position(&stops);
     let last_stop = steps.iter().rposition(stops);
-    // Invariant: before the first call there is always a place, as a landing mark is not a call.
-    let start =
-        best(0..first_stop.map_or(steps.len(), |i| i) + 1).expect("a block has a place for a counter");
+    let start = best(0..first_stop.map_or(steps.len(), |i| i) + 1);
     let end = last_stop.and_then(|i| best(i + 1..steps.len() + 1));
     BlockSites { start, end }
 }
 
 /// Whether anything may stand in front of the step of that number, or behind the last one.
-pub(crate) fn may_have_code(function: &Function, scan: &Scan, block: BlockId, i: usize) -> bool {
+pub(crate) fn may_have_code(
+    function: &Function,
+    scan: &Scan,
+    is_held: bool,
+    block: BlockId,
+    i: usize,
+) -> bool {
     let steps = scan.steps(block);
     let own = &function.blocks[block];
     let fault = steps.iter().position(|s| s.kind == StepKind::Fault).unwrap_or(steps.len());
     let ends_in_body =
         matches!(own.terminator, Terminator::Indirect { .. } | Terminator::Stop(_) | Terminator::LastCall(_));
-    // A handler of faults may know the instruction at a label by its address, which is to name that and no counter.
-    let is_known = function.labels.binary_search(&block).is_ok()
-        && steps.first().is_some_and(|s| s.kind == StepKind::Plain)
-        && (steps.len() > 1 || !ends_in_body);
+    // A handler of signals may know the instruction at a label, or at an entry, by its address, which is to name that and no counter.
+    let is_label = function.labels.binary_search(&block).is_ok();
+    let is_known = steps.first().is_some_and(|first| {
+        let has_room = steps.len() > 1 || !ends_in_body;
+        is_label && first.kind == StepKind::Plain && has_room
+            || first.may_raise && (is_label || is_held && block == BlockId(0))
+    });
     let before = i.checked_sub(1).map(|i| steps[i].kind);
     let here = steps.get(i).map(|s| s.kind);
     here != Some(StepKind::Landing)

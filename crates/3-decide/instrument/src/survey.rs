@@ -6,7 +6,7 @@ use crate::names::Names;
 use afterlink_analyze::entered::Entered;
 use afterlink_analyze::liveness::Convention;
 use afterlink_analyze::scan::{Scan, Scanner, Step};
-use afterlink_analyze::{conventions, returns};
+use afterlink_analyze::{conventions, held, returns};
 use afterlink_core::{IdVec, InputAddr};
 use afterlink_image::Image;
 use afterlink_program::{Block, FuncId, Function, Program, Target, Terminator};
@@ -17,6 +17,8 @@ pub(crate) struct Survey<'i> {
     scanner: Scanner<'i>,
     pub names: Names,
     pub entered: Entered,
+    /// Functions of whose entry somebody has the address.
+    pub held: IdVec<FuncId, bool>,
     pub conventions: IdVec<FuncId, Convention>,
     returns: IdVec<FuncId, bool>,
     image: &'i Image<'i>,
@@ -61,7 +63,8 @@ impl<'i> Survey<'i> {
         names.keep(named);
         let returns = returns::surely(&callees);
         let foreign = Foreign::of(image);
-        Self { scanner, names, entered, conventions, returns, image, foreign }
+        let held = held::entries(program);
+        Self { scanner, names, entered, held, conventions, returns, image, foreign }
     }
 
     /// What the function's instructions do; `None` if nothing may be added to it.

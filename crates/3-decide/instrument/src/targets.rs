@@ -63,7 +63,8 @@ impl Code<'_, '_, '_> {
         let arch: Arch = self.scan.arch();
         let has_stack = !self.function.unwind.is_empty();
         let is_free = !needed.meets(arch.flags());
-        has_stack && is_free && sites::may_have_code(self.function, self.scan, id, i) && !steps[i].is_probe
+        let may_have = sites::may_have_code(self.function, self.scan, self.context.is_held, id, i);
+        has_stack && is_free && may_have && !steps[i].is_probe
     }
 
     /// The code in front of a step, if there is such code and the target may be one of the program's functions.

@@ -72,7 +72,6 @@ pub(crate) fn complete(description: &[u8], counted: &CountedTargets, addresses: 
 }
 
 /// The numbers that DWARF gives the registers of x86-64 that the routine saves, its stack pointer and its return address.
-const RAX: u16 = 0;
 const RCX: u16 = 2;
 const RDX: u16 = 1;
 const RSI: u16 = 4;
@@ -80,7 +79,7 @@ const STACK_POINTER: u16 = 7;
 const RETURN: u16 = 16;
 
 /// Which registers the routine saves, in this order.
-const SAVED: [u16; 4] = [RAX, RCX, RDX, RSI];
+const SAVED: [u16; 3] = [RCX, RDX, RSI];
 
 /// The common entry of the routine.
 pub(crate) fn common_entry() -> OutputCie {

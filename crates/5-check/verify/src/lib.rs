@@ -27,8 +27,8 @@ use addresses::read_code::ReadCode;
 use addresses::relative_words::Named;
 use addresses::restartable::Sequences;
 use addresses::{
-    function_types, indirect_targets, jump_tables, jumps, patched_code, pointers, restartable,
-    runtime_tables, sorted_tables, sums, taken, text_relocations, uses,
+    function_types, jump_tables, jumps, patched_code, pointers, restartable, runtime_tables, sorted_tables,
+    sums, taken, text_relocations, uses,
 };
 use afterlink_core::limits::ENTRY_ALIGNMENT;
 use afterlink_core::{DebugUnit, Forget, InputAddr, NoSplitFiles, SplitFiles};
@@ -181,12 +181,7 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
         &|| uses::check(check),
         &|| sorted_tables::check(check, &layout),
         &|| check_tables(check),
-        &|| {
-            let counts = check.places.counters.is_some();
-            let taken =
-                if counts { indirect_targets::all(check, &layout, &named, &jumps) } else { Vec::new() };
-            blocks::check(check, &rows.input, &taken)
-        },
+        &|| blocks::check(check, &rows.input, &layout, &named, &jumps),
     ];
     findings.par_extend(checks.par_iter().with_max_len(1).flat_map_iter(|one| one()));
     (check.forget)();

@@ -1,10 +1,12 @@
 //! Code in place of a call, a block that stands twice, and an entry without its mark for indirect branches are refused where somebody can tell that they are there: where a place inside of the function is
-//! known, or its entry, and, in place of a call, where exceptions lead anywhere from the call or the callee, or unwinders count frames on a shadow stack. Programs are rewritten while these things are hidden, and judged with them.
+//! known, or its entry, and, in place of a call, where exceptions lead anywhere from the call or the callee, or unwinders count frames on a shadow stack. So are counters in front of an instruction that a handler of signals may look up. Programs are rewritten while these things are hidden, and judged with them.
 
 use afterlink_core::InputAddr;
 use afterlink_core::address_map::{self, AddressMap, Lookup, Reason};
 use afterlink_image::Image;
-use afterlink_pipeline::{BlockOrder, Check, LayoutOptions, OptimizeOptions, PASSES, Scope, Silent};
+use afterlink_pipeline::{
+    BlockOrder, Check, InstrumentOptions, LayoutOptions, OptimizeOptions, PASSES, Scope, Silent,
+};
 use afterlink_testkit::build::link_assembly;
 use afterlink_verify::{Options, Verdict, verify};
 
@@ -156,6 +158,14 @@ fn with_label(bytes: &[u8], place: u64) -> Vec<u8> {
     for at in [value, word] {
         bytes[at..at + 8].copy_from_slice(&place.to_le_bytes());
     }
+    bytes
+}
+
+/// The file with the word led to where a function starts; the label is a name of it then.
+fn with_held_entry(bytes: &[u8], function: &str) -> Vec<u8> {
+    let mut bytes = with_label(bytes, address_of(bytes, function));
+    let kind = label_row(&bytes) + 4;
+    bytes[kind] |= 2;
     bytes
 }
 
@@ -363,19 +373,82 @@ fn nothing_stands_in_place_of_calls_of_what_calls_come_back_to_with_the_stack_el
 #[test]
 fn no_mark_is_gone_where_an_indirect_branch_may_lead() {
     let input = hide(&build(), &["caller", "callee"]);
-    // The label is a function's name then.
-    let entry = |bytes: &[u8]| {
-        let mut bytes = with_label(bytes, address_of(bytes, "callee"));
-        let kind = label_row(&bytes) + 4;
-        bytes[kind] |= 2;
-        bytes
-    };
+    let entry = |bytes: &[u8]| with_held_entry(bytes, "callee");
     for with_pass in [false, true] {
         let output = rewrite(&input, UNMARKED, with_pass);
         assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
         let verdict = judge(&entry(&input), &entry(&output));
         assert_refused_with(with_pass, &verdict, UNMARKED, "to which an indirect branch may lead");
     }
+}
+
+/// What the callee may begin with, and whether a signal may come out of that.
+const BEGINNINGS: [(&str, bool); 2] = [("movl (%rsi), %edx", true), ("movl %esi, %edx", false)];
+
+fn build_beginning_with(first: &str) -> Vec<u8> {
+    hide(&build_of(&PROGRAM.replace("endbr64", first), &[]), &["caller", "callee"])
+}
+
+#[test]
+fn nothing_stands_in_place_of_calls_of_what_a_handler_may_look_up_at_its_entry() {
+    for (first, may_raise) in BEGINNINGS {
+        let input = build_beginning_with(first);
+        let known = with_held_entry(&input, "callee");
+        for with_pass in [false, true] {
+            let output = rewrite(&input, IN_PLACE, with_pass);
+            assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
+            let verdict = judge(&known, &with_held_entry(&output, "callee"));
+            assert_refused_with(with_pass && may_raise, &verdict, IN_PLACE, "may look an instruction up");
+        }
+        let mut outputs = (1..64).map(|seed| laid_out(&known, IN_PLACE, true, seed));
+        assert_ne!(outputs.any(|output| has_any(&known, &output, IN_PLACE)), may_raise);
+    }
+}
+
+#[test]
+fn nothing_is_counted_in_front_of_what_a_handler_may_look_up() {
+    const INCREMENT: [u8; 3] = [0x48, 0xff, 0x05];
+    const BEHIND_BRANCH: u64 = 2 + 2 + 2;
+    for (first, may_raise) in BEGINNINGS {
+        // Without the branch, all of the callee is one block. Behind it stands a load.
+        let straight = PROGRAM.replace("\tjs 1f\n", "").replace("endbr64", first);
+        let straight = hide(&build_of(&straight, &[]), &["caller", "callee"]);
+        for (input, behind, is_refused) in
+            [(straight, 0, may_raise), (build_beginning_with(first), BEHIND_BRANCH, true)]
+        {
+            let place = address_of(&input, "callee") + behind;
+            let known = |bytes: &[u8], place: u64| match place == address_of(bytes, "callee") {
+                true => with_held_entry(bytes, "callee"),
+                false => with_label(bytes, place),
+            };
+            let counted_at = |output: &[u8]| {
+                let copy = Lookup::new(map_of(output)).copy_of(InputAddr(place)).unwrap().get();
+                (copy, output[file_offset(output, copy)..].starts_with(&INCREMENT))
+            };
+            let output = counted(&input);
+            assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
+            let (copy, is_counted) = counted_at(&output);
+            assert!(is_counted, "{place:#x}");
+            let verdict = judge(&known(&input, place), &known(&output, copy));
+            let says = |what: &str| verdict.findings.iter().all(|f| f.explanation.contains(what));
+            assert_eq!(verdict.is_proven(), !is_refused, "{verdict}");
+            assert!(says("something is counted in front of an instruction"), "{verdict}");
+            // Who knows of it puts the counter elsewhere.
+            let input = known(&input, place);
+            let output = counted(&input);
+            assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
+            assert_eq!(counted_at(&output).1, !is_refused);
+        }
+    }
+}
+
+fn counted(input: &[u8]) -> Vec<u8> {
+    let options = InstrumentOptions {
+        counter_file: b"/tmp/counters".to_vec(),
+        check: Check::Skip,
+        ..InstrumentOptions::default()
+    };
+    afterlink_pipeline::instrument(input, &options, &Silent).unwrap().bytes
 }
 
 #[test]

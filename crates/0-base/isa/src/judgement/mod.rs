@@ -300,6 +300,14 @@ impl Reader {
         }
     }
 
+    /// Whether an instruction may raise a signal, whose handler may know it by its address. What is not known may.
+    pub fn may_raise(&mut self, bytes: &[u8]) -> bool {
+        match self.arch {
+            Arch::X86_64 => self.x86_64.may_raise(bytes),
+            Arch::Aarch64 => true,
+        }
+    }
+
     /// What an instruction at `address` does with values of 64 bits; `is_named`: a relocation says that a number in it is an
     /// address of code.
     pub fn read_step(&mut self, bytes: &[u8], address: u64, is_named: bool) -> Option<Step<u64>> {

@@ -18,8 +18,8 @@ pub struct Handed {
     pub is_jump: bool,
     /// Bytes that read the word that holds the target and change nothing but flags.
     pub touch: u8,
-    /// Bytes that push the target.
-    pub push: u8,
+    /// Bytes that load the target.
+    pub load: u8,
 }
 
 /// What holds in the routine from a place on, which is so many bytes behind its start.

@@ -8,7 +8,7 @@ pub(super) const RED_ZONE: u8 = 128;
 /// `lea -128(%rsp),%rsp`.
 pub(super) const STEP_DOWN: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, RED_ZONE.wrapping_neg()];
 /// `lea 128(%rsp),%rsp`.
-const STEP_UP: [u8; 8] = [0x48, 0x8d, 0xa4, 0x24, RED_ZONE, 0, 0, 0];
+pub(super) const STEP_UP: [u8; 8] = [0x48, 0x8d, 0xa4, 0x24, RED_ZONE, 0, 0, 0];
 /// `lock incq counter(%rip)`, but for the displacement.
 const LOCKED: [u8; 4] = [0xf0, 0x48, 0xff, 0x05];
 

@@ -46,6 +46,7 @@ fn step(inst: &Instruction, bytes: &[u8], factory: &mut InstructionInfoFactory) 
     const TLS_ADDRESS: [u8; 4] = [0x66, 0x48, 0x8d, 0x3d];
     let kind = match inst.flow_control() {
         FlowControl::Call if inst.op0_kind() == OpKind::NearBranch64 => StepKind::Call,
+        _ if matches!(inst.mnemonic(), Mnemonic::Int3 | Mnemonic::Int1) => StepKind::Breakpoint,
         FlowControl::Call | FlowControl::Interrupt => StepKind::System,
         FlowControl::IndirectCall => StepKind::IndirectCall,
         FlowControl::Exception => StepKind::Fault,
@@ -59,7 +60,7 @@ fn step(inst: &Instruction, bytes: &[u8], factory: &mut InstructionInfoFactory) 
         // What passes into and out of a call is agreed between the two sides: compilers know which registers a
         // function of the same file leaves alone (gcc's -fipa-ra), so all count as read. The flags pass neither way.
         StepKind::Call | StepKind::IndirectCall => (REGISTERS, FLAGS),
-        StepKind::System | StepKind::Fault => (REGISTERS | FLAGS, Places::NONE),
+        StepKind::System | StepKind::Breakpoint | StepKind::Fault => (REGISTERS | FLAGS, Places::NONE),
         StepKind::Return => (REGISTERS, Places::NONE),
         _ if is_watched(inst) => (REGISTERS | FLAGS, Places::NONE),
         _ if inst.flow_control() != FlowControl::Next
@@ -70,10 +71,13 @@ fn step(inst: &Instruction, bytes: &[u8], factory: &mut InstructionInfoFactory) 
         _ => effects(inst, factory),
     };
     let may_fault = may_fault(inst) || inst.op_count() == 0 && has_hidden_operand(inst, factory);
+    let is_asked_for = matches!(kind, StepKind::System | StepKind::Breakpoint | StepKind::Fault);
+    let divides = matches!(inst.mnemonic(), Mnemonic::Div | Mnemonic::Idiv);
+    let may_raise = may_fault || is_asked_for || divides || is_watched(inst);
     let writes = if may_fault { writes.without(REGISTERS) } else { writes };
     let end = inst.len() as u64;
     let callee = (kind == StepKind::Call).then(|| inst.near_branch64().wrapping_sub(end) as i64);
-    Effects { len: inst.len() as u8, reads, writes, kind, may_fault, callee }
+    Effects { len: inst.len() as u8, reads, writes, kind, may_fault, may_raise, callee }
 }
 
 fn effects(inst: &Instruction, factory: &mut InstructionInfoFactory) -> (Places, Places) {

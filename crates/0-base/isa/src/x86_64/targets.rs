@@ -1,18 +1,22 @@
 //! The code of x86-64 that counts [targets](crate::targets) of indirect calls and jumps.
 //!
-//! In front of a jump, `lea -128(%rsp),%rsp` steps over the red zone. Then the target and the place of the site are pushed, and the routine is
-//! called. A table of a site is [`TARGETS`] pairs of words, a target and its count, and a word for all other targets. Pairs are
+//! In front of a jump, `lea -128(%rsp),%rsp` steps over the red zone. Then `%rax` is saved and the target loaded into it, the place of the site is
+//! pushed, and the routine is called. Whoever leaves out an instruction that cannot read the target finds the stack as it should be behind
+//! it: no access to memory that may not be there moves the stack pointer. A table of a site is [`TARGETS`] pairs of words, a target and its count, and a word for all other targets. Pairs are
 //! filled in their order and never change their target, so whoever finds one needs no lock.
 
-use super::counter::{RED_ZONE, STEP_DOWN};
+use super::counter::{RED_ZONE, STEP_DOWN, STEP_UP};
 use super::full;
 use crate::targets::{TARGETS, TargetCode, TargetRoutine, TargetSite};
 use iced_x86::code_asm::{CodeAssembler, eax, esi, qword_ptr, rax, rcx, rdx, rsi, rsp};
 use iced_x86::{BlockEncoderOptions, Code, IcedError, Instruction, MemoryOperand, Mnemonic, Register};
 
-/// `lea 144(%rsp),%rsp`: over the red zone, the target and the site; and `lea 16(%rsp),%rsp`.
-const STEP_UP: [u8; 8] = [0x48, 0x8d, 0xa4, 0x24, RED_ZONE + 16, 0, 0, 0];
-const DROP: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 16];
+/// `push %rax`; and `pop %rax` twice: the site, and what was saved.
+const SAVE: u8 = 0x50;
+const RESTORE: [u8; 2] = [0x58, 0x58];
+/// Where the target is handed over.
+const RAX: u8 = 0;
+const WIDE: u8 = 8;
 /// Bytes of a target and its count.
 const TARGET_BYTES: usize = 16;
 /// The prefix that no other processor comes between, and one for a segment that has no base.
@@ -25,16 +29,26 @@ const CALL: usize = 1 + 4;
 impl TargetCode {
     /// Bytes of all of it.
     pub fn size(self) -> u32 {
-        let steps = if self.is_jump { STEP_DOWN.len() + STEP_UP.len() } else { DROP.len() };
-        u32::from(self.touch) + u32::from(self.push) + (PUSH_NUMBER + CALL + steps) as u32
+        let steps = if self.is_jump { STEP_DOWN.len() + STEP_UP.len() } else { 0 };
+        let handed = 1 + usize::from(self.load) + PUSH_NUMBER + CALL + RESTORE.len();
+        u32::from(self.touch) + (handed + steps) as u32
     }
 
     /// Where in the code the stack pointer changes, as bytes from its start, and by how much it is then lower than around it.
-    pub fn lowered_stack(self) -> [(u32, u32); 4] {
+    pub fn lowered_stack(self) -> [(u32, u32); 6] {
         let (size, step) = if self.is_jump { (STEP_DOWN.len() as u32, u32::from(RED_ZONE)) } else { (0, 0) };
         let lowered = u32::from(self.touch) + size;
-        let pushed = lowered + u32::from(self.push);
-        [(lowered, step), (pushed, step + 8), (pushed + PUSH_NUMBER as u32, step + 16), (self.size(), 0)]
+        let saved = lowered + 1;
+        let pushed = saved + u32::from(self.load) + PUSH_NUMBER as u32;
+        let restored = pushed + (CALL + 1) as u32;
+        [
+            (lowered, step),
+            (saved, step + 8),
+            (pushed, step + 16),
+            (restored, step + 8),
+            (restored + 1, step),
+            (self.size(), 0),
+        ]
     }
 }
 
@@ -52,6 +66,8 @@ struct Operand<'b> {
 
 const EXTENDS_INDEX_AND_BASE: u8 = 3;
 const STACK_POINTER: u8 = 4;
+/// An index of that number, without the bit of REX that extends it, is none.
+const NO_INDEX: u8 = 4;
 
 impl<'b> Operand<'b> {
     /// `None`: not an indirect call or jump that is near and has no prefix but `notrack` and `bnd`.
@@ -111,26 +127,23 @@ impl<'b> Operand<'b> {
 
     /// Appends `cmp operand,%rax`.
     fn touch(&self, out: &mut Vec<u8>) -> Option<usize> {
-        const WIDE: u8 = 8;
-        self.write(out, WIDE, 0x3b, 0)
+        self.write(out, WIDE, 0x3b, RAX)
     }
 
-    /// Whether the word that holds the target has to be read first: the push itself is the first instruction in front of a call.
+    /// Whether the word that holds the target has to be read first: it may not be there.
     fn is_touched(&self) -> bool {
-        self.is_jump && self.register().is_none() && !self.is_on_stack()
+        let has_index = self.rest.first().is_some_and(|sib| sib >> 3 & 7 != NO_INDEX || self.rex & 2 != 0);
+        let is_near = self.modrm & 0xc7 == 5;
+        self.register().is_none() && !is_near && (!self.is_on_stack() || has_index)
     }
 
-    /// Appends a push of it; in front of a jump the stack pointer is lower by the red zone.
-    fn push(&self, out: &mut Vec<u8>) -> Option<usize> {
-        if let Some(register) = self.register() {
-            if register >= 8 {
-                out.push(0x41);
-            }
-            out.push(0x50 | register & 7);
+    /// Appends a load of it into `%rax`, below which the stack pointer is, and in front of a jump lower by the red zone.
+    fn load(&self, out: &mut Vec<u8>) -> Option<usize> {
+        if self.register() == Some(RAX) {
             return None;
         }
-        if !(self.is_jump && self.is_on_stack()) {
-            return self.write(out, 0, 0xff, 6);
+        if !self.is_on_stack() {
+            return self.write(out, WIDE, 0x8b, RAX);
         }
         let displacement = match self.rest[1..] {
             [] => 0,
@@ -138,11 +151,9 @@ impl<'b> Operand<'b> {
             [a, b, c, d] => i32::from_le_bytes([a, b, c, d]),
             _ => unreachable!("displacements have one or four bytes"),
         };
-        if self.rex != 0 {
-            out.push(0x40 | self.rex);
-        }
-        out.extend_from_slice(&[0xff, 0x80 | 6 << 3 | 4, self.rest[0]]);
-        out.extend_from_slice(&displacement.wrapping_add(RED_ZONE.into()).to_le_bytes());
+        let lower = 8 + if self.is_jump { i32::from(RED_ZONE) } else { 0 };
+        out.extend_from_slice(&[0x40 | WIDE | self.rex, 0x8b, 0x80 | RAX << 3 | 4, self.rest[0]]);
+        out.extend_from_slice(&displacement.wrapping_add(lower).to_le_bytes());
         None
     }
 }
@@ -150,15 +161,15 @@ impl<'b> Operand<'b> {
 /// The code in front of the call.
 pub(crate) fn target_code(call: &[u8]) -> Option<TargetCode> {
     let operand = Operand::of(call)?;
-    let (mut touch, mut push) = (Vec::new(), Vec::new());
+    let (mut touch, mut load) = (Vec::new(), Vec::new());
     if operand.register() == Some(STACK_POINTER) {
         return None;
     }
     if operand.is_touched() {
         operand.touch(&mut touch);
     }
-    operand.push(&mut push);
-    Some(TargetCode { is_jump: operand.is_jump, touch: touch.len() as u8, push: push.len() as u8 })
+    operand.load(&mut load);
+    Some(TargetCode { is_jump: operand.is_jump, touch: touch.len() as u8, load: load.len() as u8 })
 }
 
 /// Where in the call its displacement of four bytes stands.
@@ -180,13 +191,17 @@ pub(crate) fn write_target_code(
     if operand.is_jump {
         out.extend_from_slice(&STEP_DOWN);
     }
-    let second = operand.push(out);
+    out.push(SAVE);
+    let second = operand.load(out);
     out.push(0x68);
     out.extend_from_slice(&site.place.to_le_bytes());
     out.push(0xe8);
     let end = (out.len() - start + 4) as u32;
     out.extend_from_slice(&displacement(end).to_le_bytes());
-    out.extend_from_slice(if operand.is_jump { &STEP_UP } else { &DROP });
+    out.extend_from_slice(&RESTORE);
+    if operand.is_jump {
+        out.extend_from_slice(&STEP_UP);
+    }
     first.into_iter().chain(second).map(|at| (at - start) as u32).collect()
 }
 
@@ -208,13 +223,12 @@ fn assemble(routine: &TargetRoutine) -> Result<Vec<u8>, IcedError> {
         asm.db(&[if routine.is_exact { LOCK } else { NOTHING }])?;
         asm.inc(qword_ptr(rcx) + word)
     };
-    asm.push(rax)?;
+    // The target is in `rax`, which the site has saved.
     asm.push(rcx)?;
-    // Below the target and the site stand where to return to, and these two.
-    asm.mov(rax, qword_ptr(rsp) + 32)?;
     lea(&mut asm, Register::RCX, routine.base)?;
     asm.sub(rax, rcx)?;
-    asm.add(rcx, qword_ptr(rsp) + 24)?;
+    // Below the site stand where to return to, and `rcx`.
+    asm.add(rcx, qword_ptr(rsp) + 16)?;
     for i in 0..TARGETS {
         let mut next = asm.create_label();
         asm.cmp(rax, qword_ptr(rcx) + pair(i))?;
@@ -259,7 +273,6 @@ fn assemble(routine: &TargetRoutine) -> Result<Vec<u8>, IcedError> {
 
 fn leave(asm: &mut CodeAssembler) -> Result<(), IcedError> {
     asm.pop(rcx)?;
-    asm.pop(rax)?;
     asm.ret()
 }
 
@@ -268,7 +281,7 @@ fn lea(asm: &mut CodeAssembler, register: Register, address: u64) -> Result<(), 
     asm.add_instruction(Instruction::with2(Code::Lea_r64_m, register, place)?)
 }
 
-/// How many registers the routine has saved behind each push and pop. Behind its return stands code that runs with the first two saved.
+/// How many registers the routine has saved behind each push and pop. Behind its return stands code that runs with the first one saved.
 pub(crate) fn saved_by_routine(code: &[u8]) -> Vec<(u32, usize)> {
     let (mut at, mut saved, mut steps) = (0, 0, Vec::new());
     while let Some(inst) = code.get(at..).filter(|rest| !rest.is_empty()).and_then(|rest| full(rest, 0)) {
@@ -276,7 +289,7 @@ pub(crate) fn saved_by_routine(code: &[u8]) -> Vec<(u32, usize)> {
         let now = match inst.mnemonic() {
             Mnemonic::Push => saved + 1,
             Mnemonic::Pop => saved - 1,
-            Mnemonic::Ret => 2,
+            Mnemonic::Ret => 1,
             _ => saved,
         };
         if now != saved {
@@ -292,6 +305,7 @@ pub(crate) fn saved_by_routine(code: &[u8]) -> Vec<(u32, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iced_x86::OpKind;
 
     fn written(call: &[u8]) -> (TargetCode, Vec<u8>, Vec<u32>) {
         let code = target_code(call).expect("such code");
@@ -299,59 +313,78 @@ mod tests {
         let fields = write_target_code(&mut out, TargetSite { call, place: 0x88 }, |end| 0x1000 - end as i32);
         assert_eq!(out.len(), code.size() as usize, "{out:x?}");
         let starts = code.lowered_stack().map(|(at, _)| out.get(at as usize).copied());
-        assert_eq!(&starts[1..], [Some(0x68), Some(0xe8), None], "{out:x?}");
+        assert_eq!(starts[0], Some(SAVE), "{out:x?}");
+        let up = code.is_jump.then_some(STEP_UP[0]);
+        assert_eq!(starts[2..], [Some(0xe8), Some(RESTORE[1]), up, None], "{out:x?}");
         (code, out, fields)
     }
 
-    /// The call or jump; what reads its word, and what pushes its target; where their displacements stand.
+    /// The call or jump; what reads its word, and what loads its target; where their displacements stand.
     type Example = (&'static [u8], &'static [u8], &'static [u8], &'static [u32]);
 
-    const EXAMPLES: [Example; 11] = [
+    const EXAMPLES: [Example; 13] = [
         // call *%rax
-        (&[0xff, 0xd0], &[], &[0x50], &[]),
+        (&[0xff, 0xd0], &[], &[], &[]),
         // jmp *%r11
-        (&[0x41, 0xff, 0xe3], &[], &[0x41, 0x53], &[]),
+        (&[0x41, 0xff, 0xe3], &[], &[0x49, 0x8b, 0xc3], &[]),
         // notrack jmp *%rdx
-        (&[0x3e, 0xff, 0xe2], &[], &[0x52], &[]),
+        (&[0x3e, 0xff, 0xe2], &[], &[0x48, 0x8b, 0xc2], &[]),
         // call *0x18(%rax)
-        (&[0xff, 0x50, 0x18], &[], &[0xff, 0x70, 0x18], &[]),
+        (&[0xff, 0x50, 0x18], &[0x48, 0x3b, 0x40, 0x18], &[0x48, 0x8b, 0x40, 0x18], &[]),
         // jmp *0x18(%rax)
-        (&[0xff, 0x60, 0x18], &[0x48, 0x3b, 0x40, 0x18], &[0xff, 0x70, 0x18], &[]),
+        (&[0xff, 0x60, 0x18], &[0x48, 0x3b, 0x40, 0x18], &[0x48, 0x8b, 0x40, 0x18], &[]),
         // jmp *(%r12,%r13,8)
-        (&[0x43, 0xff, 0x24, 0xec], &[0x4b, 0x3b, 0x04, 0xec], &[0x43, 0xff, 0x34, 0xec], &[]),
+        (&[0x43, 0xff, 0x24, 0xec], &[0x4b, 0x3b, 0x04, 0xec], &[0x4b, 0x8b, 0x04, 0xec], &[]),
         // call *8(%rsp)
-        (&[0xff, 0x54, 0x24, 8], &[], &[0xff, 0x74, 0x24, 8], &[]),
+        (&[0xff, 0x54, 0x24, 8], &[], &[0x48, 0x8b, 0x84, 0x24, 0x10, 0, 0, 0], &[]),
         // jmp *8(%rsp)
-        (&[0xff, 0x64, 0x24, 8], &[], &[0xff, 0xb4, 0x24, 0x88, 0, 0, 0], &[]),
+        (&[0xff, 0x64, 0x24, 8], &[], &[0x48, 0x8b, 0x84, 0x24, 0x90, 0, 0, 0], &[]),
+        // call *8(%rsp,%rax,8)
+        (&[0xff, 0x54, 0xc4, 8], &[0x48, 0x3b, 0x44, 0xc4, 8], &[0x48, 0x8b, 0x84, 0xc4, 0x10, 0, 0, 0], &[]),
+        // call *(%rsp,%r12,8)
+        (&[0x42, 0xff, 0x14, 0xe4], &[0x4a, 0x3b, 0x04, 0xe4], &[0x4a, 0x8b, 0x84, 0xe4, 8, 0, 0, 0], &[]),
         // call *0x11223344(%rip)
-        (&[0xff, 0x15, 0x44, 0x33, 0x22, 0x11], &[], &[0xff, 0x35, 0x44, 0x33, 0x22, 0x11], &[2]),
+        (&[0xff, 0x15, 0x44, 0x33, 0x22, 0x11], &[], &[0x48, 0x8b, 0x05, 0x44, 0x33, 0x22, 0x11], &[4]),
         // jmp *0x11223344(%rip)
-        (
-            &[0xff, 0x25, 0x44, 0x33, 0x22, 0x11],
-            &[0x48, 0x3b, 0x05, 0x44, 0x33, 0x22, 0x11],
-            &[0xff, 0x35, 0x44, 0x33, 0x22, 0x11],
-            &[3, 14],
-        ),
+        (&[0xff, 0x25, 0x44, 0x33, 0x22, 0x11], &[], &[0x48, 0x8b, 0x05, 0x44, 0x33, 0x22, 0x11], &[9]),
         // jmp *0x1000(,%rdi,8)
         (
             &[0xff, 0x24, 0xfd, 0, 0x10, 0, 0],
             &[0x48, 0x3b, 0x04, 0xfd, 0, 0x10, 0, 0],
-            &[0xff, 0x34, 0xfd, 0, 0x10, 0, 0],
-            &[4, 16],
+            &[0x48, 0x8b, 0x04, 0xfd, 0, 0x10, 0, 0],
+            &[4, 18],
         ),
     ];
 
     #[test]
     fn the_code_has_the_operand_of_the_call() {
         let behind = [0x68, 0x88, 0, 0, 0, 0xe8];
-        for (call, touch, push, fields) in EXAMPLES {
+        for (call, touch, load, fields) in EXAMPLES {
             let (code, out, found) = written(call);
-            let (down, up) = if code.is_jump { (&STEP_DOWN[..], &STEP_UP[..]) } else { (&[][..], &DROP[..]) };
-            let expected = [touch, down, push, &behind].concat();
+            let (down, up) = if code.is_jump { (&STEP_DOWN[..], &STEP_UP[..]) } else { (&[][..], &[][..]) };
+            let expected = [touch, down, &[SAVE], load, &behind].concat();
             assert!(out.starts_with(&expected), "{call:x?}: {out:x?}, not {expected:x?}");
-            assert!(out.ends_with(up), "{out:x?}");
-            assert_eq!((usize::from(code.touch), usize::from(code.push)), (touch.len(), push.len()));
+            assert!(out.ends_with(&[&RESTORE, up].concat()), "{out:x?}");
+            assert_eq!((usize::from(code.touch), usize::from(code.load)), (touch.len(), load.len()));
             assert_eq!(found, fields, "{call:x?}");
+        }
+    }
+
+    /// A handler may leave out what cannot read the target: the stack pointer is then where it would be.
+    #[test]
+    fn no_access_that_may_fail_moves_the_stack() {
+        for (call, ..) in EXAMPLES {
+            let (_, out, _) = written(call);
+            let mut at = 0;
+            while let Some(inst) =
+                out.get(at..).filter(|rest| !rest.is_empty()).and_then(|rest| full(rest, 0))
+            {
+                let operands = 0..inst.op_count();
+                let mut kinds = operands.map(|i| inst.op_kind(i));
+                let accesses = kinds.any(|kind| kind == OpKind::Memory) && inst.mnemonic() != Mnemonic::Lea;
+                assert!(!(accesses && inst.stack_pointer_increment() != 0), "{inst} in front of {call:x?}");
+                at += inst.len();
+            }
         }
     }
 

@@ -50,7 +50,7 @@
 //!     the call's end, function, count.
 //! - **`bytes`** START: what else is known of the input's bytes in functions.
 //! - **`pointer`** file offset, form (`word64`, `word32`, `rel32 BASE`), target.
-//! - **`known`** places that somebody outside knows; **`stub`** address and slot, of the linker's.
+//! - **`known`** places that somebody outside knows; **`stored`** places whose address is stored by their names; **`stub`** address and slot, of the linker's.
 //! - **`row`**: `rowN cfa RULE`, `args N`, and `rR = RULE` for registers. Rules: `none`, `rR + N`, `expression [BYTES]`; `undefined`, `same`,
 //!   `[cfa + N]`, `cfa + N`, `rR`, `[expression [BYTES]]`, `expression [BYTES]`.
 //! - **`cie`** and **`fde`**, with all that is known of them but their instructions.

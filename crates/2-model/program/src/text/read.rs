@@ -51,6 +51,7 @@ struct Reader<'a> {
     fields: Vec<Field>,
     pointers: Vec<DataPointer>,
     known_places: Vec<InputAddr>,
+    stored_places: Vec<InputAddr>,
     linker_stubs: Vec<LinkerStub>,
     rows: RowTable,
     cies: IdVec<CieId, Cie>,
@@ -78,6 +79,7 @@ impl<'a> Reader<'a> {
             fields: Vec::new(),
             pointers: Vec::new(),
             known_places: Vec::new(),
+            stored_places: Vec::new(),
             linker_stubs: Vec::new(),
             rows: RowTable::new(),
             cies: IdVec::new(),
@@ -99,6 +101,10 @@ impl<'a> Reader<'a> {
         } else if self.lexer.take("known") {
             let place = self.lexer.address()?;
             self.known_places.push(place);
+            Ok(())
+        } else if self.lexer.take("stored") {
+            let place = self.lexer.address()?;
+            self.stored_places.push(place);
             Ok(())
         } else if self.lexer.take("stub") {
             let (address, slot) = (self.lexer.address()?, self.lexer.address()?);
@@ -132,6 +138,7 @@ impl<'a> Reader<'a> {
             Error::new(format!("the text has two different bytes for {:#x}", at.0)).next("drop one of them")
         })?;
         self.known_places.sort_unstable();
+        self.stored_places.sort_unstable();
         self.linker_stubs.sort_unstable();
         let frames = EhFrame::without_section(self.cies, self.fdes, self.arch.unwind_numbers());
         let weights = if self.is_counted { self.weights } else { Vec::new() };
@@ -140,6 +147,7 @@ impl<'a> Reader<'a> {
                 code,
                 pointers: self.pointers,
                 known_places: self.known_places,
+                stored_places: self.stored_places,
                 linker_stubs: self.linker_stubs,
                 rows: self.rows,
                 ..Program::of(self.arch, self.functions.into(), frames)

@@ -70,15 +70,18 @@ impl Writer<'_, '_> {
         let program = self.view.program;
         let listed = |address: InputAddr| program.function_at(address).map(|id| self.names.is_listed(id));
         let is_of_interest = |address| listed(address).unwrap_or(self.view.only.is_none());
-        let known: Vec<InputAddr> =
-            program.known_places.iter().copied().filter(|&place| is_of_interest(place)).collect();
+        let of_interest = |places: &[InputAddr]| -> Vec<InputAddr> {
+            places.iter().copied().filter(|&place| is_of_interest(place)).collect()
+        };
+        let known = of_interest(&program.known_places);
+        let stored = of_interest(&program.stored_places);
         let stubs: Vec<_> = match self.view.only {
             None => program.linker_stubs.clone(),
             Some(_) => self.names.called_stubs(self.view),
         };
         let pointers: Vec<_> =
             program.pointers.iter().filter(|p| self.names.is_in_listed(p.target, program)).collect();
-        if !(known.is_empty() && stubs.is_empty() && pointers.is_empty()) {
+        if !(known.is_empty() && stored.is_empty() && stubs.is_empty() && pointers.is_empty()) {
             self.text.push('\n');
         }
         for pointer in pointers {
@@ -88,6 +91,10 @@ impl Writer<'_, '_> {
         }
         for place in known {
             put!(self, "known {place:#x}");
+            self.say_where(place);
+        }
+        for place in stored {
+            put!(self, "stored {place:#x}");
             self.say_where(place);
         }
         for stub in stubs {

@@ -21,6 +21,9 @@ pub(crate) fn add<'a>(image: &Image<'a>, program: &mut Program<'a>) {
     program.known_places = known_places(image).collect();
     program.known_places.sort_unstable();
     program.known_places.dedup();
+    program.stored_places = stored_places(image).collect();
+    program.stored_places.sort_unstable();
+    program.stored_places.dedup();
     program.linker_stubs = linker_stubs(image, program);
     program.gap_before_entries = gap_before_entries(program);
 }
@@ -38,6 +41,13 @@ fn known_places<'i>(image: &'i Image) -> impl Iterator<Item = InputAddr> + 'i {
     let hooks =
         entries.filter(|e| e.tag == elf::DT_INIT.0 || e.tag == elf::DT_FINI.0).map(|e| InputAddr(e.value));
     dynamic.chain(hooks).chain([image.entry]).chain(image.probes().map(|probe| probe.place))
+}
+
+/// Own places that a start-up relocation names by a symbol: where several objects define it, this one's may be what is stored.
+fn stored_places<'i>(image: &'i Image) -> impl Iterator<Item = InputAddr> + 'i {
+    let named = image.dynamic.relocations.iter().filter(|r| r.symbol != 0);
+    let own = named.filter_map(|r| Some((r, image.dynamic_symbols.get(r.symbol)?)));
+    own.filter(|(_, symbol)| symbol.is_defined()).map(|(r, symbol)| symbol.address + r.addend as u64)
 }
 
 /// The stubs that are called, by address.

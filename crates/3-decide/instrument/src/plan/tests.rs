@@ -89,6 +89,11 @@ fn build(drafts: &[(usize, u8, [u32; 2])]) -> Sample {
         place: None,
         targets,
     });
+    give_stack(&mut sample);
+    sample
+}
+
+fn give_stack(sample: &mut Sample) {
     let range = sample.function.ranges[0];
     sample.function.unwind.push(UnwindSpan {
         range,
@@ -96,7 +101,6 @@ fn build(drafts: &[(usize, u8, [u32; 2])]) -> Sample {
         rows: Stream::default(),
         landings: Stream::default(),
     });
-    sample
 }
 
 /// Offset of the instruction in the function, or `None` for the caller; and where to.
@@ -181,28 +185,32 @@ impl Walker<'_> {
     }
 }
 
-fn context<'c>(names: &'c Names, entered: &'c Entered, foreign: &'c Foreign) -> Context<'c> {
+fn context<'c>(names: &'c Names, entered: &'c Entered, is_held: bool, foreign: &'c Foreign) -> Context<'c> {
     let address_of = &|target: Target| match target {
         Target::Input(address) => Some(address),
         _ => None,
     };
     let (counting, counts_targets, body) = (Counting::Fast, false, &|_: &afterlink_program::Block| None);
-    Context { counting, names, entered, counts_targets, foreign, body, stops: &stops, address_of }
+    Context { counting, names, entered, is_held, counts_targets, foreign, body, stops: &stops, address_of }
 }
 
 /// Instruments the function; the plan and the counters.
-fn instrumented(sample: &mut Sample, scan: &Scan) -> (FunctionPlan, Vec<Counter>) {
+fn instrumented(sample: &mut Sample, scan: &Scan, is_held: bool) -> (FunctionPlan, Vec<Counter>) {
+    try_instrument(sample, scan, is_held).expect("code with a stack")
+}
+
+fn try_instrument(sample: &mut Sample, scan: &Scan, is_held: bool) -> Option<(FunctionPlan, Vec<Counter>)> {
     let names = [(START, "f"), (SAFE, "safe"), (RISKY, "risky")];
     let names = Names::of_symbols(names.map(|(at, name)| (InputAddr(at), name.as_bytes().to_vec())).to_vec());
     let entered = Entered::default();
     let foreign = Foreign::default();
-    let context = context(&names, &entered, &foreign);
-    let plan = plan(&sample.function, scan, Convention::Regular, &context).expect("code with a stack");
+    let context = context(&names, &entered, is_held, &foreign);
+    let plan = plan(&sample.function, scan, Convention::Regular, &context)?;
     let mut order = Order::of_input(&sample.function);
     let counters = insert(&mut sample.function, &plan.counters, &[], First::default(), &mut order);
     let placed: usize = order.into_fragments(FuncId(0)).iter().flatten().map(|f| f.blocks.len()).sum();
     assert_eq!(placed, sample.function.blocks.len(), "every block is written once");
-    (plan, counters)
+    Some((plan, counters))
 }
 
 /// The ways that a profile of these counts holds, of calls only each block's first.
@@ -246,10 +254,11 @@ proptest! {
     fn counters_tell_how_often_every_way_was_gone(
         drafts in proptest::collection::vec((0..BODIES.len(), any::<u8>(), [0u32..20, 0u32..20]), 2..14),
         choices in proptest::collection::vec(any::<u8>(), 0..600),
+        is_held in any::<bool>(),
     ) {
         let mut sample = build(&drafts);
         let scan = scan(&sample);
-        let (plan, counters) = instrumented(&mut sample, &scan);
+        let (plan, counters) = instrumented(&mut sample, &scan, is_held);
         let walker = Walker { function: &sample.function, scan: &scan, counters: &counters };
         let (mut truth, mut counts) = (Ways::new(), vec![0u64; counters.len()]);
         let mut choices = choices.into_iter();
@@ -275,15 +284,9 @@ fn as_few_counters_as_possible() {
         (|a| a.dec(rsi), branch(1, 5)),
         (|a| a.ret(), Terminator::Stop(Stop::Return)),
     ]);
-    let range = sample.function.ranges[0];
-    sample.function.unwind.push(UnwindSpan {
-        range,
-        fde: afterlink_unwind::FdeId(0),
-        rows: Stream::default(),
-        landings: Stream::default(),
-    });
+    give_stack(&mut sample);
     let scan = scan(&sample);
-    let (_, counters) = instrumented(&mut sample, &scan);
+    let (_, counters) = instrumented(&mut sample, &scan, false);
     // Six blocks and seven edges; 7 - 6 + 1 of them, and the one around the whole, are independent.
     assert_eq!(counters.len(), 3);
 }
@@ -300,6 +303,45 @@ fn without_unwind_entry_the_stack_is_not_touched() {
     let names = Names::of_symbols(vec![(InputAddr(START), b"f".to_vec())]);
     let entered = Entered::default();
     let foreign = Foreign::default();
-    let context = context(&names, &entered, &foreign);
+    let context = context(&names, &entered, false, &foreign);
     assert!(plan(&sample.function, &scan(&sample), Convention::PassesFlags, &context).is_none());
+}
+
+/// A trap with a label is counted by the ways that lead there: in front of it a handler would not know the place.
+#[test]
+fn a_trap_that_a_handler_knows_has_no_counter() {
+    let traps: [(Body, Terminator); 2] =
+        [(|a| a.int3(), falls(3)), (|a| a.ud2(), Terminator::Stop(Stop::Trap))];
+    for (trap, end) in traps {
+        let mut sample = sample(&[
+            (|a| a.test(rax, rax), branch(2, 1)),
+            (|a| a.ret(), Terminator::Stop(Stop::Return)),
+            (trap, end),
+            (|a| a.ret(), Terminator::Stop(Stop::Return)),
+        ]);
+        give_stack(&mut sample);
+        sample.function.labels.push(BlockId(2));
+        let scan = scan(&sample);
+        let (_, counters) = instrumented(&mut sample, &scan, false);
+        assert!(!counters.is_empty());
+        assert!(counters.iter().all(|c| (c.block, c.offset) != (BlockId(2), 0)), "{counters:?}");
+    }
+}
+
+/// All of a block is an instruction that a handler may know: nothing can count how often control comes there by its label.
+#[test]
+fn a_function_is_left_where_nothing_can_be_counted() {
+    let bodies: [Body; 2] = [|a| a.jmp(qword_ptr(rax)), |a| a.jmp(rax)];
+    let is_planned = bodies.map(|body| {
+        let mut sample = sample(&[
+            (|a| a.test(rax, rax), branch(2, 1)),
+            (|a| a.ret(), Terminator::Stop(Stop::Return)),
+            (body, Terminator::Indirect { table: None }),
+        ]);
+        give_stack(&mut sample);
+        sample.function.labels.push(BlockId(2));
+        let scan = scan(&sample);
+        try_instrument(&mut sample, &scan, false).is_some()
+    });
+    assert_eq!(is_planned, [false, true]);
 }

@@ -3,8 +3,9 @@
 
 use super::rows::is_at_depth;
 use crate::entries::Entries;
+use afterlink_analyze::held;
 use afterlink_core::{IdVec, InputAddr};
-use afterlink_isa::{Arch, Flow};
+use afterlink_isa::{Arch, EffectsReader, Flow};
 use afterlink_program::{Block, BlockId, FuncId, Function, Operand, Program, Role, Stop, Target, Terminator};
 use afterlink_unwind::RowId;
 use std::collections::BTreeMap;
@@ -137,17 +138,20 @@ impl Body {
 }
 
 /// Functions of which blocks can run in place of calls, among those that `moved`: of no other, and of none of which somebody may hold on to a
-/// place inside, is it known that nobody looks for its code where it stands, or goes on there when it faults.
+/// place inside, or to an entry with an instruction that raises a signal, is it known that nobody looks for its code where it stands, or goes on there when it faults.
 pub(super) fn candidates(program: &Program, moved: &[FuncId]) -> IdVec<FuncId, bool> {
     let entries = Entries::find(program);
+    let held = held::entries(program);
     let mut candidates = IdVec::filled(false, program.functions.len());
     for &id in moved {
         let function = &program.functions[id];
+        let is_looked_up = held[id] && may_raise_at_entry(program, function);
         candidates[id] = function.refusal.is_none()
             && function.folded_into.is_none()
             && !function.is_read
             && !function.blocks.is_empty()
             && !entries.is_known_inside(id)
+            && !is_looked_up
             && !has_language_data(program, function)
             && !has_odd_entry(program, function);
     }
@@ -158,6 +162,13 @@ pub(super) fn candidates(program: &Program, moved: &[FuncId]) -> IdVec<FuncId, b
 /// its place keeps.
 pub(super) fn has_language_data(program: &Program, function: &Function) -> bool {
     function.unwind.iter().any(|span| program.eh_frame.fdes[span.fde].lsda.is_some())
+}
+
+/// Whether a signal may come out of the very instruction at a function's entry.
+fn may_raise_at_entry(program: &Program, function: &Function) -> bool {
+    let entry = &function.blocks[BlockId(0)];
+    let bytes = program.code.at(entry.input, entry.size as usize).unwrap_or(&[]);
+    EffectsReader::new(program.arch).read(bytes).is_none_or(|first| first.may_raise)
 }
 
 /// A target as code of any function names it.

@@ -2,11 +2,16 @@
 //! control leaves it for the corresponding places.
 
 use crate::address_map::places::{MovedFunction, Reason};
+use crate::addresses::indirect_targets;
+use crate::addresses::jumps::Jumps;
+use crate::addresses::relative_words::Named;
 use crate::check::Check;
+use crate::kept_bytes::expected::Layout;
 use crate::moved_code::depths::Depths;
 use crate::moved_code::duplicates;
 use crate::moved_code::entry_marks;
 use crate::moved_code::liveness::Liveness;
+use crate::moved_code::looked_up;
 use crate::moved_code::walk::Walk;
 use crate::unwind::rows::UnwindRows;
 use crate::verdict::finding::{Finding, FindingKind};
@@ -16,29 +21,56 @@ use rayon::prelude::*;
 const ENOUGH: usize = 4;
 
 /// Checks all moved functions and the padding between them.
-/// `taken` are the places that an indirect jump may lead to, for an instrumented output, ascending. `rows` are the input's.
-pub(crate) fn check(check: &Check, rows: &UnwindRows, taken: &[u64]) -> Vec<Finding> {
+/// `rows` are the input's.
+pub(crate) fn check(
+    check: &Check,
+    rows: &UnwindRows,
+    layout: &Layout,
+    named: &Named,
+    jumps: &Jumps,
+) -> Vec<Finding> {
     let functions = &check.places.functions;
-    let mut findings: Vec<Finding> =
-        functions.par_iter().flat_map_iter(|function| check_function(check, rows, function, taken)).collect();
+    let known = Known::of(check, layout, named, jumps);
+    let of_function = |function| check_function(check, rows, function, &known);
+    let mut findings: Vec<Finding> = functions.par_iter().flat_map_iter(of_function).collect();
     findings.extend(check_gaps(check));
     findings
 }
 
-fn check_function(check: &Check, rows: &UnwindRows, function: &MovedFunction, taken: &[u64]) -> Vec<Finding> {
+/// Places that matter to what is counted in front of them, for an instrumented output.
+#[derive(Default)]
+struct Known {
+    /// Those that an indirect jump may lead to, ascending.
+    taken: Vec<u64>,
+    /// Those at which [somebody may look an instruction up](looked_up), ascending.
+    held: Vec<u64>,
+}
+
+impl Known {
+    fn of(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps) -> Self {
+        if check.places.counters.is_none() {
+            return Self::default();
+        }
+        let taken = indirect_targets::all(check, layout, named, jumps);
+        Self { taken, held: looked_up::places(check, layout, jumps) }
+    }
+}
+
+fn check_function(check: &Check, rows: &UnwindRows, function: &MovedFunction, known: &Known) -> Vec<Finding> {
     let blocks = &check.places.blocks[function.blocks.clone()];
     let mut findings = Vec::new();
     if blocks.first().is_none_or(|b| b.is_added() || b.input != function.entry) {
         let what = "the function's first block is not its entry";
         findings.push(Finding::new(FindingKind::Map, what).input(function.entry));
     }
-    let liveness = check.places.counters.map(|_| Liveness::of(check, function, taken));
+    let liveness = check.places.counters.map(|_| Liveness::of(check, function, &known.taken));
     let liveness = liveness.as_ref();
     let depths = Depths::of(check, rows, blocks);
     let duplicates = &duplicates::places(blocks);
     let faults = blocks.iter().filter_map(|block| {
         let (input, output, end) = (block.input, block.output, block.output_end());
-        let walk = Walk { check, liveness, own: blocks, context: None, duplicates, input, output, end };
+        let held = &known.held;
+        let walk = Walk { check, liveness, held, own: blocks, context: None, duplicates, input, output, end };
         let fault = match block.reason {
             Reason::Inserted => walk.padding(true),
             Reason::Copied => walk.block(block),
@@ -70,6 +102,7 @@ fn check_gaps(check: &Check) -> Vec<Finding> {
         let walk = Walk {
             check,
             liveness: None,
+            held: &[],
             own: &[],
             context: None,
             duplicates: &[],

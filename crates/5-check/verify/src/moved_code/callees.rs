@@ -2,7 +2,7 @@
 //!
 //! A function that somebody may look for where it stands has not moved (`addresses`), so a callee has to have moved. If somebody holds a
 //! place inside of it (a table of where accesses may fault, a label that a handler goes on at), its code is looked for there, instruction by
-//! instruction. A landing pad finds the stack and the registers as they are at the call, so neither function may say anything of exceptions.
+//! instruction; and at its entry, if that is held and the instruction there may raise a signal. A landing pad finds the stack and the registers as they are at the call, so neither function may say anything of exceptions.
 
 use crate::address_map::contexts::Context;
 use crate::address_map::places::MovedFunction;
@@ -10,6 +10,7 @@ use crate::addresses::jump_tables;
 use crate::addresses::jumps::Jumps;
 use crate::check::Check;
 use crate::kept_bytes::expected::Layout;
+use crate::moved_code::looked_up;
 use crate::unwind::rows::UnwindRows;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::elf;
@@ -28,6 +29,7 @@ pub(crate) fn check(check: &Check, layout: &Layout, jumps: &Jumps, rows: &Unwind
         check,
         rows,
         held,
+        looked_up: looked_up::places(check, layout, jumps),
         moved: check.places.functions.iter().map(|function| (function.entry, function)).collect(),
     };
     contexts.iter().filter_map(|context| callees.fault(context)).collect()
@@ -68,6 +70,7 @@ struct Callees<'c, 'a> {
     check: &'c Check<'c, 'a>,
     rows: &'c UnwindRows,
     held: Vec<u64>,
+    looked_up: Vec<u64>,
     /// By entry.
     moved: FxHashMap<u64, &'c MovedFunction>,
 }
@@ -97,6 +100,10 @@ impl Callees<'_, '_> {
         if own().any(|block| self.says_of_exceptions(block.input)) {
             let what = "code of a function that says where exceptions lead stands in place of a call";
             return finding(FindingKind::Unwind, what);
+        }
+        if looked_up::is_at(self.check, &self.looked_up, callee.entry) {
+            let what = "code stands in place of a call of a function, at whose entry a handler of signals may look an instruction up";
+            return Some(Finding::new(FindingKind::Pointer, what).input(context.call).names(callee.entry));
         }
         let inside = held_inside(self.check, &self.held, callee);
         let what = "code stands in place of a call of a function, inside of which somebody knows a place";

@@ -14,6 +14,7 @@ pub(crate) mod huge_pages;
 mod in_place;
 mod inlined;
 pub(crate) mod liveness;
+mod looked_up;
 mod replaced;
 pub(crate) mod start_up;
 mod walk;

@@ -8,6 +8,7 @@ use crate::input::return_address;
 use crate::moved_code::behind_faults;
 use crate::moved_code::counters;
 use crate::moved_code::liveness::Liveness;
+use crate::moved_code::looked_up;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_isa::Flow;
 use afterlink_isa::judgement::Effect;
@@ -17,6 +18,8 @@ pub(super) struct Walk<'w, 'c, 'a> {
     pub check: &'w Check<'c, 'a>,
     /// Set for an instrumented output.
     pub liveness: Option<&'w Liveness>,
+    /// For an instrumented output, the [places](looked_up) that somebody holds the address of.
+    pub held: &'w [u64],
     /// The function's blocks.
     pub own: &'w [Block],
     /// The call in place of which the code runs, a row of [`Places::contexts`](crate::address_map::places::Places).
@@ -82,11 +85,17 @@ impl Walk<'_, '_, '_> {
     /// Counter code may stand in front of the next instruction if it disturbs nothing.
     fn counters(&mut self) -> Result<(), Box<Finding>> {
         let Some(counters) = &self.check.places.counters else { return Ok(()) };
+        let start = self.output;
         while let Some(counter) = counters.parse(self.bytes(), self.output) {
             if self.forbids(self.input, counter.effect) {
                 return Err(self.finding(FindingKind::Counter, counters::fault(counter.effect)));
             }
             self.output += counter.len;
+        }
+        if self.output > start && looked_up::is_at(self.check, self.held, self.input) {
+            let what =
+                "something is counted in front of an instruction that a handler of signals may look up";
+            return Err(self.finding(FindingKind::Counter, what));
         }
         Ok(())
     }

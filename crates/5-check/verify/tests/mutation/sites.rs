@@ -76,9 +76,9 @@ pub struct TargetSite {
     pub address: u64,
     pub len: usize,
     pub is_jump: bool,
-    /// Bytes that read the word that holds the target, and that push it.
+    /// Bytes that read the word that holds the target, and that load it.
     pub touch: usize,
-    pub push: usize,
+    pub load: usize,
     /// Where in the file the number of the site is pushed.
     pub handed: usize,
 }
@@ -174,14 +174,16 @@ impl<'a> Sites<'a> {
         self.output.section_named(".text.afterlink.targets")?;
         let bytes = &self.bytes[offset..];
         let first = usize::from(x86_64::decode(bytes)?.len);
-        let touch = if bytes.get(first..)?.starts_with(&STEP_DOWN) { first } else { 0 };
-        let is_jump = bytes[touch..].starts_with(&STEP_DOWN);
-        let pushed = if is_jump { touch + STEP_DOWN.len() } else { touch };
-        let push = usize::from(x86_64::decode(bytes.get(pushed..)?)?.len);
-        let handed = pushed + push;
-        let is_one = matches!(bytes.get(handed..handed + 10)?, [0x68, _, _, _, _, 0xe8, ..]);
-        let len = handed + 10 + if is_jump { 8 } else { 5 };
-        is_one.then_some(TargetSite { offset, address, len, is_jump, touch, push, handed: offset + handed })
+        let reads = matches!(bytes, [0x48..=0x4f, 0x3b, ..]);
+        let touch = if reads { first } else { 0 };
+        let is_jump = bytes.get(touch..)?.starts_with(&STEP_DOWN);
+        let saved = if is_jump { touch + STEP_DOWN.len() } else { touch };
+        let [0x50, rest @ ..] = bytes.get(saved..)? else { return None };
+        let load = if rest.first() == Some(&0x68) { 0 } else { usize::from(x86_64::decode(rest)?.len) };
+        let handed = saved + 1 + load;
+        let is_one = matches!(bytes.get(handed..handed + 12)?, [0x68, _, _, _, _, 0xe8, .., 0x58, 0x58]);
+        let len = handed + 12 + if is_jump { 8 } else { 0 };
+        is_one.then_some(TargetSite { offset, address, len, is_jump, touch, load, handed: offset + handed })
     }
 
     /// The counter that stands at an address.

@@ -49,17 +49,16 @@ fn no_whole_word(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     write_number(sites, found.handed + NUMBER, 4, number, "site")
 }
 
-/// Another register, base or displacement in the push; in one of the word that is read, too.
+/// Another register, base or displacement in the load; in one of the word that is read, too.
 fn another_target(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
-    let found = target(sites, rng, |_| true)?;
-    let start = found.handed - found.push;
-    let at = start + rng.random_range(0..found.push);
-    let push = |bytes: &[u8]| full(&bytes[start..found.handed], 0x1000);
-    let (bytes, what) = flip(sites, rng, at, "push of the target")?;
-    let (old, new) = (push(sites.bytes)?, push(&bytes)?);
-    let same = |code: Code| matches!(code, Code::Push_r64 | Code::Push_rm64);
-    (same(new.code()) && new.len() == old.len() && new.to_string() != old.to_string())
-        .then_some((bytes, what))
+    let found = target(sites, rng, |site| site.load > 0)?;
+    let start = found.handed - found.load;
+    let at = start + rng.random_range(0..found.load);
+    let load = |bytes: &[u8]| full(&bytes[start..found.handed], 0x1000);
+    let (bytes, what) = flip(sites, rng, at, "load of the target")?;
+    let (old, new) = (load(sites.bytes)?, load(&bytes)?);
+    let is_load = new.code() == Code::Mov_r64_rm64 && new.len() == old.len();
+    (is_load && new.to_string() != old.to_string()).then_some((bytes, what))
 }
 
 fn another_call(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
@@ -82,11 +81,12 @@ fn another_routine(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
 
 fn another_step(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let found = target(sites, rng, |_| true)?;
-    let restored = found.handed + 10 + 4;
-    let lowered = found.handed - found.push - 1;
-    let of_jump = [(lowered, 0x88), (lowered, 0xf8), (restored, 0x88), (restored, 0x80), (restored + 1, 1)];
-    let of_call = [(restored, 0x18), (restored, 8), (restored, 0x90)];
-    let changes = if found.is_jump { &of_jump[..] } else { &of_call };
+    let (saved, restored) = (found.handed - found.load - 1, found.handed + 10);
+    // `push %rcx`, `pop %rcx`, and no step at all.
+    let of_any = [(saved, 0x51), (saved, 0x90), (restored, 0x59), (restored, 0x90), (restored + 1, 0x59)];
+    let (lowered, raised) = (saved - 1, restored + 2 + 4);
+    let of_jump = [(lowered, 0x88), (lowered, 0xf8), (raised, 0x88), (raised, 0x90), (raised + 1, 1)];
+    let changes = if found.is_jump { [of_any, of_jump].concat() } else { of_any.to_vec() };
     let &(at, byte) = changes.choose(rng)?;
     write(sites, at, &[byte], format!("step of the stack at {:#x}", found.address))
 }
@@ -125,7 +125,7 @@ fn byte_of_routine(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
     let (start, size) = sites.section(".text.afterlink.targets")?;
     let at = rng.random_range(0..size);
     let code = &sites.bytes[start..start + size];
-    let base = 10..14;
+    let base = 4..8;
     // `cmp $span,%rax` stands in front of `jae`, `push %rdx` and `push %rsi`.
     let span = code.windows(4).position(|w| w[0] == 0x73 && w[2..] == [0x52, 0x56])?;
     let is_open = base.contains(&at) || (span - 4..span).contains(&at);

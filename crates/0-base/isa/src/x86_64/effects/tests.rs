@@ -61,15 +61,21 @@ fn what_may_change_nothing_overwrites_nothing() {
 /// The kernel, a handler or a hypervisor may look at everything.
 #[test]
 fn what_leaves_the_program_reads_everything() {
-    let system: [Body; 5] =
-        [|a| a.vmcall(), |a| a.syscall(), |a| a.sysenter(), |a| a.int(0x80u32), |a| a.int3()];
+    let system: [Body; 4] = [|a| a.vmcall(), |a| a.syscall(), |a| a.sysenter(), |a| a.int(0x80u32)];
+    let breakpoints: [Body; 2] = [|a| a.int3(), |a| a.int1()];
     let faults: [Body; 3] = [|a| a.ud2(), |a| a.ud1(eax, ecx), |a| a.hlt()];
     let watched: [Body; 3] = [|a| a.in_(eax, dx), |a| a.enclu(), |a| a.rdmsr()];
-    let kinds = [(&system[..], StepKind::System), (&faults, StepKind::Fault), (&watched, StepKind::Plain)];
+    let kinds = [
+        (&system[..], StepKind::System),
+        (&breakpoints, StepKind::Breakpoint),
+        (&faults, StepKind::Fault),
+        (&watched, StepKind::Plain),
+    ];
     for (bodies, kind) in kinds {
         for &body in bodies {
             let step = only_step(body);
             assert_eq!((step.kind, step.reads, step.writes), (kind, REGISTERS | FLAGS, NONE), "{step:?}");
+            assert!(step.may_raise, "{step:?}");
         }
     }
 }
@@ -101,4 +107,27 @@ fn effects_are_what_the_processor_does() {
             (places(measured.read).without(step.reads), places(measured.kept).intersection(step.writes));
         assert_eq!((missing, lost), (NONE, NONE), "{}", measured.text);
     }
+}
+
+/// A handler may know such an instruction by its address.
+#[test]
+fn some_instructions_may_raise_a_signal() {
+    let raising: [Body; 6] = [
+        |a| a.mov(rax, qword_ptr(rdi)),
+        |a| a.mov(qword_ptr(rbp - 8), rax),
+        |a| a.call(qword_ptr(rax + 8)),
+        |a| a.jmp(qword_ptr(rax + 8)),
+        |a| a.div(ecx),
+        |a| a.idiv(rcx),
+    ];
+    let others: [Body; 6] = [
+        |a| a.mov(rax, qword_ptr(rsp + 8)),
+        |a| a.push(rbx),
+        |a| a.lea(rax, qword_ptr(rdi)),
+        |a| a.call(rax),
+        |a| a.imul_2(eax, ecx),
+        |a| a.ret(),
+    ];
+    assert_eq!(raising.map(|body| only_step(body).may_raise), [true; 6]);
+    assert_eq!(others.map(|body| only_step(body).may_raise), [false; 6]);
 }

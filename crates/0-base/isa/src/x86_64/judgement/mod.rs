@@ -71,6 +71,10 @@ impl Reader {
         Some(uses::read(&mut self.factory, &full(bytes, 0)?))
     }
 
+    pub fn may_raise(&mut self, bytes: &[u8]) -> bool {
+        full(bytes, 0).is_none_or(|inst| uses::may_raise(&mut self.factory, &inst))
+    }
+
     pub fn read_step(&mut self, bytes: &[u8], address: u64, is_named: bool) -> Option<Step<u64>> {
         Some(steps::read(&mut self.factory, &full(bytes, address)?, is_named))
     }

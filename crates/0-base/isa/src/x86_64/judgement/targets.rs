@@ -2,15 +2,18 @@
 //!
 //! | code | why it changes nothing but flags |
 //! |---|---|
-//! | `cmp operand,%rax` | it reads the word that the jump reads, as the jump does; not if that is a register or lies on the stack |
+//! | `cmp operand,%rax` | it reads the word that the jump reads, as the jump does; not if that is a register or a word that is there |
 //! | `lea -128(%rsp),%rsp` | |
-//! | `push operand` | of the jump; counted from where the stack pointer was |
+//! | `push %rax` | |
+//! | `mov operand,%rax` | of the jump; counted from where the stack pointer was; not if that is `%rax` |
 //! | `push $place` | |
 //! | `call routine` | which is `targets.txt`, byte by byte |
-//! | `lea 144(%rsp),%rsp` | everything is as it was |
+//! | `pop %rax`, `pop %rax` | the place, and what was saved |
+//! | `lea 128(%rsp),%rsp` | everything is as it was |
 //!
-//! In front of a call the same without the first two, and with `lea 16(%rsp),%rsp` at the end: what stands below the stack pointer is not needed across a
-//! call (System V ABI for AMD64, 3.2.2), which itself writes there; and a push that cannot read its operand has changed nothing.
+//! In front of a call the same without the second and the last: what stands below the stack pointer is not needed across a call (System V ABI
+//! for AMD64, 3.2.2), which itself writes there. Neither instruction that reads the word moves the stack pointer, so a handler of the
+//! signal that it raises may leave it out.
 
 use crate::judgement::{Counters, Handed, Routine, Saved};
 use crate::x86_64::full;
@@ -19,13 +22,15 @@ use iced_x86::{Code, Instruction, OpKind, Register};
 /// The routine, byte by byte.
 const CODE: &str = include_str!("targets.txt");
 const STEP_DOWN: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0x80];
-const STEP_UP: [u8; 8] = [0x48, 0x8d, 0xa4, 0x24, 0x90, 0, 0, 0];
-const DROP: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0x10];
+const STEP_UP: [u8; 8] = [0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0];
+/// `push %rax`, `push $place` without the place, and `pop %rax`.
+const SAVE: u8 = 0x50;
+const PUSH_NUMBER: u8 = 0x68;
+const RESTORE: u8 = 0x58;
 const LOCK: u8 = 0xf0;
 /// A prefix for a segment that has no base.
 const NOTHING: u8 = 0x3e;
 /// Registers by the numbers of unwind tables (System V ABI for AMD64, 3.6.2).
-const RAX: u16 = 0;
 const RDX: u16 = 1;
 const RCX: u16 = 2;
 const RSI: u16 = 4;
@@ -38,9 +43,7 @@ const HAND_OVER: usize = 5 + 5;
 pub(crate) fn parse(counters: &Counters, bytes: &[u8], address: u64) -> Option<(u64, Handed)> {
     let routine = counters.routine?;
     // Most code starts otherwise, and decoding takes time.
-    if !matches!(bytes, [0x40..=0x4f, 0x3b | 0xff | 0x50..=0x57, ..] | [0xff | 0x50..=0x57, ..])
-        && !bytes.starts_with(&STEP_DOWN)
-    {
+    if !matches!(bytes, [0x48..=0x4f, 0x3b, ..] | [SAVE, ..]) && !bytes.starts_with(&STEP_DOWN) {
         return None;
     }
     let (mut at, mut touched) = (0, None);
@@ -54,20 +57,25 @@ pub(crate) fn parse(counters: &Counters, bytes: &[u8], address: u64) -> Option<(
     let touch = at as u8;
     let is_jump = bytes.get(at..)?.starts_with(&STEP_DOWN);
     at += if is_jump { STEP_DOWN.len() } else { 0 };
-    let push = full(bytes.get(at..)?, address + at as u64)?;
-    at += push.len();
+    Some(*bytes.get(at)?).filter(|byte| *byte == SAVE)?;
+    at += 1;
+    let has_load = *bytes.get(at)? != PUSH_NUMBER;
+    let load = if has_load { Some(full(bytes.get(at..)?, address + at as u64)?) } else { None };
+    let load_size = load.map_or(0, |load| load.len());
+    at += load_size;
     let behind = address + (at + HAND_OVER) as u64;
     let is_handed = is_handed_over(counters, &routine, bytes.get(at..at + HAND_OVER)?, behind);
     at += HAND_OVER;
-    let restored: &[u8] = if is_jump { &STEP_UP } else { &DROP };
-    if !is_handed? || !bytes.get(at..)?.starts_with(restored) {
+    let restored: &[u8] = if is_jump { &STEP_UP } else { &[] };
+    let restored = [&[RESTORE, RESTORE], restored].concat();
+    if !is_handed? || !bytes.get(at..)?.starts_with(&restored) {
         return None;
     }
     at += restored.len();
     let call = full(bytes.get(at..)?, address + at as u64)?;
     let has_target = call.code() == if is_jump { Code::Jmp_rm64 } else { Code::Call_rm64 };
-    let fits = has_target && pushes_target(&push, &call) && touches(touched.as_ref(), &call);
-    fits.then_some((at as u64, Handed { is_jump, touch, push: push.len() as u8 }))
+    let fits = has_target && loads_target(load.as_ref(), &call) && touches(touched.as_ref(), &call);
+    fits.then_some((at as u64, Handed { is_jump, touch, load: load_size as u8 }))
 }
 
 /// Whether `code`, which ends at `behind`, hands the words of a site to the routine.
@@ -76,15 +84,19 @@ fn is_handed_over(counters: &Counters, routine: &Routine, code: &[u8], behind: u
     let called = behind.wrapping_add(word(6)? as u64);
     let site = routine.base.wrapping_add(word(1)? as u64);
     let is_site = site >= counters.start && site.checked_add(SITE)? <= counters.end && site.is_multiple_of(8);
-    Some(code[0] == 0x68 && code[5] == 0xe8 && is_site && called == routine.start)
+    Some(code[0] == PUSH_NUMBER && code[5] == 0xe8 && is_site && called == routine.start)
 }
 
 /// Where the code changes the stack pointer, as bytes from its start, and how much lower that is from there on.
 pub(crate) fn stack_steps(handed: Handed) -> Vec<(u64, i64)> {
     let (size, step) = if handed.is_jump { (STEP_DOWN.len() as u64, 128) } else { (0, 0) };
     let lowered = u64::from(handed.touch) + size;
-    let pushed = lowered + u64::from(handed.push);
-    let mut steps = vec![(0, 0), (lowered, step), (pushed, step + 8), (pushed + 5, step + 16)];
+    let pushed = lowered + 1 + u64::from(handed.load) + 5;
+    let mut steps = vec![(0, 0), (lowered, step), (lowered + 1, step + 8), (pushed, step + 16)];
+    steps.push((pushed + 5 + 1, step + 8));
+    if handed.is_jump {
+        steps.push((pushed + 5 + 2, step));
+    }
     steps.dedup_by_key(|step| step.0);
     steps
 }
@@ -95,21 +107,21 @@ fn is_plain(inst: &Instruction) -> bool {
     inst.segment_prefix() == Register::None && !inst.has_lock_prefix() && !repeats
 }
 
-/// Whether `push` pushes what `call` leads to. In front of a jump the stack pointer is 128 lower.
-fn pushes_target(push: &Instruction, call: &Instruction) -> bool {
-    if !is_plain(push) {
+/// Whether `load` puts into `%rax` what `call` leads to. The stack pointer is lower then by what was saved, and in front of a jump by 128.
+fn loads_target(load: Option<&Instruction>, call: &Instruction) -> bool {
+    let target = (call.op0_kind() == OpKind::Register).then(|| call.op0_register());
+    let Some(load) = load else { return target == Some(Register::RAX) };
+    if load.code() != Code::Mov_r64_rm64 || load.op0_register() != Register::RAX || !is_plain(load) {
         return false;
     }
-    match push.code() {
-        Code::Push_r64 => {
-            let register = push.op0_register();
-            call.op0_kind() == OpKind::Register
-                && call.op0_register() == register
-                && register != Register::RSP
+    match load.op1_kind() {
+        OpKind::Register => {
+            target == Some(load.op1_register()) && !matches!(target, Some(Register::RSP | Register::RAX))
         }
-        Code::Push_rm64 if push.op0_kind() == OpKind::Memory => {
-            let is_lower = call.code() == Code::Jmp_rm64 && call.memory_base() == Register::RSP;
-            is_same_word(push, call, if is_lower { 128 } else { 0 })
+        OpKind::Memory => {
+            let by_stack = call.memory_base() == Register::RSP;
+            let lower = if call.code() == Code::Jmp_rm64 { 128 + 8 } else { 8 };
+            is_same_word(load, call, if by_stack { lower } else { 0 })
         }
         _ => false,
     }
@@ -118,8 +130,9 @@ fn pushes_target(push: &Instruction, call: &Instruction) -> bool {
 /// Whether the word that holds the target was read before the stack pointer changed, unless reading it cannot fail but where the push of
 /// anything would.
 fn touches(touched: Option<&Instruction>, call: &Instruction) -> bool {
-    let is_in_memory = call.op0_kind() == OpKind::Memory && call.memory_base() != Register::RSP;
-    let is_needed = is_in_memory && call.code() == Code::Jmp_rm64;
+    let (base, index) = (call.memory_base(), call.memory_index());
+    let is_there = matches!(base, Register::RSP | Register::RIP) && index == Register::None;
+    let is_needed = call.op0_kind() == OpKind::Memory && !is_there;
     match touched {
         Some(touched) => is_needed && is_same_word(touched, call, 0),
         None => !is_needed,
@@ -153,15 +166,15 @@ fn lines() -> impl Iterator<Item = &'static str> {
 
 /// What is saved where, as the list of instructions says: by the numbers of unwind tables, in the order of saving.
 pub(crate) fn saved() -> Vec<Saved> {
-    const ORDER: [u16; 4] = [RAX, RCX, RDX, RSI];
+    const ORDER: [u16; 3] = [RCX, RDX, RSI];
     let (mut at, mut count, mut steps) = (0, 0, vec![Saved { at: 0, registers: &[] }]);
     for line in lines() {
         at += line.split_whitespace().map(size).sum::<usize>();
         let now = match line {
-            "50" | "51" | "52" | "56" => count + 1,
-            "58" | "59" | "5a" | "5e" => count - 1,
-            // What stands behind a return is reached when the first two are saved.
-            "c3" => 2,
+            "51" | "52" | "56" => count + 1,
+            "59" | "5a" | "5e" => count - 1,
+            // What stands behind a return is reached when the first one is saved.
+            "c3" => 1,
             _ => count,
         };
         if now != count {

@@ -52,6 +52,11 @@ pub(super) fn read(factory: &mut InstructionInfoFactory, inst: &Instruction) -> 
     used
 }
 
+/// Whether a signal may come out of the instruction: as it computes an address, divides, or is made for it.
+pub(super) fn may_raise(factory: &mut InstructionInfoFactory, inst: &Instruction) -> bool {
+    matches!(inst.mnemonic(), Mnemonic::Div | Mnemonic::Idiv) || read(factory, inst).may_fault
+}
+
 /// Whether the number that stands `at` bytes behind the start of `bytes` is a part of the address that the instruction there
 /// accesses: nothing then has it as an address by itself.
 pub(crate) fn is_displacement_of_access(bytes: &[u8], at: usize) -> bool {

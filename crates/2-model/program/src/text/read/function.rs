@@ -156,7 +156,7 @@ impl Reader<'_> {
                 self.lexer.need("by")?;
                 let touch = self.lexer.number("bytes")?;
                 self.lexer.need_mark(b'+')?;
-                let code = TargetCode { is_jump, touch, push: self.lexer.number("bytes")? };
+                let code = TargetCode { is_jump, touch, load: self.lexer.number("bytes")? };
                 Chunk::Targets { site, call, code }
             } else if self.lexer.take("new") {
                 self.new_code(function)?

@@ -120,7 +120,7 @@ impl Writer<'_, '_> {
             }
             Chunk::Targets { site, call, code } => {
                 let kind = if code.is_jump { "jump" } else { "call" };
-                put!(self, "  targets {site} of {kind} {call} by {}+{}\n", code.touch, code.push);
+                put!(self, "  targets {site} of {kind} {call} by {}+{}\n", code.touch, code.load);
             }
             Chunk::Inlined(row) => {
                 let code = &function.inlined[row as usize];
