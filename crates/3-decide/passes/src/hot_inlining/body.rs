@@ -145,7 +145,7 @@ pub(super) fn candidates(program: &Program, moved: &[FuncId]) -> IdVec<FuncId, b
             && !function.is_read
             && !function.blocks.is_empty()
             && !entries.is_known_inside(id)
-            && !(held[id] && may_raise_at_entry(program, function))
+            && (!held[id] || !may_raise_at_entry(program, function))
             && !has_language_data(program, function)
             && !has_odd_entry(program, function);
     }
