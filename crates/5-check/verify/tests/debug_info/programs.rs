@@ -14,7 +14,7 @@ pub struct Pair {
 }
 
 /// Sources, compiler, flags, and whether all passes are on.
-const BUILDS: [(&str, &str, &[&str], bool); 15] = [
+const BUILDS: [(&str, &str, &[&str], bool); 17] = [
     ("calls.c", "gcc", &["-gdwarf-5"], true),
     ("calls.c", "clang-22", &["-gdwarf-5", "-fPIE", "-pie"], true),
     ("calls.c apart.c", "gcc", &["-gdwarf-5", "-DAPART"], true),
@@ -22,6 +22,8 @@ const BUILDS: [(&str, &str, &[&str], bool); 15] = [
     ("twins.c", "gcc", &["-gdwarf-4", "-fno-ipa-icf"], true),
     ("twins.c", "clang-22", &["-gdwarf-5"], true),
     ("twins.c", "clang-22", &["-gdwarf-4"], true),
+    ("scattered.c", "gcc", &["-gdwarf-5"], true),
+    ("scattered.c", "clang-22", &["-gdwarf-5"], true),
     ("tails.c", "gcc", &["-gdwarf-5"], true),
     ("tails.c", "clang-22", &["-gdwarf-4"], true),
     ("machine.c", "gcc", &["-gdwarf-4"], false),
