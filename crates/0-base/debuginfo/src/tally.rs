@@ -179,7 +179,7 @@ impl fmt::Display for Removed {
             Self::Row => "rows of no code",
             Self::Return => "places where calls come back",
             Self::Inlined => "lines of inlined code",
-            Self::Callee => "names of functions that calls are of",
+            Self::Callee => "names of called functions",
         })
     }
 }
