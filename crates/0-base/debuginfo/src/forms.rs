@@ -299,7 +299,7 @@ impl Abbreviations {
             }
             if abbreviation.declares.is_some_and(|declares| declares.is_padded) {
                 write_uleb(&mut out, PADDING);
-                write_uleb(&mut out, DW_FORM_block1.0.into());
+                write_uleb(&mut out, DW_FORM_udata.0.into());
             }
             let constants = abbreviation.inlined.and_then(|inlined| inlined.constants);
             for (name, value) in OF_CALL.into_iter().zip(constants.into_iter().flatten()) {
@@ -326,7 +326,7 @@ fn write_spec(
     };
     let room = abbreviation.room(offset_size).filter(|_| abbreviation.is_split);
     match spec.name {
-        name if abbreviation.uncalled == Some((name, true)) => pair(PADDING, DW_FORM_block1),
+        name if abbreviation.uncalled == Some((name, true)) => pair(PADDING, DW_FORM_udata),
         name if abbreviation.uncalled == Some((name, false)) => pair(PADDING, spec.form),
         DW_AT_low_pc if abbreviation.declares.is_some() => {}
         DW_AT_high_pc if abbreviation.declares.is_some() => pair(DW_AT_ranges.0.into(), DW_FORM_sec_offset),

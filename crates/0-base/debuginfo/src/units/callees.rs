@@ -210,9 +210,11 @@ impl Laid {
             }
             places.push((attribute.at, place));
         }
-        if let Some(rest) = spare.checked_sub(1) {
-            bytes.push(u8::try_from(rest).ok()?);
-            bytes.resize(bytes.len() + rest, 0);
+        if spare > 0 {
+            // dwz knows no attribute for vendors that is a block.
+            bytes.resize(bytes.len() + spare, 0);
+            let filled = bytes.len() - spare;
+            put_padded(&mut bytes[filled..], 0);
         }
         let at = entry.start + bytes.len();
         write_uleb(&mut bytes, declaration);
@@ -250,8 +252,9 @@ impl Calling {
         put_padded(&mut entry, other);
         if is_longer {
             entry.extend_from_slice(&unit.bytes[code_end..self.at]);
-            entry.push((size - 2) as u8);
-            entry.resize(entry.len() + size - 2, 0);
+            let filled = entry.len();
+            entry.resize(filled + size - 1, 0);
+            put_padded(&mut entry[filled..], 0);
         }
         let room = unit.bytes.get_mut(self.code_at..self.code_at + entry.len()).ok_or(Left::NoRoom)?;
         room.copy_from_slice(&entry);
