@@ -62,6 +62,8 @@ pub struct Unit<'a> {
     calls: FxHashMap<u64, u64>,
     /// Entries of calls of functions in too many runs.
     calling: Vec<Calling>,
+    /// Where functions' entries stand that may have room for a declaration.
+    hosts: Vec<usize>,
     /// What of it stands in another file.
     pub split: Option<Split<'a>>,
     pub tally: Tally,
@@ -226,6 +228,7 @@ fn lead_entries(
         let (removed, calls) = (unit.tally.removed.len(), unit.behind_calls.len());
         let kind = cuts.kind(walk, (code, at), (kind, attributes), abbreviations, &mut unit.bytes)?;
         walk.lead(kind, attributes, unit)?;
+        unit.hosts.extend(walk.is_host(kind).then_some(code_at));
         if attributes.iter().any(|a| a.name == DW_AT_call_return_pc) {
             *unit.calls.entry(code).or_default() += 1;
         }

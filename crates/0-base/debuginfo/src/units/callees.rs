@@ -6,8 +6,8 @@
 //! | the function's entry | what calls of it name |
 //! |---|---|
 //! | has a declaration (`DW_AT_specification`) or belongs to one without code (`DW_AT_abstract_origin`) | that one |
-//! | had both ends of its run in eight bytes, and begins with the run that it is entered by | a declaration with its symbol's name, its first child, in bytes that the list does not need |
-//! | any other | nothing any more; that is counted |
+//! | any other | a declaration with its symbol's name, the first child of its entry or of another function's, in bytes that a list of runs does not need where the run's two ends stood |
+//! | any other, where no entry leaves room | nothing any more; that is counted |
 
 use super::{Attribute, Unit, Walk, put_padded, uleb_size};
 use crate::bytes::{Damaged, Reader, Result, put, write_uleb};
@@ -77,10 +77,7 @@ impl Walk<'_, '_> {
     }
 
     fn callee(&self, at: usize, abbreviations: &Abbreviations) -> Result<Callee> {
-        let mut r = Reader::new(self.bytes, at);
-        let kind = abbreviations.by_code.get(&r.uleb()?).ok_or(Damaged)?;
-        let mut attributes = Vec::new();
-        self.attributes(&mut r, kind, &mut attributes)?;
+        let (kind, attributes) = self.function(at, abbreviations)?;
         let count = match self.run(&attributes)? {
             Some(_) if kind.room(self.offset_size).is_none() => 1,
             Some((start, end, ..)) => self.listed(kind, start, end).1.len(),
@@ -130,42 +127,73 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Makes a declaration of a function behind its entry, if that leaves room, and gives its place.
+    /// Makes a declaration of a function behind its entry, or behind another function's if that leaves no room, and gives its place.
     fn declare(
         &self,
-        at: usize,
+        callee: usize,
         unit: &mut Unit,
         abbreviations: &mut Abbreviations,
     ) -> Result<Option<usize>, Left> {
-        let mut r = Reader::new(self.bytes, at);
-        let kind = abbreviations.by_code.get(&r.uleb()?).ok_or(Damaged)?;
-        let mut attributes = Vec::new();
-        self.attributes(&mut r, kind, &mut attributes)?;
-        let now = Reader::new(&unit.bytes, at).uleb()?;
-        let is_split = abbreviations.by_code.get(&now).is_some_and(|kind| kind.is_split);
+        let (_, attributes) = self.function(callee, abbreviations)?;
         let name = [DW_AT_linkage_name, DW_AT_name].into_iter().find_map(|name| {
             let is_text =
                 |form| matches!(form, DW_FORM_strp | DW_FORM_string | DW_FORM_line_strp | DW_FORM_strx);
             attributes.iter().find(|a| a.name == name && is_text(a.form))
         });
-        let (Some((start, end, low, high)), Some(name)) = (self.run(&attributes)?, name) else {
-            return Ok(None);
-        };
+        let Some(name) = name else { return Ok(None) };
+        let own = unit.hosts.iter().position(|host| *host == callee);
+        let mut next = own.map(|own| unit.hosts.swap_remove(own)).or_else(|| unit.hosts.pop());
+        while let Some(host) = next {
+            if let Some(at) = self.declare_in(host, name, unit, abbreviations)? {
+                return Ok(Some(at));
+            }
+            next = unit.hosts.pop();
+        }
+        Ok(None)
+    }
+
+    /// A function's abbreviation and attributes in the input.
+    fn function<'k>(
+        &self,
+        at: usize,
+        abbreviations: &'k Abbreviations,
+    ) -> Result<(&'k Abbreviation, Vec<Attribute>)> {
+        let mut r = Reader::new(self.bytes, at);
+        let kind = abbreviations.by_code.get(&r.uleb()?).ok_or(Damaged)?;
+        let mut attributes = Vec::new();
+        self.attributes(&mut r, kind, &mut attributes)?;
+        Ok((kind, attributes))
+    }
+
+    /// Whether a function's entry may have room for a declaration behind it.
+    pub(super) fn is_host(&self, kind: &Abbreviation) -> bool {
+        let is_plain = kind.tag == DW_TAG_subprogram && kind.has_children() && self.version >= 4;
+        let is_listed = kind.is_split && kind.room(self.offset_size) == Some(DW_AT_high_pc);
+        is_plain && is_listed && self.pool.is_none() && self.offset_size == 4
+    }
+
+    fn declare_in(
+        &self,
+        host: usize,
+        name: &Attribute,
+        unit: &mut Unit,
+        abbreviations: &mut Abbreviations,
+    ) -> Result<Option<usize>, Left> {
+        let (kind, attributes) = self.function(host, abbreviations)?;
+        let Some((start, end, low, high)) = self.run(&attributes)? else { return Ok(None) };
         // What enters it elsewhere than at its first run needs all bytes.
         let (place, runs) = self.listed(kind, start, end);
-        let is_plain = kind.tag == DW_TAG_subprogram && kind.has_children() && self.version >= 4;
-        let is_roomy = low.form == DW_FORM_addr && self.pool.is_none() && self.offset_size == 4;
-        let is_listed = is_split && kind.room(self.offset_size) == Some(DW_AT_high_pc);
-        if !(is_plain && is_roomy && is_listed && runs.first().is_some_and(|run| run.0 == place)) {
+        if low.form != DW_FORM_addr || runs.first().is_none_or(|run| run.0 != place) {
             return Ok(None);
         }
-        let entry = at..attributes.last().map_or(at, |a| a.end);
+        let now = Reader::new(&unit.bytes, host).uleb()?;
+        let entry = host..attributes.last().map_or(host, |a| a.end);
         let Some(laid) =
             Laid::out(&unit.bytes, (entry.clone(), now), (&attributes, low, high, name), abbreviations)
         else {
             return Ok(None);
         };
-        unit.bytes[entry.clone()].copy_from_slice(&laid.bytes);
+        unit.bytes[entry].copy_from_slice(&laid.bytes);
         for field in unit.ranges.fields.iter_mut().chain(&mut unit.locations.fields) {
             let place = laid.places.iter().find(|(was, _)| *was == field.0);
             field.0 = place.map_or(field.0, |(_, is)| *is);
@@ -174,7 +202,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// A function's entry and a declaration, in the bytes of the entry.
+/// A function's entry and a declaration, of it or of another one, in the bytes of the entry.
 struct Laid {
     bytes: Vec<u8>,
     /// Where attributes stood, and stand.

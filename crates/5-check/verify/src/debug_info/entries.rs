@@ -41,7 +41,7 @@ struct Extent {
     runs: Runs,
 }
 
-impl Pair<'_, '_> {
+impl<'a> Pair<'_, 'a> {
     /// Walks both units.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl Pair<'_, '_> {
                         judged.and_then(|()| self.add_to_level(&was, &is, &mut levels))
                     }
                 };
-                let judged = judged.and_then(|()| callees.declares((&was, &is), &old, &mut new));
+                let judged = judged.and_then(|()| callees.declares(&is, &old, &mut new));
                 judged.map_err(|fault| Fault {
                     what: format!("{} at {at:#x} of its unit: {}", was.tag(), fault.what),
                     ..fault
@@ -140,7 +140,7 @@ impl Pair<'_, '_> {
         Ok(true)
     }
 
-    fn judge_entry(&self, was: &Entry, is: &Entry, callees: &mut Callees) -> Judged {
+    fn judge_entry(&self, was: &Entry, is: &Entry, callees: &mut Callees<'a>) -> Judged {
         if self.became_inlined(was, is) {
             return self.judge_inlined(was, is);
         }

@@ -1,34 +1,38 @@
 //! Functions in more runs than gdb 13 has room for where the entry of a call names them: it dies. No such entry of the output may, unless it did in the input.
-//! It names the function's declaration or abstract entry, a declaration that stands behind the function's entry, within its bytes, or nothing.
+//! It names the function's declaration or abstract entry, a declaration with its symbol's name that
+//! stands behind the entry of a function, within its bytes, or nothing.
 
 use super::inlined::reference;
 use super::{Pair, extent};
 use crate::debug_info::fault::Fault;
 use crate::debug_info::plain::PADDING;
-use crate::debug_info::unit::{Attribute, Entries, Entry, Unit};
-use gimli::{AttributeValue, UnitOffset, constants as dw};
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::debug_info::unit::{Attribute, Entries, Entry, R, Unit};
+use gimli::{AttributeValue, DwForm, UnitOffset, constants as dw};
+use rustc_hash::FxHashMap;
 
 /// So many runs have room: compilers make no more.
 const MOST_RUNS: usize = 2;
 
+/// The form and the value of a name.
+type Name<'a> = (DwForm, AttributeValue<R<'a>>);
+
 /// What was found of functions that calls name.
 #[derive(Default)]
-pub(super) struct Callees {
+pub(super) struct Callees<'a> {
     scattered: FxHashMap<UnitOffset, bool>,
-    /// Functions with declarations behind their entries, and where these stand.
-    declared: FxHashSet<(UnitOffset, UnitOffset)>,
-    /// Functions that calls named, and what these name now.
-    renamed: FxHashSet<(UnitOffset, UnitOffset)>,
+    /// Declarations that the input has not, with their names.
+    declared: FxHashMap<UnitOffset, Name<'a>>,
+    /// What calls name now, with the names of the functions that they named.
+    renamed: FxHashMap<UnitOffset, Vec<(UnitOffset, Option<Name<'a>>)>>,
 }
 
-impl Callees {
-    /// Reads on if the output's entry is that of a function and shorter than the input's: it must be followed by the function's declaration.
+impl<'a> Callees<'a> {
+    /// Reads on if the output's entry is that of a function and shorter than the input's: it must be followed by a declaration.
     pub fn declares(
         &mut self,
-        (was, is): (&Entry, &Entry),
+        is: &Entry<'a>,
         old: &Entries,
-        new: &mut Entries,
+        new: &mut Entries<'_, 'a>,
     ) -> Result<(), Fault> {
         let at = new.next_offset();
         if at >= old.next_offset() || is.tag() != dw::DW_TAG_subprogram || !is.has_children() {
@@ -36,32 +40,36 @@ impl Callees {
         }
         let mut declaration = Entry::null();
         new.read_entry(&mut declaration)?;
-        let own = [dw::DW_AT_linkage_name, dw::DW_AT_name].into_iter().find_map(|name| was.attr(name));
-        let is_named = match (declaration.attrs(), own) {
-            ([name, is_declaration], Some(own)) => {
-                name.name() == dw::DW_AT_linkage_name
-                    && (name.form(), name.value()) == (own.form(), own.value())
-                    && is_declaration.name() == dw::DW_AT_declaration
-                    && is_declaration.value() == AttributeValue::Flag(true)
+        let name = match declaration.attrs() {
+            [name, said]
+                if said.name() == dw::DW_AT_declaration && said.value() == AttributeValue::Flag(true) =>
+            {
+                Some(name).filter(|name| name.name() == dw::DW_AT_linkage_name)
             }
-            _ => false,
+            _ => None,
         };
-        if declaration.tag() != dw::DW_TAG_subprogram || declaration.has_children() || !is_named {
-            return Err(Fault::new("is followed by another entry than its declaration"));
-        }
-        self.declared.insert((was.offset(), at));
+        let is_plain = declaration.tag() == dw::DW_TAG_subprogram && !declaration.has_children();
+        let Some(name) = name.filter(|_| is_plain) else {
+            return Err(Fault::new("is followed by another entry than a declaration"));
+        };
+        self.declared.insert(at, (name.form(), name.value()));
         Ok(())
     }
 
     /// # Errors
-    /// If a call names another declaration than its function's.
+    /// If a call names another declaration than its function's, or nobody names one.
     pub fn judge(&self) -> Result<(), Fault> {
-        match self.renamed.difference(&self.declared).next() {
-            None => Ok(()),
-            Some((was, is)) => {
-                let what = format!("calls of the function at {:#x} of its unit name {:#x}", was.0, is.0);
-                Err(Fault::new(what))
+        for (at, callees) in &self.renamed {
+            let name = self.declared.get(at);
+            if name.is_none() || callees.iter().any(|(_, own)| own.as_ref() != name) {
+                let what =
+                    format!("calls of the function at {:#x} of its unit name {:#x}", callees[0].0.0, at.0);
+                return Err(Fault::new(what));
             }
+        }
+        match self.declared.keys().find(|at| !self.renamed.contains_key(at)) {
+            None => Ok(()),
+            Some(at) => Err(Fault::new(format!("the declaration at {:#x} of its unit is nobody's", at.0))),
         }
     }
 }
@@ -75,7 +83,7 @@ pub(super) fn names_callee(entry: &Entry, attribute: &Attribute) -> bool {
     }
 }
 
-impl Pair<'_, '_> {
+impl<'a> Pair<'_, 'a> {
     /// Whether a call that named a function in too many runs says something else instead, or nothing.
     ///
     /// # Errors
@@ -84,7 +92,7 @@ impl Pair<'_, '_> {
         &self,
         old: &Attribute,
         new: Option<&Attribute>,
-        callees: &mut Callees,
+        callees: &mut Callees<'a>,
     ) -> Result<bool, Fault> {
         let Some(callee) = reference(old) else { return Ok(false) };
         let known = callees.scattered.get(&callee).copied();
@@ -111,7 +119,12 @@ impl Pair<'_, '_> {
         let others = [dw::DW_AT_specification, dw::DW_AT_abstract_origin];
         let other = others.into_iter().find_map(|name| entry.attr(name).and_then(reference));
         if other != Some(named) {
-            callees.renamed.insert((callee, named));
+            let own = [dw::DW_AT_linkage_name, dw::DW_AT_name].into_iter().find_map(|name| entry.attr(name));
+            let own = own.map(|own| (own.form(), own.value()));
+            let callees = callees.renamed.entry(named).or_default();
+            if callees.iter().all(|(other, _)| *other != callee) {
+                callees.push((callee, own));
+            }
         }
         Ok(true)
     }
