@@ -292,6 +292,32 @@ fn frames_of_hot_parts_in_place_of_calls() {
     }
 }
 
+/// gdb 13 dies of a call of a function in three runs or more, so calls of such a function name another entry: it reads all, and finds the arguments that it finds in the original by
+/// the calls. Where there is no room for another entry the calls name none.
+#[test]
+fn calls_of_functions_in_many_runs() {
+    let mut named = 0;
+    for with in COMPILERS.into_iter().chain(SPLIT[..2].iter().copied()).chain(["gcc-12 -O2 -gdwarf-3"]) {
+        let sandbox = Sandbox::default();
+        let source = afterlink_testkit::tests_folder().join("cli/programs/replaced/scattered.c");
+        fs::copy(source, sandbox.path("scattered.c")).unwrap();
+        sandbox.say(&format!("{with} -Wl,-q -no-pie scattered.c -o in"));
+        let command = format!("optimize in -o out --scope all --pass {IN_PLACE} 7");
+        let outcome = sandbox.afterlink(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!(outcome.exit, 0, "{with}: {}", outcome.stderr());
+        assert!(outcome.stdout().contains("follows the code"), "{with}: {}", outcome.stdout());
+        let said = sandbox.say("timeout 60 gdb -readnow -q -nx -batch -ex pwd out");
+        assert!(said.contains("Working directory"), "{with}: {said}");
+        let said = gdb(&sandbox, &["break stop", "run", "bt"]);
+        assert!(
+            said.contains(" in work (n=") && said.contains(" in main () at scattered.c:"),
+            "{with}: {said}"
+        );
+        named += usize::from(said.contains(" in work (n=n@entry=10) at "));
+    }
+    assert!(named >= 2, "{named}");
+}
+
 /// Many tools take an address for that of the last symbol in front of it, and know nothing if that one has ended: by it all code has its function's name, also
 /// behind a callee's in place of a call.
 #[test]

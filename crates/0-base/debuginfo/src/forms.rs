@@ -27,9 +27,18 @@ pub struct Abbreviation {
     unsaid: Option<DwAt>,
     /// Its entries are of inlined calls now.
     inlined: Option<Inlined>,
+    /// The attribute by which its entries named the function that is called, and whether their code is one byte longer in its place.
+    uncalled: Option<(DwAt, bool)>,
+    /// Its entries, whose runs are in a list, are followed by a declaration, in the bytes that they do not need any more.
+    declares: Option<Declares>,
 }
 
 impl Abbreviation {
+    fn new(tag: DwTag, has_children: u8, specs: Vec<Spec>) -> Self {
+        let (is_split, unsaid, inlined, uncalled, declares) = (false, None, None, None, None);
+        Self { tag, has_children, specs, is_split, unsaid, inlined, uncalled, declares }
+    }
+
     pub fn has_children(&self) -> bool {
         self.has_children != 0
     }
@@ -53,6 +62,15 @@ impl Abbreviation {
         let is_known = |spec: &Spec| [names.back, names.origin, DW_AT_sibling].contains(&spec.name);
         let is_whole = self.has(names.back) && self.has(names.origin) && self.specs.iter().all(is_known);
         is_whole.then_some(names)
+    }
+
+    /// The attribute by which the entry of a call names the function that is called.
+    pub fn callee(&self) -> Option<DwAt> {
+        match self.tag {
+            DW_TAG_call_site => Some(DW_AT_call_origin),
+            DW_TAG_GNU_call_site => Some(DW_AT_abstract_origin),
+            _ => None,
+        }
     }
 
     /// What stands in place of an attribute in the entry of an inlined call.
@@ -104,6 +122,14 @@ pub struct Inlined {
     pub is_longer: bool,
 }
 
+/// How a function's entry leaves room for a declaration behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Declares {
+    pub is_longer: bool,
+    /// Whether bytes are left over.
+    pub is_padded: bool,
+}
+
 /// The abbreviations of a unit, by code, and the codes in their order.
 pub struct Abbreviations {
     pub by_code: FxHashMap<u64, Abbreviation>,
@@ -112,6 +138,11 @@ pub struct Abbreviations {
     unsaying: FxHashMap<u64, u64>,
     /// The same of those that are of inlined calls.
     inlining: FxHashMap<(u64, Inlined), u64>,
+    /// The same of entries of calls that do not name the function any more, with whether the code is longer.
+    uncalling: FxHashMap<u64, (u64, bool)>,
+    /// The same of functions' entries that are followed by a declaration, and of such declarations by the forms of their names.
+    declaring: FxHashMap<(u64, Declares), u64>,
+    declarations: FxHashMap<u16, u64>,
     /// Whether lists of ranges are named by their numbers: in files apart from the program, debuggers disagree about offsets.
     pub numbers_lists: bool,
 }
@@ -123,6 +154,9 @@ impl Abbreviations {
             by_code: FxHashMap::default(),
             order: Vec::new(),
             unsaying: FxHashMap::default(),
+            uncalling: FxHashMap::default(),
+            declaring: FxHashMap::default(),
+            declarations: FxHashMap::default(),
             inlining: FxHashMap::default(),
             numbers_lists: false,
         };
@@ -144,15 +178,14 @@ impl Abbreviations {
                 specs.push(Spec { name, form, implicit });
             }
             all.order.push(code);
-            let plain =
-                Abbreviation { tag, has_children, specs, is_split: false, unsaid: None, inlined: None };
-            all.by_code.insert(code, plain);
+            all.by_code.insert(code, Abbreviation::new(tag, has_children, specs));
         }
     }
 
     /// Whether entries need another table than the unit had.
     pub fn changed(&self) -> bool {
-        self.by_code.values().any(|a| a.is_split || a.unsaid.is_some() || a.inlined.is_some())
+        let is_new = |a: &Abbreviation| a.unsaid.is_some() || a.inlined.is_some() || a.uncalled.is_some();
+        self.by_code.values().any(|a| a.is_split || is_new(a))
     }
 
     /// Has no entry with a code say an attribute any more; false if none does already.
@@ -174,10 +207,59 @@ impl Abbreviations {
     /// A code of the same size for entries that have lists of ranges in place of one range, where others of the abbreviation do not; none if all but a
     /// few are taken: those are for what entries must not say any more.
     pub fn splitting(&mut self, code: u64) -> Option<u64> {
+        self.has_more_than_spare(code)
+            .then(|| self.add(code, code, |abbreviation| abbreviation.is_split = true))
+            .flatten()
+    }
+
+    fn has_more_than_spare(&self, code: u64) -> bool {
         let (first, last) = first_of_size(code);
         let taken = self.by_code.keys().filter(|code| (first..last).contains(*code)).count() as u64;
-        let free = last - first - taken;
-        (free > SPARE).then(|| self.add(code, code, |abbreviation| abbreviation.is_split = true)).flatten()
+        last - first - taken > SPARE
+    }
+
+    /// A code for entries of calls that do not name the function any more, and whether it is one byte longer, for which the name's `size` has room.
+    pub fn uncalling(&mut self, code: u64, name: DwAt, size: usize) -> Option<(u64, bool)> {
+        if let Some(known) = self.uncalling.get(&code) {
+            return Some(*known);
+        }
+        let is_longer = !self.has_more_than_spare(code) && size > 1;
+        let like = if is_longer { first_of_size(code).1 } else { code };
+        let uncalled = |abbreviation: &mut Abbreviation| abbreviation.uncalled = Some((name, is_longer));
+        let free = self.add(like, code, uncalled)?;
+        self.uncalling.insert(code, (free, is_longer));
+        Some((free, is_longer))
+    }
+
+    /// Whether functions' entries with a code get a longer one where a declaration follows.
+    pub fn declares_longer(&self, code: u64) -> bool {
+        !self.has_more_than_spare(code)
+    }
+
+    /// A code for functions' entries that are followed by a declaration.
+    pub fn declaring(&mut self, code: u64, declares: Declares) -> Option<u64> {
+        if let Some(known) = self.declaring.get(&(code, declares)) {
+            return Some(*known);
+        }
+        let like = if declares.is_longer { first_of_size(code).1 } else { code };
+        let free = self.add(like, code, |abbreviation| abbreviation.declares = Some(declares))?;
+        self.declaring.insert((code, declares), free);
+        Some(free)
+    }
+
+    /// A code of two bytes for declarations of functions, with nothing but a symbol's name.
+    pub fn declaration(&mut self, name: DwForm) -> Option<u64> {
+        if let Some(known) = self.declarations.get(&name.0) {
+            return Some(*known);
+        }
+        let (first, last) = first_of_size(1 << 7);
+        let free = (first..last).find(|free| !self.by_code.contains_key(free))?;
+        let spec = |name, form| Spec { name, form, implicit: 0 };
+        let said = vec![spec(DW_AT_linkage_name, name), spec(DW_AT_declaration, DW_FORM_flag_present)];
+        self.by_code.insert(free, Abbreviation::new(DW_TAG_subprogram, 0, said));
+        self.order.push(free);
+        self.declarations.insert(name.0, free);
+        Some(free)
     }
 
     /// A code for entries that become those of inlined calls; none if all of its size are taken.
@@ -215,6 +297,10 @@ impl Abbreviations {
             for spec in &abbreviation.specs {
                 write_spec(&mut out, abbreviation, spec, (version, offset_size, self.numbers_lists));
             }
+            if abbreviation.declares.is_some_and(|declares| declares.is_padded) {
+                write_uleb(&mut out, PADDING);
+                write_uleb(&mut out, DW_FORM_udata.0.into());
+            }
             let constants = abbreviation.inlined.and_then(|inlined| inlined.constants);
             for (name, value) in OF_CALL.into_iter().zip(constants.into_iter().flatten()) {
                 write_uleb(&mut out, name.0.into());
@@ -240,6 +326,10 @@ fn write_spec(
     };
     let room = abbreviation.room(offset_size).filter(|_| abbreviation.is_split);
     match spec.name {
+        name if abbreviation.uncalled == Some((name, true)) => pair(PADDING, DW_FORM_udata),
+        name if abbreviation.uncalled == Some((name, false)) => pair(PADDING, spec.form),
+        DW_AT_low_pc if abbreviation.declares.is_some() => {}
+        DW_AT_high_pc if abbreviation.declares.is_some() => pair(DW_AT_ranges.0.into(), DW_FORM_sec_offset),
         name if abbreviation.unsaid == Some(name) => pair(PADDING, spec.form),
         _ if abbreviation.inlined.is_some() => {
             for (name, form) in abbreviation.inlined_spec(spec) {

@@ -48,6 +48,8 @@ pub enum Removed {
     Return,
     /// That code in place of a call is the callee's: it has the line of the call, in the caller.
     Inlined,
+    /// Which function a call calls, if that is in more runs than gdb 13 has room for.
+    Callee,
 }
 
 /// Why a unit, most of which stood in another file, has no entries any more: its rows and its own runs are led, but nothing is said of
@@ -177,6 +179,7 @@ impl fmt::Display for Removed {
             Self::Row => "rows of no code",
             Self::Return => "places where calls come back",
             Self::Inlined => "lines of inlined code",
+            Self::Callee => "names of called functions",
         })
     }
 }

@@ -4,6 +4,7 @@
 #![expect(non_upper_case_globals, reason = "DWARF's own names")]
 
 mod behind_calls;
+mod callees;
 mod cuts;
 mod inlined;
 mod kinds;
@@ -26,6 +27,7 @@ use crate::moves::Moves;
 use crate::package::Parts;
 use crate::tally::{Left, Tally};
 use behind_calls::BehindCall;
+use callees::{Callee, Calling};
 use cuts::Cuts;
 use gimli::constants::*;
 use kinds::{Kinds, may_name_code};
@@ -58,6 +60,10 @@ pub struct Unit<'a> {
     behind_calls: Vec<BehindCall>,
     /// How many entries say where a call comes back, by the codes of their abbreviations.
     calls: FxHashMap<u64, u64>,
+    /// Entries of calls of functions in too many runs.
+    calling: Vec<Calling>,
+    /// Where functions' entries stand that may have room for a declaration.
+    hosts: Vec<usize>,
     /// What of it stands in another file.
     pub split: Option<Split<'a>>,
     pub tally: Tally,
@@ -127,6 +133,8 @@ struct Walk<'a, 's> {
     range_lists: u64,
     /// What becomes of its calls.
     plan: Option<&'a Plan>,
+    /// What is known of functions that calls name, by where their entries stand.
+    callees: RefCell<FxHashMap<usize, Callee>>,
 }
 
 /// Leads the unit in `bytes`, its head included.
@@ -216,9 +224,11 @@ fn lead_entries(
         if walk.inlined(code_at, kind, attributes, unit)? {
             return Ok(());
         }
+        unit.calling.extend(walk.calling(code_at, kind, attributes, abbreviations));
         let (removed, calls) = (unit.tally.removed.len(), unit.behind_calls.len());
         let kind = cuts.kind(walk, (code, at), (kind, attributes), abbreviations, &mut unit.bytes)?;
         walk.lead(kind, attributes, unit)?;
+        unit.hosts.extend(walk.is_host(kind).then_some(code_at));
         if attributes.iter().any(|a| a.name == DW_AT_call_return_pc) {
             *unit.calls.entry(code).or_default() += 1;
         }
@@ -231,6 +241,7 @@ fn lead_entries(
     unit.address_base = walk.address_base;
     walk.take_numbers(unit);
     walk.behind_calls(unit, abbreviations)?;
+    walk.rename_callees(unit, abbreviations)?;
     if abbreviations.changed() {
         unit.abbreviations = Some(abbreviations.write(walk.version, walk.offset_size));
     }
@@ -307,6 +318,7 @@ impl<'a, 's> Walk<'a, 's> {
             pool: None,
             range_lists: 0,
             plan: None,
+            callees: RefCell::default(),
         }
     }
 }

@@ -49,24 +49,32 @@ impl Walk<'_, '_> {
         (self.moves.point(start), if start == end { Vec::new() } else { self.runs(start, end) })
     }
 
+    /// Where a run starts now, and its list.
+    pub(super) fn listed(&self, kind: &Abbreviation, start: u64, end: u64) -> (u64, Vec<(u64, u64)>) {
+        let (place, mut runs) = self.now(start, end);
+        if !self.moves.is_code(start) {
+            // What the linker removed is known by an address of no code, in a list as a run of its own to those who verify.
+            runs.clear();
+        }
+        if kind.room(self.offset_size) == Some(DW_AT_low_pc) {
+            enter_at(&mut runs, place);
+        }
+        (place, runs)
+    }
+
     pub(super) fn lead_run(
         &self,
         kind: &Abbreviation,
         (start, end, low, high): (u64, u64, &Attribute, &Attribute),
         unit: &mut Unit,
     ) {
-        let (place, mut runs) = self.now(start, end);
         unit.tally.folded += u64::from(self.moves.is_folded(start, end));
         let bytes = &mut unit.bytes;
         if kind.is_split {
-            if !self.moves.is_code(start) {
-                // What the linker removed is known by an address of no code, in a list as a run of its own to those who verify.
-                runs.clear();
-            }
+            let (place, runs) = self.listed(kind, start, end);
             put_size(bytes, high, 0);
             let field = if kind.room(self.offset_size) == Some(DW_AT_low_pc) {
                 put(bytes, low.at, 8, 0);
-                enter_at(&mut runs, place);
                 low
             } else {
                 if low.form == DW_FORM_addr {
@@ -84,6 +92,7 @@ impl Walk<'_, '_> {
             }
             return;
         }
+        let (place, mut runs) = self.now(start, end);
         if !is_plain((start, end), place, &runs, high) {
             unit.tally.remove(Removed::Run);
             runs.clear();

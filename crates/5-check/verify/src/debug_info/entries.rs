@@ -1,6 +1,7 @@
 //! Entries of `.debug_info` and `.debug_types`, walked in step: each stands where it stood, with the same attributes, and
 //! what it says of code it says of the corresponding code. A run may have become a list of runs.
 
+mod callees;
 mod inlined;
 
 pub(crate) use inlined::Inlined;
@@ -11,6 +12,7 @@ use super::lists::Location;
 use super::plain::{Kinds, PADDING, Says};
 use super::rows::Rows;
 use super::unit::{Attribute, Entries, Entry, R, Unit};
+use callees::Callees;
 use gimli::{
     Abbreviation, AttributeValue, DwAt, DwoId, LittleEndian, Operation, UnitOffset, UnitType, constants as dw,
 };
@@ -39,7 +41,7 @@ struct Extent {
     runs: Runs,
 }
 
-impl Pair<'_, '_> {
+impl<'a> Pair<'_, 'a> {
     /// Walks both units.
     ///
     /// # Errors
@@ -60,6 +62,7 @@ impl Pair<'_, '_> {
         let from = UnitOffset(start)..;
         let files = [&*a.header.range_from(from.clone())?, &*b.header.range_from(from)?];
         let (mut kinds, mut levels) = (Kinds::default(), Levels::default());
+        let mut callees = Callees::default();
         let (mut was, mut is) = (Entry::null(), Entry::null());
         let (mut at, mut depth) = (start, 0);
         loop {
@@ -70,7 +73,7 @@ impl Pair<'_, '_> {
                 levels.go_to(depth)?;
             }
             if at >= end {
-                return Ok(());
+                return callees.judge();
             }
             let mut old = a.header.entries_raw(&a.abbreviations, Some(UnitOffset(at)))?;
             let mut new = b.header.entries_raw(&b.abbreviations, Some(UnitOffset(at)))?;
@@ -82,9 +85,11 @@ impl Pair<'_, '_> {
                 let judged = match was.is_null() {
                     true => Ok(()),
                     false => {
-                        self.judge_entry(&was, &is).and_then(|()| self.add_to_level(&was, &is, &mut levels))
+                        let judged = self.judge_entry(&was, &is, &mut callees);
+                        judged.and_then(|()| self.add_to_level(&was, &is, &mut levels))
                     }
                 };
+                let judged = judged.and_then(|()| callees.declares(&is, &old, &mut new));
                 judged.map_err(|fault| Fault {
                     what: format!("{} at {at:#x} of its unit: {}", was.tag(), fault.what),
                     ..fault
@@ -135,7 +140,7 @@ impl Pair<'_, '_> {
         Ok(true)
     }
 
-    fn judge_entry(&self, was: &Entry, is: &Entry) -> Judged {
+    fn judge_entry(&self, was: &Entry, is: &Entry, callees: &mut Callees<'a>) -> Judged {
         if self.became_inlined(was, is) {
             return self.judge_inlined(was, is);
         }
@@ -151,8 +156,11 @@ impl Pair<'_, '_> {
         let has_extent = old.is_some();
         let mut others = is.attrs().iter().filter(|a| !is_of_extent(a, is, has_extent, was));
         for attribute in was.attrs().iter().filter(|a| !is_of_extent(a, was, has_extent, was)) {
-            let other =
-                others.next().filter(|o| o.form() == attribute.form() || o.name() == attribute.name());
+            let other = others.next();
+            if callees::names_callee(was, attribute) && self.is_renamed(attribute, other, callees)? {
+                continue;
+            }
+            let other = other.filter(|o| o.form() == attribute.form() || o.name() == attribute.name());
             // Where a call comes back may be left unsaid.
             if other.is_some_and(|o| o.name() == PADDING[0]) && comes_back(was, attribute) {
                 continue;

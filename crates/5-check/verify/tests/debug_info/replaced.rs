@@ -1,10 +1,10 @@
 //! Entries of code that afterlink replaced: each thing that they say of it has mutants.
 
-use crate::programs::{Pair, build};
+use crate::programs::{Pair, build, build_scattered};
 use crate::said::said;
 use afterlink_image::Image;
 use afterlink_verify::{FindingKind, Options, verify};
-use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId, constants as dw};
+use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, SectionId, constants as dw};
 use std::collections::BTreeMap;
 
 type R<'a> = EndianSlice<'a, LittleEndian>;
@@ -117,7 +117,10 @@ fn entries(file: &[u8]) -> Vec<Entry> {
                 code = code.or(Some(run.begin));
                 size += run.end - run.begin;
             }
-            all.push(Entry { start, end, tag: entry.tag(), code, size });
+            // Of a function in many runs there may be a declaration more.
+            if entry.tag() != dw::DW_TAG_subprogram || entry.attrs().len() != 2 {
+                all.push(Entry { start, end, tag: entry.tag(), code, size });
+            }
         }
     }
     all
@@ -296,6 +299,65 @@ fn inlined_calls_of_other_code() {
         }
     }
     assert!(kinds[0] >= 16 && kinds[1] >= 100 && kinds[2] >= 30, "{kinds:?}");
+}
+
+/// Where entries of calls name the function: where they stand in `.debug_info`, and what they name; and where declarations with a symbol's name alone stand.
+type Calls = (BTreeMap<usize, u64>, Vec<usize>);
+
+fn calls(file: &[u8]) -> Calls {
+    let image = Image::parse(file).unwrap();
+    let bytes = |id: SectionId| {
+        image.section_named(id.name()).map_or(&[][..], |section| image.section_bytes(section))
+    };
+    let dwarf = Dwarf::load(|id| Ok::<_, gimli::Error>(R::new(bytes(id), LittleEndian))).unwrap();
+    let (mut calls, mut declarations) = (BTreeMap::new(), Vec::new());
+    let mut headers = dwarf.units();
+    while let Some(header) = headers.next().unwrap() {
+        let unit = dwarf.unit(header).unwrap();
+        let mut entries = unit.entries();
+        while let Some(entry) = entries.next_dfs().unwrap() {
+            let at = entry.offset().to_debug_info_offset(&unit.header).unwrap().0;
+            match (entry.tag(), entry.attr_value(dw::DW_AT_call_origin)) {
+                (dw::DW_TAG_call_site, Some(AttributeValue::UnitRef(named))) => {
+                    calls.insert(at, named.0 as u64);
+                }
+                (dw::DW_TAG_subprogram, None) if entry.attrs().len() == 2 => declarations.push(at),
+                _ => {}
+            }
+        }
+    }
+    (calls, declarations)
+}
+
+/// Calls of a function in more than two runs name a declaration behind its entry, and no other, or nothing. Its own entry they must not name.
+#[test]
+fn calls_of_functions_in_many_runs() {
+    let mut kinds = [0; 3];
+    for pair in build_scattered() {
+        let (was, (is, declarations)) = (calls(&pair.input).0, calls(&pair.output));
+        let info = in_section(&pair.output, ".debug_info");
+        kinds[2] += was.keys().filter(|at| !is.contains_key(at)).count();
+        for (at, named) in is {
+            let Some(&callee) = was.get(&at).filter(|callee| **callee != named) else { continue };
+            let place = (at..).find(|&place| info[place..place + 4] == (named as u32).to_le_bytes()).unwrap();
+            assert!(place < at + 12, "{}: that is another entry", pair.name);
+            for other in [callee, named + 6, 0] {
+                let change = |file: Vec<u8>, i: usize| {
+                    with_byte(&file, ".debug_info", place + i, (other as u32).to_le_bytes()[i])
+                };
+                assert_refused(&pair, &(0..4).fold(pair.output.clone(), change));
+            }
+            kinds[0] += 1;
+        }
+        // The code, and the place of the name.
+        for at in declarations {
+            for byte in at..at + 6 {
+                assert_refused(&pair, &with_byte(&pair.output, ".debug_info", byte, info[byte] ^ 1));
+                kinds[1] += 1;
+            }
+        }
+    }
+    assert!(kinds[0] >= 8 && kinds[1] >= 6 && kinds[2] >= 8, "{kinds:?}");
 }
 
 /// A file of a callee in another unit is another one, if a byte of its name or folder changes that the table's head has for it.

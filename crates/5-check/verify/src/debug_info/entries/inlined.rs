@@ -195,7 +195,7 @@ impl Pair<'_, '_> {
 const MOST_STEPS: usize = 8;
 
 /// The entry of the same unit that an attribute names.
-fn reference(attribute: &Attribute) -> Option<UnitOffset> {
+pub(super) fn reference(attribute: &Attribute) -> Option<UnitOffset> {
     match attribute.value() {
         AttributeValue::UnitRef(offset) => Some(offset),
         _ => None,
