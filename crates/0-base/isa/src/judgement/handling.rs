@@ -12,7 +12,6 @@ pub enum Action {
     Address,
     Move,
     Compare,
-    Add,
     Subtract,
     /// Turns a number's sign or bits around.
     Invert,

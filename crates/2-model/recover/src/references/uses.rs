@@ -1,6 +1,6 @@
 //! What code does with a function's address right behind where it takes it: calls it, stores it, hands it on; or
-//! works out how far it is from elsewhere, as whoever copies code does (`memcpy(page, f, g - f)`), adds a distance to it that stands
-//! in a table, reads the function's bytes, or asks which of two comes first. Then the function stays where it is.
+//! works out how far it is from elsewhere, as whoever copies code does (`memcpy(page, f, g - f)`), reads the function's bytes,
+//! or asks which of two comes first. Then the function stays where it is.
 //!
 //! Registers and words of the stack frame are followed along the straight path for a few instructions. What is computed
 //! later, or elsewhere, is not seen.
@@ -111,12 +111,8 @@ impl Holders<'_, '_, '_> {
         let operands = [first, 1].map(|o| self.held(inst.operands[o].register()?));
         let addresses = operands.into_iter().flatten().chain(named);
         let span = addresses.map(|a| (a, a)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-        if let Some((low, high)) = span.filter(|_| is_computed(inst, named.is_some())) {
+        if let Some((low, high)) = span.filter(|_| is_difference(inst, named.is_some())) {
             return Some((low, high, Refusal::ComputedAddress));
-        }
-        let is_sum = inst.operation == Operation::Address && parts.iter().all(Option::is_some);
-        if let Some(address) = in_memory.filter(|_| is_sum) {
-            return Some((address, address, Refusal::ComputedAddress));
         }
         let asks = inst.asks.is_some() || inst.operation == Operation::SubtractBorrow;
         if let Some((low, high)) = self.compared.filter(|_| asks) {
@@ -164,14 +160,14 @@ impl Holders<'_, '_, '_> {
     }
 }
 
-/// Whether `inst` works out a distance from the address that a register, or its own operand (`names`), has, or adds one that is no
-/// constant: what stands there then need not have moved with the function. A constant that is added, and what is masked, goes where the function goes.
-fn is_computed(inst: &Semantics, names: bool) -> bool {
+/// Whether `inst` works out a distance from the address that a register, or its own operand (`names`), has. What is added to
+/// an address, or masked, goes where the function goes.
+fn is_difference(inst: &Semantics, names: bool) -> bool {
     let is_value = |operand: &Operand| matches!(operand, Operand::Register { .. } | Operand::Memory);
-    let is_sum = matches!(inst.operation, Operation::Add | Operation::Subtract | Operation::SubtractBorrow)
+    let is_subtraction = matches!(inst.operation, Operation::Subtract | Operation::SubtractBorrow)
         && (names || inst.operands.iter().all(is_value));
     let is_same = inst.operands[1].register().is_some() && inst.operands[0] == inst.operands[1];
-    is_sum && !is_same || inst.operation == Operation::Negate
+    is_subtraction && !is_same || inst.operation == Operation::Negate
 }
 
 /// Whether `address` stands in a memory operand, and is no immediate.

@@ -80,21 +80,20 @@ fn computed(check: &Check, index: usize, address: u64, function: u64) -> Option<
 }
 
 /// Whether the instruction works out how far the address is, that one of `holders` or its own operand has, from something
-/// else, or what is so far from it as another number says, or reads what stands there. A constant that is added goes where the function goes.
+/// else, or reads what stands there. What is added to an address goes where the function goes.
 fn is_computation(handling: &Handling, holders: &[Register], names: bool) -> bool {
     let holds = |register: &Option<Register>| register.is_some_and(|r| holders.contains(&r));
-    let is_addressed = handling.addressed_by.iter().any(holds);
-    match handling.action {
-        Action::Nothing => return false,
-        Action::Address => return is_addressed && handling.addressed_by.iter().all(Option::is_some),
-        _ if is_addressed => return true,
-        _ => {}
+    if matches!(handling.action, Action::Nothing | Action::Address) {
+        return false;
+    }
+    if handling.addressed_by.iter().any(holds) {
+        return true;
     }
     let involved = names || handling.operands.iter().any(holds);
     let by_register = handling.operands[1].is_some() && !handling.same_operands;
     involved
         && match handling.action {
-            Action::Add | Action::Subtract => names || by_register || handling.second_in_memory,
+            Action::Subtract => names || by_register || handling.second_in_memory,
             Action::Invert => true,
             _ => false,
         }
