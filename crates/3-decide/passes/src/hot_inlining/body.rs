@@ -118,12 +118,13 @@ impl Body {
         if !is_own && depth > 0 {
             return None;
         }
-        let function = &program.functions[self.callee];
-        let row = function.unwind_row_at(address).map(|(_, row)| row).filter(|_| is_own);
-        // A call on the way may have come back with the stack elsewhere.
-        if row.is_some_and(|row| !is_at_depth(&program.rows[row], depth)) {
+        let holder = if let Target::Code(id, _) = to { id } else { self.callee };
+        let there = program.functions[holder].unwind_row_at(address).map(|(_, row)| row);
+        // A call on the way may have come back with the stack elsewhere, or what leads there never happens.
+        if there.is_some_and(|row| !is_at_depth(&program.rows[row], depth)) {
             return None;
         }
+        let row = there.filter(|_| is_own);
         if depth > 0 && row.is_none() || depth == 0 && takes_return_address(program, address) {
             return None;
         }

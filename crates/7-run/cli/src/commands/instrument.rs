@@ -75,7 +75,7 @@ impl Instrument {
         };
         check_counters(&counters, &[&self.binary, &self.output])?;
         let options = InstrumentOptions {
-            counter_file: counters.into_os_string().into_vec(),
+            counter_file: counters.clone().into_os_string().into_vec(),
             skip_functions: layout_options::skip_functions(self.skip_functions.as_deref())?,
             count_targets: !self.no_targets,
             counting: if self.exact { Counting::Exact } else { Counting::Fast },
@@ -90,13 +90,14 @@ impl Instrument {
         output.publish()?;
         progress.done();
         target.note_lost_rights();
+        note_lacking_folder(&counters);
         commands::complain_of_faults(&done.unproven_functions);
         commands::print(&done, self.json)?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Says at once what the program would say when it starts to count, and note what may be true here only: it may run elsewhere.
+/// Says at once what the program would say when it starts to count.
 fn check_counters(path: &Path, programs: &[&PathBuf]) -> Result<()> {
     let refuse =
         |what: &str| Err(Error::new(what).in_file(path.display()).next("give --counters another file"));
@@ -113,11 +114,15 @@ fn check_counters(path: &Path, programs: &[&PathBuf]) -> Result<()> {
         }
         _ => {}
     }
+    Ok(())
+}
+
+/// Says so if the program cannot count for want of a folder, which may be true here only: it may run elsewhere.
+fn note_lacking_folder(path: &Path) {
     if !files::directory_of(path).is_dir() {
         let note = "is to be in a folder that is not there: the program cannot count until it is";
         let _ = writeln!(std::io::stderr(), "afterlink: note: {} {note}", path.display());
     }
-    Ok(())
 }
 
 /// What decided the output, for its note. The counter file's name stands in the program anyway.
