@@ -7,7 +7,7 @@ use crate::address_map::contexts::Contexts;
 pub(crate) use crate::address_map::pieces::{Block, Reason, Shape};
 use crate::input::code::Code;
 use crate::input::functions::Functions;
-use crate::input::ranges::merged;
+use crate::input::ranges::{holding, holds, merged};
 use crate::moved_code::counters;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::address_map::MapReader;
@@ -139,10 +139,11 @@ impl<'a> Places<'a> {
         places.observed = observed.collect();
         places.observed.sort_unstable();
         places.check_coverage(code, functions, findings);
-        let stubs = functions.rows.iter().map(|f| (f.start, stub_end(code, f.start)));
-        let stubs =
-            stubs.map(|(start, end)| (start, if differ(input, output, start, end) { end } else { start }));
-        places.stubs = stubs.collect();
+        let stub = |start| {
+            let end = stub_end(code, start);
+            (start, if differ(input, output, start, end) { end } else { start })
+        };
+        places.stubs = functions.rows.iter().map(|f| stub(f.start)).collect();
         places
     }
 
@@ -404,14 +405,12 @@ impl<'a> Places<'a> {
 
     /// Whether the byte at `address` of the input belongs to moved code.
     pub fn is_moved(&self, address: u64) -> bool {
-        let after = self.moved.partition_point(|m| m.0 <= address);
-        after > 0 && address < self.moved[after - 1].1
+        holds(&self.moved, address)
     }
 
     /// The fragment that holds an output address.
     pub fn fragment_at(&self, output: u64) -> Option<(u64, u64)> {
-        let index = self.fragments.partition_point(|f| f.0 <= output).checked_sub(1)?;
-        Some(self.fragments[index]).filter(|f| output < f.1)
+        holding(&self.fragments, output)
     }
 
     /// Bytes of the new segment from an output address on.

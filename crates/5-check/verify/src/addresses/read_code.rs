@@ -6,7 +6,7 @@ use crate::addresses::restartable;
 use crate::addresses::sums::{self, Sum};
 use crate::check::Check;
 use crate::input::code::{Inst, Kind};
-use crate::input::ranges::merged;
+use crate::input::ranges::{holds, merged};
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::InputAddr;
@@ -63,8 +63,7 @@ impl ReadCode {
 
     /// Whether `address` lies in such code.
     pub fn holds(&self, address: u64) -> bool {
-        let next = self.ranges.partition_point(|range| range.0 <= address);
-        next.checked_sub(1).is_some_and(|last| address < self.ranges[last].1)
+        holds(&self.ranges, address)
     }
 
     /// Code of it that moved.

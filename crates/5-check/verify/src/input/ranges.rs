@@ -12,3 +12,14 @@ pub(crate) fn merged(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     }
     merged
 }
+
+/// The range that holds `address`, of ascending ones that are apart.
+pub(crate) fn holding(ranges: &[(u64, u64)], address: u64) -> Option<(u64, u64)> {
+    let next = ranges.partition_point(|range| range.0 <= address);
+    next.checked_sub(1).map(|last| ranges[last]).filter(|range| address < range.1)
+}
+
+/// Whether one of such ranges holds `address`.
+pub(crate) fn holds(ranges: &[(u64, u64)], address: u64) -> bool {
+    holding(ranges, address).is_some()
+}

@@ -4,6 +4,7 @@
 //! relocation only tells what kind of value it is.
 
 use super::code::Code;
+use super::ranges::holds;
 use afterlink_image::{Image, Relocation, Symbol, elf};
 use afterlink_isa::judgement::{Judgement, Relocation as Meaning};
 use std::cell::LazyCell;
@@ -121,10 +122,7 @@ impl References {
     /// Leaves out the words in language-specific data that can be followed, from a start to an end, ascending: what they say is
     /// compared, and moved code has new ones.
     pub fn forget_language_data(&mut self, areas: &[(u64, u64)]) {
-        let is_in = |address: u64| {
-            let next = areas.partition_point(|area| area.0 <= address);
-            next.checked_sub(1).is_some_and(|i| address < areas[i].1)
-        };
+        let is_in = |address: u64| holds(areas, address);
         self.data_words.retain(|f| !is_in(f.address));
         self.relative_words.retain(|f| !is_in(f.address));
         self.pointers_from_themselves.retain(|&word| !is_in(word));
@@ -254,12 +252,6 @@ pub(crate) fn virtual_tables(image: &Image) -> Vec<(u64, u64)> {
         named.map(|s| (s.address.get(), s.address.get().saturating_add(s.size))).collect();
     sort(&mut tables);
     tables
-}
-
-/// Whether one of the ranges, which ascend, holds `address`.
-fn holds(ranges: &[(u64, u64)], address: u64) -> bool {
-    let next = ranges.partition_point(|range| range.0 <= address);
-    next.checked_sub(1).is_some_and(|index| address < ranges[index].1)
 }
 
 fn classes(image: &Image) -> Vec<Class> {

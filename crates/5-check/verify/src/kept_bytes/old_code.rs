@@ -5,7 +5,7 @@
 use crate::address_map::places::{Place, stub_end};
 use crate::addresses::relative_words::word_at;
 use crate::check::Check;
-use crate::input::ranges::merged;
+use crate::input::ranges::{holding, holds, merged};
 use crate::input::references::Field;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
@@ -98,12 +98,13 @@ fn names(input: &Image) -> Vec<u64> {
 /// Places behind moved code, as far as stubs at these entries would reach beyond it, that an instruction or a word names: what looks
 /// like padding there is something else.
 fn named_behind(check: &Check, layout: &Layout, entries: &[u64], taken: &[u64]) -> Vec<u64> {
-    let beyond = entries.iter().map(|&entry| (moved_end(check, entry), stub_end(&check.code, entry)));
-    let beyond: Vec<(u64, u64)> = merged(beyond.filter(|(start, end)| start < end).collect());
-    let is_beyond = |place: &u64| {
-        let next = beyond.partition_point(|range| range.0 <= *place);
-        next.checked_sub(1).is_some_and(|last| *place < beyond[last].1)
-    };
+    let places = &check.places;
+    let beyond = entries.iter().filter_map(|&entry| {
+        let (_, end) = holding(&places.moved, entry)?;
+        Some((end, stub_end(&check.code, entry))).filter(|(start, end)| start < end)
+    });
+    let beyond = merged(beyond.collect());
+    let is_beyond = |place: &u64| holds(&beyond, *place);
     let code = &check.code;
     let mut named: Vec<u64> = taken.iter().copied().filter(is_beyond).collect();
     for section in &code.sections {
@@ -126,16 +127,9 @@ fn named_behind(check: &Check, layout: &Layout, entries: &[u64], taken: &[u64]) 
     named
 }
 
-/// Where the moved code that holds `entry` ends.
-fn moved_end(check: &Check, entry: u64) -> u64 {
-    let moved = &check.places.moved;
-    let next = moved.partition_point(|range| range.0 <= entry);
-    next.checked_sub(1).map_or(entry, |last| moved[last].1)
-}
-
 /// Up to where a stub at `entry` may reach: the next name, or code that stays.
 fn room_end(check: &Check, entry: u64, next_name: Option<u64>) -> u64 {
-    let mut end = moved_end(check, entry);
+    let mut end = holding(&check.places.moved, entry).map_or(entry, |moved| moved.1);
     // Padding between functions is free to use.
     while let Some(inst) = check.code.at(end).filter(|i| i.is_padding()) {
         if end - entry > 16 || check.places.of(&check.code, end) != Place::Same {

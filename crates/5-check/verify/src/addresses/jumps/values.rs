@@ -1,5 +1,7 @@
 //! What a register or a word of the stack frame may hold, as far as it matters to where a jump leads.
 
+use crate::input::ranges::holds;
+
 /// It may be the address of a place inside the function.
 pub(super) const LABEL: u8 = 1;
 /// It may be the function's own address.
@@ -111,9 +113,4 @@ impl Own {
             && !is_another
             && (is_same || self.traits(other) & (LABEL | ENTRY | SEVERAL) == 0)
     }
-}
-
-fn holds(ranges: &[(u64, u64)], address: u64) -> bool {
-    let after = ranges.partition_point(|r| r.0 <= address);
-    after > 0 && address < ranges[after - 1].1
 }
