@@ -1,4 +1,4 @@
-/* A function with many blocks and many calls: in place of some of these stand blocks of it, so it is in many runs. */
+/* A function with many blocks and many calls: in place of some of these stand blocks of it, so it is in many runs. FEW: with fewer of both. */
 #define F __attribute__((noinline))
 static volatile int sink;
 
@@ -12,7 +12,10 @@ F static void stop(int n) {
 
 /* In the end nobody needs n: debuggers find it by the call. */
 F static int work(int n) {
+    FOUR(100) FOUR(200)
+#ifndef FEW
     MANY(1000) MANY(2000) MANY(3000) MANY(4000)
+#endif
     stop(1);
     return sink + 1;
 }
@@ -21,6 +24,9 @@ F static int work(int n) {
 #define CALLS(i) CALL(i) CALL(i + 1) CALL(i + 2) CALL(i + 3)
 
 int main(void) {
-    CALLS(10) CALLS(20) CALLS(30) CALLS(40) CALLS(50) CALLS(60) CALLS(70) CALLS(80)
+    CALLS(10) CALLS(20) CALLS(30) CALLS(40)
+#ifndef FEW
+    CALLS(50) CALLS(60) CALLS(70) CALLS(80)
+#endif
     return sink == 0;
 }

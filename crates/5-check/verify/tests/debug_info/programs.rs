@@ -35,22 +35,23 @@ const BUILDS: [Build; 15] = [
 ];
 
 /// A function in many runs: most of what says where these end says the same of every instruction.
-const SCATTERED: [Build; 2] =
-    [("scattered.c", "gcc", &["-gdwarf-5"], true), ("scattered.c", "clang-22", &["-gdwarf-5"], true)];
+const SCATTERED: [Build; 2] = [
+    ("scattered.c", "gcc", &["-gdwarf-5", "-DFEW"], true),
+    ("scattered.c", "clang-22", &["-gdwarf-5", "-DFEW"], true),
+];
 
 pub fn build() -> Vec<Pair> {
-    built(&BUILDS)
+    built(&BUILDS, &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mutation/programs"))
 }
 
 pub fn build_scattered() -> Vec<Pair> {
-    built(&SCATTERED)
+    built(&SCATTERED, &afterlink_testkit::tests_folder().join("cli/programs/replaced"))
 }
 
-fn built(builds: &[Build]) -> Vec<Pair> {
+fn built(builds: &[Build], place: &Path) -> Vec<Pair> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let build = |(seed, (sources, compiler, flags, passes)): (usize, &Build)| {
         let program = folder.path().join("program");
-        let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mutation/programs");
         let mut command = Command::new(compiler);
         command.args(["-O2", "-w"]).args(*flags).args(["-Wl,--emit-relocs", "-o"]).arg(&program);
         command.args(sources.split(' ').map(|source| place.join(source)));

@@ -1,11 +1,11 @@
 //! A function that jumps to one of its labels and calls another one is moved while that one leaves the stack as it was. Then the other takes a word off
 //! it in both files, and what the checker knows of words on the stack is not so any more.
 
+use crate::support::{address_of, judge, optimized};
 use afterlink_core::InputAddr;
 use afterlink_image::Image;
-use afterlink_pipeline::{Check, LayoutOptions, OptimizeOptions, Scope, Silent};
 use afterlink_testkit::build::link_assembly;
-use afterlink_verify::{FindingKind, Options, Verdict, verify};
+use afterlink_verify::FindingKind;
 
 const PROGRAM: &str = r#"
 	.text
@@ -55,16 +55,6 @@ labels:	.quad first, second
 	.section .note.GNU-stack,"",@progbits
 "#;
 
-fn judge(input: &[u8], output: &[u8]) -> Verdict {
-    verify(&Image::parse(input).unwrap(), &Image::parse(output).unwrap(), &Options::default())
-}
-
-fn optimized(input: &[u8]) -> Vec<u8> {
-    let layout = LayoutOptions { scope: Scope::All, ..LayoutOptions::default() };
-    let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
-    afterlink_pipeline::optimize(input, Vec::new(), &options, &Silent).unwrap().bytes
-}
-
 /// The file where the return at `address` takes a word off.
 fn with_word_taken_off(bytes: &[u8], address: InputAddr) -> Vec<u8> {
     let at = Image::parse(bytes).unwrap().file_offset(address).unwrap().get() as usize;
@@ -77,14 +67,13 @@ fn with_word_taken_off(bytes: &[u8], address: InputAddr) -> Vec<u8> {
 #[test]
 fn words_of_the_frame_are_unknown_behind_calls_of_what_moves_the_stack() {
     let input = link_assembly(PROGRAM, "gcc", &["-static", "-no-pie"]);
-    let image = Image::parse(&input).unwrap();
-    let symbol = image.symbols.iter().find(|s| s.name() == "pops").unwrap();
+    let pops = address_of(&input, "pops");
     let output = optimized(&input);
     let verdict = judge(&input, &output);
     // Behind the last one there is no room for a jump to where it would be.
     assert!(verdict.is_proven() && verdict.functions_moved == 3, "{verdict}");
-    let popping = with_word_taken_off(&input, symbol.address);
-    let verdict = judge(&popping, &with_word_taken_off(&output, symbol.address));
+    let popping = with_word_taken_off(&input, pops);
+    let verdict = judge(&popping, &with_word_taken_off(&output, pops));
     let found: Vec<_> = verdict.findings.iter().map(|f| (f.kind, f.function.as_str())).collect();
     assert_eq!(found, [(FindingKind::ComputedJump, "jumps")], "{verdict}");
     // Who writes knows it, too.

@@ -1,12 +1,10 @@
 //! A function whose address is taken is moved while nothing shows that its alignment was asked for: the header of its section, which says what was
 //! asked for in it, is changed in both files afterwards. Who writes keeps what the header shows, or leaves the function where it is.
 
-use afterlink_core::InputAddr;
-use afterlink_core::address_map::{self, AddressMap, Lookup};
+use crate::support::{judge, optimized, place_of};
 use afterlink_image::Image;
-use afterlink_pipeline::{Check, LayoutOptions, OptimizeOptions, Scope, Silent};
 use afterlink_testkit::build::link_assembly;
-use afterlink_verify::{FindingKind, Options, Verdict, verify};
+use afterlink_verify::FindingKind;
 
 const PROGRAM: &str = r#"
 	.text
@@ -52,32 +50,13 @@ fn asking(bytes: &[u8], alignment: u64) -> Vec<u8> {
     bytes
 }
 
-fn judge(input: &[u8], output: &[u8]) -> Verdict {
-    verify(&Image::parse(input).unwrap(), &Image::parse(output).unwrap(), &Options::default())
-}
-
-fn optimized(input: &[u8]) -> Vec<u8> {
-    let layout = LayoutOptions { scope: Scope::All, ..LayoutOptions::default() };
-    let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
-    afterlink_pipeline::optimize(input, Vec::new(), &options, &Silent).unwrap().bytes
-}
-
-/// Where a place of the input is in an output, if it has moved.
-fn place_of(output: &[u8], address: InputAddr) -> Option<u64> {
-    let image = Image::parse(output).unwrap();
-    let map = image.section_bytes(image.section_named(address_map::SECTION)?);
-    Some(Lookup::new(AddressMap::decode(map).unwrap()).copy_of(address)?.get())
-}
-
 #[test]
 fn what_was_asked_for_is_kept_up_to_a_page_and_more_stays() {
     let linked = link_assembly(PROGRAM, "gcc", &["-static", "-no-pie"]);
-    let image = Image::parse(&linked).unwrap();
-    let entry = image.symbols.iter().find(|s| s.name() == "aligned").unwrap().address;
     let input = asking(&linked, 16);
     let output = optimized(&input);
     assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
-    let place = place_of(&output, entry).unwrap();
+    let place = place_of("aligned", &input, &output).unwrap();
     assert!(place.is_multiple_of(16) && !place.is_multiple_of(64));
     for asked in [64, 128, 4096, 8192] {
         let input = asking(&linked, asked);
@@ -86,7 +65,7 @@ fn what_was_asked_for_is_kept_up_to_a_page_and_more_stays() {
         assert_eq!(found, [(FindingKind::Alignment, "aligned")], "{asked}: {verdict}");
         let kept = optimized(&input);
         assert!(judge(&input, &kept).is_proven(), "{asked}: {}", judge(&input, &kept));
-        let place = place_of(&kept, entry);
+        let place = place_of("aligned", &input, &kept);
         assert_eq!(
             place.map(|place| place.is_multiple_of(asked)),
             (asked <= 4096).then_some(true),

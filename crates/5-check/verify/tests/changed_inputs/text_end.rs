@@ -1,11 +1,9 @@
 //! Who has the address where code ends may compare any other with it. Where musl's `_fini`, of which nothing says that it is a function, begins right
 //! behind the text, that is no such address; any other name there is one.
 
-mod support;
-
+use crate::support::{judge, moves, optimized};
 use afterlink_image::Image;
 use afterlink_testkit::build::link_assembly;
-use support::{judge, moves, optimized};
 
 /// The address of a function is taken, and that of what begins where the text ends.
 const PROGRAM: &str = r#"

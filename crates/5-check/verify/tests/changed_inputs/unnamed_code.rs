@@ -1,10 +1,8 @@
 //! What nothing known leads to, something unknown does; and what looks like padding may be named by what has no name. The writer has its own rules for both, so the
 //! same bytes are changed in an output and in its input, so that both say what the writer was not told.
 
-mod support;
-
+use crate::support::{address_of, judge, moves, optimized};
 use afterlink_testkit::build::link_assembly;
-use support::{address_of, judge, moves, optimized};
 
 const PROGRAM: &str = r#"
 	.text
@@ -98,8 +96,8 @@ fn no_stub_covers_what_an_instruction_names() {
     let input = build();
     let output = optimized(&input);
     assert!(moves("short", &input, &output));
-    let short = address_of(&input, "short");
-    let further = (short + 1).wrapping_sub(address_of(&input, "data")) as i32;
+    let short = address_of(&input, "short").get();
+    let further = (short + 1).wrapping_sub(address_of(&input, "data").get()) as i32;
     let names_padding = |file: &[u8]| {
         changed(file, &LEA, |code| {
             let field: &mut [u8; 4] = code[LEA.len()..].first_chunk_mut().unwrap();
