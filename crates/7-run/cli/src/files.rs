@@ -142,12 +142,7 @@ impl Target {
     /// # Errors
     /// If it is one.
     pub fn differs_from<'p>(self, others: impl IntoIterator<Item = &'p PathBuf>) -> Result<Self> {
-        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let same = |other: &Path| {
-            let other = std::fs::canonicalize(other).unwrap_or_else(|_| other.to_owned());
-            whole(&other) == whole(&self.path)
-        };
-        if others.into_iter().any(|other| same(other)) {
+        if others.into_iter().any(|other| is_same(other, &self.path)) {
             return Err(Error::new("the output is another file of this command too")
                 .in_file(self.path.display())
                 .next("give it another name"));
@@ -197,6 +192,12 @@ impl Target {
     pub fn open(&self) -> Result<OutputFile> {
         OutputFile::new(&self.path, 0o666)
     }
+}
+
+/// Whether two paths, of files that may not be there yet, are of one file.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok();
+    whole(one).is_some_and(|one| whole(other) == Some(one))
 }
 
 pub fn directory_of(path: &Path) -> &Path {

@@ -99,22 +99,14 @@ impl Instrument {
 
 /// Says at once what the program would say when it starts to count.
 fn check_counters(path: &Path, programs: &[&PathBuf]) -> Result<()> {
-    let refuse =
-        |what: &str| Err(Error::new(what).in_file(path.display()).next("give --counters another file"));
-    let is = |program: &&&PathBuf| absolute(program).is_ok_and(|program| program == path);
-    let same = || {
-        programs.iter().any(|program| std::fs::canonicalize(program).ok() == std::fs::canonicalize(path).ok())
+    let what = match std::fs::metadata(path) {
+        _ if programs.iter().any(|program| files::is_same(program, path)) => "a program",
+        Ok(there) if there.is_dir() => "a directory",
+        Ok(there) if !there.is_file() => "a device, a pipe or a socket",
+        _ => return Ok(()),
     };
-    match std::fs::metadata(path) {
-        _ if programs.iter().find(is).is_some() => return refuse("the program would count into a program"),
-        Ok(_) if same() => return refuse("the program would count into a program"),
-        Ok(there) if there.is_dir() => return refuse("the program would count into a directory"),
-        Ok(there) if !there.is_file() => {
-            return refuse("the program would count into a device, a pipe or a socket");
-        }
-        _ => {}
-    }
-    Ok(())
+    let error = Error::new(format!("the program would count into {what}")).in_file(path.display());
+    Err(error.next("give --counters another file"))
 }
 
 /// Says so if the program cannot count for want of a folder, which may be true here only: it may run elsewhere.

@@ -270,19 +270,15 @@ impl Tune {
         let next = |command, purpose| Next { command, purpose };
         let pairs = all.iter().zip(outputs.outputs()).zip(written).filter(|(_, written)| written.is_some());
         let (old, new): (Vec<_>, Vec<_>) =
-            pairs.map(|((linked, new), _)| (word(&linked.path), word(new))).unzip();
+            pairs.map(|((linked, new), _)| (line([&linked.path]), line([new]))).unzip();
         let mut steps = Vec::new();
         if let [linked] = all {
-            let (old, new) = (word(&linked.path), word(&self.output));
-            let workload: Vec<String> = self.workload.iter().map(word).collect();
+            let (old, new, workload) = (line([&linked.path]), line([&self.output]), line(&self.workload));
             let compare = match &self.keep_profile {
-                Some(profile) => format!("afterlink compare {old} --profile-b {}", word(profile)),
+                Some(profile) => format!("afterlink compare {old} --profile-b {}", line([profile])),
                 None => format!("afterlink compare --layout as-is {old} {new}"),
             };
-            steps.push(next(
-                format!("{compare} -- {}", workload.join(" ")),
-                "times them until the gain is sure",
-            ));
+            steps.push(next(format!("{compare} -- {workload}"), "times them until the gain is sure"));
         }
         let proves = match new.len() {
             1 => "proves once more that they are the same program",
@@ -294,9 +290,10 @@ impl Tune {
     }
 }
 
-/// A word of a command, as a shell reads it.
-fn word(word: impl AsRef<OsStr>) -> String {
-    shell_line(&[word.as_ref().to_string_lossy().into_owned()])
+/// Words of a command, as a shell reads them.
+fn line(words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> String {
+    let words = words.into_iter().map(|word| word.as_ref().to_string_lossy().into_owned());
+    shell_line(&words.collect::<Vec<_>>())
 }
 
 /// Programs ask for an object by its soname: beside the outputs of several stands a link of that name.

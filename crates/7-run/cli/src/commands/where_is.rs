@@ -87,35 +87,29 @@ impl Where {
             all.extend(map.pieces().filter_map(|at| piece(&map, at)));
         }
         for &address in &self.addresses {
-            if self.of_input {
-                let found = now(&map, InputAddr(address));
-                // What is not the input's is at no address that it has.
-                let elsewhere =
-                    || Piece::elsewhere(&image, address, map.source(OutputAddr(address)).is_none());
-                all.extend(if found.is_empty() { vec![elsewhere()] } else { found });
-            } else {
-                let elsewhere = || Piece::elsewhere(&image, address, true);
-                all.push(piece(&map, OutputAddr(address)).unwrap_or_else(elsewhere));
-            }
+            let found = match self.of_input {
+                true => now(&map, InputAddr(address)),
+                false => piece(&map, OutputAddr(address)).into_iter().collect(),
+            };
+            all.extend(if found.is_empty() { vec![elsewhere(&image, &map, address)] } else { found });
         }
         commands::print(&Pieces(all), self.json)?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-impl Piece {
-    /// What the map does not know: code stands where it stood, if `may_stay`.
-    fn elsewhere(image: &Image, address: u64, may_stay: bool) -> Self {
-        let section = image.section_at(InputAddr(address));
-        let stayed = may_stay && section.is_some_and(|id| image.sections[id].is_code());
-        Self {
-            output: address,
-            size: 0,
-            input: stayed.then_some(address),
-            reason: if stayed { "stayed" } else { "nowhere" },
-            function: None,
-            calls: Vec::new(),
-        }
+/// Of an address that the map does not lead from: code stands where it stood, unless what is there is new.
+fn elsewhere(image: &Image, map: &Lookup, address: u64) -> Piece {
+    let section = image.section_at(InputAddr(address));
+    let is_code = section.is_some_and(|id| image.sections[id].is_code());
+    let stayed = is_code && map.source(OutputAddr(address)).is_none();
+    Piece {
+        output: address,
+        size: 0,
+        input: stayed.then_some(address),
+        reason: if stayed { "stayed" } else { "nowhere" },
+        function: None,
+        calls: Vec::new(),
     }
 }
 
