@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Holds programs of other compilers against themselves in random orders, instrumented, and laid out by their profile.
 #
-#   run.sh [NAME …]           cpp libcxx rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell zig zigsafe; all of them by default
+#   run.sh [NAME …]           cpp libcxx rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell mono zig zigsafe; all of them by default
 #   AFTERLINK=/path/to/afterlink run.sh …
 #
 # Everything is written below studies/languages/work; README.md's table is made anew when all are run.
@@ -17,12 +17,13 @@ AFTERLINK=${AFTERLINK:-$study/../../target/release/afterlink}
 declare -A packages=([cpp]=g++ [libcxx]="clang-22 lld-22 libc++-22-dev libc++abi-22-dev libunwind-22-dev libclang-rt-22-dev" [go]=gccgo-12 [fortran]=gfortran [d]=gdc-12 [pascal]="fp-compiler fp-units-rtl"
     [ocaml]=ocaml-nox [haskell]=ghc [rust]=gcc [cgo]="golang-1.19-go gcc" [archive]="golang-1.19-go gcc" [ada]=gnat-12
     [nim]=nim [crystal]=crystal [scheme]=chicken-bin [prolog]=gprolog [ml]="polyml libpolyml-dev g++"
+    [mono]="mono-mcs mono-runtime"
     [zig]=python3-pip [zigsafe]=python3-pip)
 declare -A titles=([cpp]="C++ | g++ 12" [libcxx]="C++ | clang 22, libc++, LLVM's libunwind, compiler-rt" [go]="Go | gccgo 12" [fortran]="Fortran | gfortran 12" [d]="D | gdc 12"
     [pascal]="Pascal | Free Pascal 3.2" [ocaml]="OCaml | ocamlopt 4.13" [haskell]="Haskell | GHC 9.0" [rust]="Rust | rustc 1.95"
     [cgo]="Go with C in it | go 1.19, linked by gcc" [archive]="C with a Go archive | gcc 12, go 1.19" [ada]="Ada | gnat 12"
     [nim]="Nim | nim 1.6" [crystal]="Crystal | crystal 1.6" [scheme]="Scheme | Chicken 5.3"
-    [prolog]="Prolog | GNU Prolog 1.4" [ml]="Standard ML | Poly/ML 5.7"
+    [prolog]="Prolog | GNU Prolog 1.4" [ml]="Standard ML | Poly/ML 5.7" [mono]="C# | Mono 6.8, ahead of time"
     [zig]="Zig | zig 0.17, ReleaseFast" [zigsafe]="Zig | zig 0.17, ReleaseSafe")
 
 install() {
@@ -73,6 +74,11 @@ build() {
     pascal) fpc -O2 -k--emit-relocs -Xs- "-FU$work" "-o$work/pascal" "$study/program.pas" >pascal.build ;;
     ocaml) cp "$study/program.ml" . && ocamlopt -ccopt $keep program.ml -o ocaml ;;
     haskell) ghc -v0 -O -optl$keep -optl-fuse-ld=bfd -outputdir . "$study/program.hs" -o haskell ;;
+    mono)
+        mcs "$study/program.cs" -out:mono.exe
+        mono --aot=asmonly,outfile=mono.s mono.exe >mono.build
+        gcc -shared $keep mono.s -o mono
+        ;;
     zig) zig_build ReleaseFast zig ;;
     zigsafe) zig_build ReleaseSafe zigsafe ;;
     *) echo "no such language: $1" >&2 && exit 2 ;;
@@ -84,12 +90,39 @@ same() {
     ./"$2" >"$2.out" 2>/dev/null && cmp -s "$1.out" "$2.out" || { echo "$1: $2 differs" >&2; return 1; }
 }
 
+# same_in_mono FILE: the program prints the same with these outputs as its compiled code. Another file would not be taken: then it is compiled as it runs.
+same_in_mono() {
+    cp "$1" mono.exe.so
+    mono mono.exe >"$1.out" 2>&1 && cmp -s mono.out "$1.out" || { echo "mono: $1 differs" >&2; return 1; }
+    MONO_LOG_LEVEL=debug MONO_LOG_MASK=aot mono mono.exe | grep "AOT: image '.*mono.exe.so' found" >/dev/null
+}
+
+# check_mono: the same of a file that is no program, but code for Mono's runtime.
+check_mono() {
+    local seed
+    rm -f mono.exe.so
+    mono mono.exe >mono.out
+    same_in_mono mono
+    for seed in 1 2 3; do
+        "$AFTERLINK" optimize mono --scope all --order-functions random --order-blocks random --split random \
+            --seed $seed --trap-old-code -o mono.random >/dev/null
+        same_in_mono mono.random
+    done
+    "$AFTERLINK" instrument mono -o mono.counted >/dev/null
+    same_in_mono mono.counted
+    "$AFTERLINK" info mono | sed -n 's/^functions *\([0-9]* of [0-9]*\).*/\1 | the same, four times/p'
+}
+
 # check NAME: prints the last two columns of its row.
 check() {
     local seed moved
     if [ "$1" = haskell ]; then
         ! "$AFTERLINK" optimize haskell --scope all -o haskell.new 2>haskell.error || return 1
         grep -q GHC haskell.error && echo 'none | refused, with the reason'
+        return
+    fi
+    if [ "$1" = mono ]; then
+        check_mono
         return
     fi
     ./"$1" >"$1.out" 2>/dev/null
@@ -109,7 +142,7 @@ check() {
 }
 
 names=("$@")
-[ $# -gt 0 ] || names=(cpp libcxx rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell zig zigsafe)
+[ $# -gt 0 ] || names=(cpp libcxx rust go cgo archive fortran ada d pascal nim crystal scheme prolog ml ocaml haskell mono zig zigsafe)
 rows=()
 for name in "${names[@]}"; do
     install "$name"

@@ -37,7 +37,7 @@ pub enum Refusal {
     PatchedCode,
     /// It has a sequence of instructions, or its abort handler, that the kernel knows by place and length (`rseq`).
     RestartableSequence,
-    /// A runtime finds it by a table that no relocation tells, as Go's and V8's do.
+    /// A runtime finds it by a table that no relocation tells, as Go's, V8's and Mono's do.
     RuntimeTable,
     /// Its code, or code that refers to it, holds address differences of the large code model.
     CodeModel,
@@ -157,7 +157,9 @@ impl fmt::Display for Refusal {
             Self::ReturnAddressTable => "has calls whose return addresses are kept in a table",
             Self::PatchedCode => "has places that a tracer may write into",
             Self::RestartableSequence => "has a restartable sequence that the kernel knows",
-            Self::RuntimeTable => "stands in a table of its language's runtime (Go, V8)",
+            Self::RuntimeTable => {
+                "stands in a table of its language's runtime (Go, V8, .NET, Mono, GraalVM, Dart, Julia)"
+            }
             Self::CodeModel => "uses address differences of the large code model",
             Self::TextRelocations => "is written to when the program starts",
             Self::EnteredInside => "is entered where no new address can be given",

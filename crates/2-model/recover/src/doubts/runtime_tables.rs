@@ -3,7 +3,8 @@
 //!
 //! Go's linker has filled `runtime.pclntab` before the system's linker sees it: distances from `runtime.text`, by which stacks
 //! are walked and grown, garbage is found and panics are caught. V8 (Node.js) links its built-in functions as one blob of bytes,
-//! from which a table of offsets leads to each.
+//! from which a table of offsets leads to each. What .NET compiles ahead of time stands in a section of its own. Files that Mono,
+//! GraalVM's native image, Dart or Julia compiled ahead of time hold hardly anything else, so all of their code stays.
 
 use crate::code::Code;
 use afterlink_core::{InputAddr, Refusal};
@@ -11,7 +12,8 @@ use afterlink_image::Image;
 use afterlink_program::Range;
 
 pub(crate) fn refuse(code: &mut Code) {
-    for kept in go(code.image).into_iter().chain(v8(code.image)) {
+    let image = code.image;
+    for kept in go(image).into_iter().chain(v8(image)).chain(dotnet(image)).chain(whole(image)) {
         for piece in 0..code.pieces.len() {
             let range = code.pieces[piece].range;
             if range.start < kept.end() && range.end() > kept.start {
@@ -41,4 +43,22 @@ fn v8(image: &Image) -> Vec<Range> {
         Range { start, size: size.map_or(section.since(start), u64::from) }
     };
     blobs.map(|s| range(s.address, s.name())).collect()
+}
+
+fn dotnet(image: &Image) -> impl Iterator<Item = Range> {
+    let managed = image.sections.iter().filter(|(_, s)| s.name == "__managedcode");
+    managed.map(|(_, s)| Range { start: s.address, size: s.size })
+}
+
+/// All code, if one of these runtimes knows the file by a symbol.
+fn whole(image: &Image) -> Option<Range> {
+    let knows = |name: &str| match name {
+        "mono_aot_file_info" | "__svm_code_section" => true,
+        "_kDartVmSnapshotInstructions" | "_kDartIsolateSnapshotInstructions" => true,
+        "jl_image_pointers" | "jl_sysimg_fvars_base" => true,
+        // Of several that are linked into one program.
+        _ => name.starts_with("mono_aot_module_") && name.ends_with("_info"),
+    };
+    let is_known = image.symbols.iter().any(|s| s.is_defined() && knows(s.name()));
+    is_known.then_some(Range { start: InputAddr(0), size: u64::MAX })
 }

@@ -12,7 +12,9 @@ struct Fixed {
 }
 
 pub(crate) fn check(check: &Check) -> Vec<Finding> {
-    let fixed = of_go(check.input).into_iter().chain(of_v8(check.input)).chain(of_ghc(check.input));
+    let input = check.input;
+    let parts = of_go(input).into_iter().chain(of_v8(input)).chain(of_dotnet(input));
+    let fixed = parts.chain(of_ghc(input)).chain(of_ahead_of_time(input));
     let moved = |fixed: Fixed| {
         let starts = check.places.functions.iter().filter_map(move |function| {
             let mut blocks = check.places.blocks[function.blocks.clone()].iter().filter(|b| !b.is_added());
@@ -57,4 +59,34 @@ fn of_ghc(image: &Image) -> Option<Fixed> {
     let ghc = image.symbols.iter().any(|s| s.is_named("stg_ap_v_info"));
     let why = "code moved in a program of GHC, whose functions have data in front of them";
     ghc.then_some(Fixed { start: 0, end: u64::MAX, why })
+}
+
+/// What .NET compiled ahead of time, between the ends of which its runtime looks for frames.
+fn of_dotnet(image: &Image) -> impl Iterator<Item = Fixed> {
+    let own = image.sections.iter().map(|(_, section)| section).filter(|s| s.name == "__managedcode");
+    let why = "code of .NET moved, which its runtime finds by the section that it stands in";
+    own.map(move |s| Fixed { start: s.address.get(), end: s.address.get() + s.size, why })
+}
+
+/// Files that were compiled ahead of time for a runtime which counts from where their code starts, each by a symbol that it looks for.
+fn of_ahead_of_time(image: &Image) -> Option<Fixed> {
+    const KNOWN: [(&str, &str); 7] = [
+        (
+            "mono_aot_file_info",
+            "code that Mono compiled moved, whose runtime finds it by a table of distances",
+        ),
+        ("mono_aot_module_", "code that Mono compiled moved, whose runtime finds it by a table of distances"),
+        ("__svm_code_section", "code of a native image of GraalVM moved, which is found by distances"),
+        ("_kDartVmSnapshotInstructions", "code that Dart compiled moved, which is found by distances"),
+        ("_kDartIsolateSnapshotInstructions", "code that Dart compiled moved, which is found by distances"),
+        ("jl_image_pointers", "code of an image of Julia moved, which may be found by a table of distances"),
+        ("jl_sysimg_fvars_base", "code of an image of Julia moved, which is found by a table of distances"),
+    ];
+    let defined = || image.symbols.iter().filter(|s| s.is_defined());
+    let is = |name: &str| match name.strip_suffix('_') {
+        Some(_) => defined().any(|s| s.name_starts_with(name) && s.name().ends_with("_info")),
+        None => defined().any(|s| s.is_named(name)),
+    };
+    let (_, why) = KNOWN.into_iter().find(|(name, _)| is(name))?;
+    Some(Fixed { start: 0, end: u64::MAX, why })
 }

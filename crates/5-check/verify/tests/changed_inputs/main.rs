@@ -2,6 +2,7 @@
 
 mod alignment;
 mod frame_words;
+mod runtimes;
 mod support;
 mod text_end;
 mod unnamed_code;
