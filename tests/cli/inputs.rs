@@ -117,6 +117,27 @@ fn no_relocations_kept() {
     assert_refused(&sandbox, &sandbox.path("plain"), &["relocations", "--emit-relocs"]);
 }
 
+/// Forms of relocations that LLVM writes on request.
+#[test]
+fn relocations_of_unknown_form() {
+    let crel = ["-Wa,--allow-experimental-crel,--crel", "-Wl,--emit-relocs"];
+    let packed = ["-fPIE", "-pie", "-Wl,--emit-relocs,--pack-dyn-relocs=android"];
+    for (options, section, next) in
+        [(&crel[..], ".crel.text", "without --crel"), (&packed, ".rela.dyn", "--pack-dyn-relocs")]
+    {
+        let sandbox = Sandbox::default();
+        let source = sandbox.put(
+            "program.c",
+            b"int f(void) { return 3; } int (*p)(void) = f; int main(void) { return p(); }",
+        );
+        let program = source.with_extension("out");
+        let mut clang = Command::new("clang-22");
+        clang.args(["-O2", "-fuse-ld=lld"]).args(options).arg("-o").args([&program, &source]);
+        assert!(clang.status().expect("install clang-22 and lld-22, or run ./test.sh").success());
+        assert_refused(&sandbox, &program, &[section, "does not read", next]);
+    }
+}
+
 #[test]
 fn stripped() {
     // eu-strip keeps the symbols that kept relocations name: its output is not stripped.

@@ -47,6 +47,28 @@ pub(crate) fn foreign_parts(image: &Image<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Relocations in forms that are not read: of what they tell, nothing would be known.
+pub(crate) fn unread_relocations(image: &Image<'_>) -> Result<()> {
+    let packed = [elf::SHT_ANDROID_REL.0, elf::SHT_ANDROID_RELA.0, elf::SHT_ANDROID_RELR.0];
+    for (_, section) in image.sections.iter() {
+        let (what, next) = if section.kind == elf::SHT_CREL.0 {
+            (
+                "the linker kept its relocations in the compact form (CREL)",
+                "compile and assemble without --crel",
+            )
+        } else if packed.contains(&section.kind) {
+            (
+                "the relocations of its start are packed as Android reads them",
+                "link with --pack-dyn-relocs=none or relr",
+            )
+        } else {
+            continue;
+        };
+        return Err(Error::new(format!("{what}, which afterlink does not read")).at(section.name).next(next));
+    }
+    Ok(())
+}
+
 /// Whether some of the program's code was made by Go's own compiler.
 pub(crate) fn is_go(image: &Image<'_>) -> bool {
     image.sections.iter().any(|(_, s)| s.name.ends_with("gopclntab"))

@@ -156,6 +156,7 @@ impl<'a> Image<'a> {
                 .at(".symtab")
                 .next("give the file from before `strip`, or link without -s"));
         }
+        consistency::unread_relocations(self)?;
         let keeps = |s: &Section| {
             s.kind == elf::SHT_RELA.0
                 && !s.is_loaded()
