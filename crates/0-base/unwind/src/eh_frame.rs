@@ -8,6 +8,11 @@ use crate::pointer::{Bases, Places, PointerEncoding};
 use crate::row::{Register, Row, RowId, RowTable};
 use afterlink_core::{Error, IdVec, InputAddr, Result};
 use afterlink_isa::UnwindNumbers;
+use foreign::{UNKNOWN_AUGMENTATION, UNKNOWN_VERSION};
+
+mod foreign;
+
+pub use foreign::Foreign;
 
 const SECTION: &str = ".eh_frame";
 
@@ -94,6 +99,10 @@ pub struct EhFrame<'a> {
     pub fdes: IdVec<FdeId, Fde>,
     /// Entries that could not be read, in section order.
     pub damaged: Vec<Damaged>,
+    /// Entries under a common entry of an unknown version or with an unknown augmentation, in section order.
+    pub foreign: Vec<Foreign>,
+    /// Their common entries, in section order, and how libgcc takes addresses under them to be stored.
+    foreign_cies: Vec<(usize, Option<PointerEncoding>)>,
     bytes: &'a [u8],
     address: InputAddr,
     bases: Bases,
@@ -107,8 +116,13 @@ impl<'a> EhFrame<'a> {
         fdes: IdVec<FdeId, Fde>,
         numbers: &'static UnwindNumbers,
     ) -> Self {
-        let (damaged, address, bases) = (Vec::new(), InputAddr::default(), Bases::default());
-        Self { cies, fdes, damaged, bytes: &[], address, bases, numbers }
+        Self { cies, fdes, ..Self::empty(&[], InputAddr::default(), Bases::default(), numbers) }
+    }
+
+    fn empty(bytes: &'a [u8], address: InputAddr, bases: Bases, numbers: &'static UnwindNumbers) -> Self {
+        let (cies, fdes, damaged) = (IdVec::new(), IdVec::new(), Vec::new());
+        let (foreign, foreign_cies) = (Vec::new(), Vec::new());
+        Self { cies, fdes, damaged, foreign, foreign_cies, bytes, address, bases, numbers }
     }
 
     /// Reads the section `bytes`, loaded at `address`. A zero terminator may stand anywhere; what follows it counts.
@@ -124,8 +138,7 @@ impl<'a> EhFrame<'a> {
         if u32::try_from(bytes.len()).is_err() {
             return Err(Error::new("the section is larger than 4 GiB").at(SECTION));
         }
-        let (cies, fdes, damaged) = (IdVec::new(), IdVec::new(), Vec::new());
-        let mut frames = Self { cies, fdes, damaged, bytes, address, bases, numbers };
+        let mut frames = Self::empty(bytes, address, bases, numbers);
         let mut at = 0;
         while let Some((body, end)) = entry_at(bytes, at)
             .map_err(|fault| fault.in_section(SECTION, at as u64).next("link the program again"))?
@@ -198,6 +211,11 @@ impl<'a> EhFrame<'a> {
         self.address + u64::from(fde.offset)
     }
 
+    /// The same of an entry of which nobody knows what it says.
+    pub fn address_of_foreign(&self, entry: &Foreign) -> InputAddr {
+        self.address + u64::from(entry.offset)
+    }
+
     fn cursor(&self, fde: &Fde) -> Cursor<'a> {
         Cursor::new(self.bytes, fde.instructions.0 as usize, fde.instructions.1 as usize)
     }
@@ -222,11 +240,22 @@ impl<'a> EhFrame<'a> {
         // Four bytes even with a 64-bit length (Linux Standard Base, 10.6.1.1).
         let id = cursor.u32()?;
         if id == 0 {
-            let cie = self.read_cie(at, cursor)?;
-            self.cies.push(cie);
+            match self.read_cie(at, cursor.clone()) {
+                Ok(cie) => _ = self.cies.push(cie),
+                Err(fault) if foreign::is_foreign(fault) => {
+                    self.foreign_cies.push((at, foreign::encoding(cursor, &self.places(None))));
+                }
+                Err(fault) => return Err(fault),
+            }
             return Ok(());
         }
         let cie_at = field.checked_sub(id as usize).ok_or(NO_CIE)?;
+        if let Ok(index) = self.foreign_cies.binary_search_by_key(&cie_at, |(at, _)| *at) {
+            let encoding = self.foreign_cies[index].1;
+            let extent = encoding.and_then(|e| foreign::extent(e, cursor, &self.places(None)));
+            self.foreign.push(Foreign { offset: at as u32, extent });
+            return Ok(());
+        }
         let cie = self.find_cie(cie_at).ok_or(NO_CIE)?;
         let fde = self.read_fde(at, cie, cursor)?;
         self.fdes.push(fde);
@@ -242,7 +271,7 @@ impl<'a> EhFrame<'a> {
     fn read_cie(&self, at: usize, mut cursor: Cursor) -> Result<Cie, Fault> {
         let version = cursor.u8()?;
         if !matches!(version, 1 | 3 | 4) {
-            return Err(Fault("the CIE's version is unknown"));
+            return Err(UNKNOWN_VERSION);
         }
         let letters = cursor.c_string()?;
         if version == 4 && (cursor.u8()?, cursor.u8()?) != (8, 0) {
@@ -287,7 +316,7 @@ impl<'a> EhFrame<'a> {
     fn read_augmentation(&self, cie: &mut Cie, letters: &[u8], cursor: &mut Cursor<'_>) -> Result<(), Fault> {
         let Some((&first, letters)) = letters.split_first() else { return Ok(()) };
         if first != b'z' {
-            return Err(Fault("the CIE's augmentation is unknown"));
+            return Err(UNKNOWN_AUGMENTATION);
         }
         cie.has_augmentation_data = true;
         let mut data = augmentation_data(cursor, self.bytes)?;
@@ -308,7 +337,7 @@ impl<'a> EhFrame<'a> {
                 b'S' => cie.signal_frame = true,
                 b'B' if self.numbers.signs_return_addresses => cie.signs_with_key_b = true,
                 b'G' if self.numbers.signs_return_addresses => cie.has_tagged_frame = true,
-                _ => return Err(Fault("the CIE's augmentation is unknown")),
+                _ => return Err(UNKNOWN_AUGMENTATION),
             }
         }
         if cie.fde_encoding.is_indirect() || cie.fde_encoding == PointerEncoding::OMIT {

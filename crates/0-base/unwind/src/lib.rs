@@ -25,7 +25,7 @@ pub mod pointer;
 pub mod row;
 pub mod write;
 
-pub use eh_frame::{Cie, CieId, Damaged, EhFrame, Fde, FdeId, Personality};
+pub use eh_frame::{Cie, CieId, Damaged, EhFrame, Fde, FdeId, Foreign, Personality};
 pub use eh_frame_hdr::{EhFrameHdr, eh_frame_hdr_size, write_eh_frame_hdr};
 pub use expression::Expression;
 pub use lsda::{CallSite, ExceptionTable, ExceptionType, Lsda, LsdaPlace, OutputCallSite, write_lsda};

@@ -11,8 +11,8 @@ use afterlink_program::{
     Block, Chunk, Fragment, FuncId, Function, Landing, Placement, Program, Target, Terminator,
 };
 use afterlink_unwind::{
-    CfaRule, CieId, Expression, FdeBody, FdeId, OutputCallSite, OutputCie, OutputFde, RegisterRule, Row,
-    RowId, eh_frame_hdr_size, write_eh_frame, write_eh_frame_hdr, write_lsda,
+    CfaRule, CieId, Expression, FdeBody, FdeId, Foreign, OutputCallSite, OutputCie, OutputFde, RegisterRule,
+    Row, RowId, eh_frame_hdr_size, write_eh_frame, write_eh_frame_hdr, write_lsda,
 };
 use in_place::InPlace;
 use rayon::prelude::*;
@@ -140,13 +140,26 @@ pub(crate) fn write(
     fdes.sort_by_key(|(_, fde)| fde.start);
     let (found, fdes): (Vec<bool>, Vec<OutputFde>) = fdes.into_iter().unzip();
     let header_at = (areas_at + areas.len() as u64).align_up(4);
-    let in_table = found.iter().filter(|&&found| found);
-    let frames_at = (header_at + eh_frame_hdr_size(in_table.count())).align_up(8);
+    let foreign = foreign(program, first_found);
+    let in_table = found.iter().filter(|&&found| found).count() + foreign.len();
+    let frames_at = (header_at + eh_frame_hdr_size(in_table)).align_up(8);
     let written = write_eh_frame(&cies, &fdes, frames_at)?;
     let rows = fdes.iter().map(|f| f.start).zip(written.fdes).zip(found);
-    let table: Vec<_> = rows.filter(|(_, found)| *found).map(|(row, _)| row).collect();
+    let table: Vec<_> = rows.filter(|(_, found)| *found).map(|(row, _)| row).chain(foreign).collect();
     let header = write_eh_frame_hdr(header_at, frames_at, &table)?;
     Ok(Frames { areas_at, areas, header_at, header, frames_at, frames: written.bytes })
+}
+
+/// The search table's rows for entries of which nobody knows what they say. They stay where they are, byte for byte: nobody could tell which
+/// of their fields count from their place.
+fn foreign(program: &Program, first_found: u64) -> Vec<(OutputAddr, OutputAddr)> {
+    let frames = &program.eh_frame;
+    let found = frames.foreign.iter().filter(|entry| u64::from(entry.offset) >= first_found);
+    let row = |entry: &Foreign| {
+        let (start, _) = entry.extent?;
+        Some((OutputAddr(start.get()), OutputAddr(frames.address_of_foreign(entry).get())))
+    };
+    found.filter_map(row).collect()
 }
 
 /// The language-specific data areas of all runs one behind the other, and where that of each run stands.

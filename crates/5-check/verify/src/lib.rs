@@ -102,6 +102,7 @@ impl<'c, 'a> Reading<'c, 'a> {
                 UnwindRows::default()
             }),
         };
+        rows.output.adopt_foreign(&rows.input);
         forget();
         let frames: Vec<(u64, u64)> = rows.input.entries.iter().map(|e| (e.start, e.end)).collect();
         let functions = Functions::read(input, &frames);

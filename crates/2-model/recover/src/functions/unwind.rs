@@ -7,23 +7,26 @@ use afterlink_image::{Image, elf};
 use afterlink_program::{BlockId, Function, Landing, Range, Stream, UnwindSpan};
 use afterlink_unwind::{Bases, EhFrame, EhFrameHdr, ExceptionTable, FdeId, RowId, RowTable};
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 /// Reads `.eh_frame`; one that does not exist is empty.
 ///
 /// # Errors
-/// When it is damaged. So is one with an entry of which cannot be told what code it covers: the output would lack it.
+/// When it is damaged. So is one with an entry of which cannot be told what code it covers: the output would lack it. What is
+/// under a common entry of somebody else's is no damage: libgcc finds its code.
 pub(crate) fn read<'a>(image: &Image<'a>) -> Result<EhFrame<'a>> {
     let section = image.section_named(".eh_frame").filter(|&id| image.sections[id].is_loaded());
     let (bytes, address) =
         section.map_or((&[][..], InputAddr(0)), |id| (image.section_bytes(id), image.sections[id].address));
     let data = image.dynamic.value(elf::DT_PLTGOT.0).map(InputAddr);
-    check_search_table(image, address)?;
+    let table = search_table(image, address)?;
     let numbers = image.arch.unwind_numbers();
     let mut frames = EhFrame::parse(bytes, address, Bases { text: None, data }, numbers)?;
     let first_found = image.first_found_frame();
     for (_, fde) in frames.fdes.iter_mut() {
         fde.is_found = u64::from(fde.offset) >= first_found;
     }
+    settle_foreign(image, &mut frames, &table);
     match frames.damaged.first() {
         None => Ok(frames),
         Some(damaged) => Err(Error::new(format!("an unwind entry cannot be read: {}", damaged.reason))
@@ -32,11 +35,11 @@ pub(crate) fn read<'a>(image: &Image<'a>) -> Result<EhFrame<'a>> {
     }
 }
 
-/// Unwinders find the entries by the search table.
+/// `(start of the code, its entry)` of the search table, by which unwinders find the entries; none without one.
 ///
 /// # Errors
 /// If it leads to other entries than those of the section at `frames`.
-fn check_search_table(image: &Image, frames: InputAddr) -> Result<()> {
+fn search_table(image: &Image, frames: InputAddr) -> Result<Vec<(InputAddr, InputAddr)>> {
     let header = image.segments.iter().find(|s| s.kind == elf::PT_GNU_EH_FRAME.0);
     let bytes = header.and_then(|h| image.bytes_at(h.address, usize::try_from(h.file_size).ok()?));
     let table = header.zip(bytes).and_then(|(h, bytes)| EhFrameHdr::parse(bytes, h.address).ok());
@@ -46,7 +49,53 @@ fn check_search_table(image: &Image, frames: InputAddr) -> Result<()> {
                 .at(".eh_frame_hdr")
                 .next("the file is damaged: link it again"))
         }
-        _ => Ok(()),
+        Some(table) => Ok(table.table),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Bounds the code of foreign entries as unwinders do: where the search table says that it starts, and up to where the next entry's
+/// does, for what the entry says of its size may be anything. What no table names, or is no code, nobody finds: such entries go.
+fn settle_foreign(image: &Image, frames: &mut EhFrame, table: &[(InputAddr, InputAddr)]) {
+    if frames.foreign.is_empty() {
+        return;
+    }
+    let started: FxHashMap<InputAddr, InputAddr> =
+        table.iter().map(|(start, entry)| (*entry, *start)).collect();
+    let mut foreign = std::mem::take(&mut frames.foreign);
+    for entry in &mut foreign {
+        let (read, size) = entry.extent.map_or((None, u64::MAX), |(start, size)| (Some(start), size));
+        let named = started.get(&frames.address_of_foreign(entry)).copied();
+        let start = if table.is_empty() { read } else { named };
+        entry.extent = start.map(|start| (start, size));
+    }
+    let all = frames.fdes.iter().filter(|(_, fde)| fde.size > 0).map(|(_, fde)| fde.start);
+    let mut starts: Vec<InputAddr> = all.chain(foreign.iter().filter_map(|e| Some(e.extent?.0))).collect();
+    starts.sort_unstable();
+    foreign.retain_mut(|entry| {
+        let Some((start, size)) = &mut entry.extent else { return false };
+        let section = image.section_at(*start).map(|id| &image.sections[id]);
+        let Some(section) = section.filter(|section| section.is_code()) else { return false };
+        let next = starts.get(starts.partition_point(|other| other <= start));
+        let end = next.map_or(section.end(), |&next| next.min(section.end()));
+        *size = (*size).clamp(1, end.since(*start));
+        true
+    });
+    frames.foreign = foreign;
+}
+
+/// Functions with code under foreign entries stay, and so do these.
+fn refuse_foreign(frames: &EhFrame, functions: &mut [Function]) {
+    let extents = frames.foreign.iter().filter_map(|entry| entry.extent);
+    let mut covered: Vec<Range> = extents.map(|(start, size)| Range { start, size }).collect();
+    covered.sort_by_key(|range| range.start);
+    // Invariant: none reaches into the next one, see `settle_foreign`.
+    let is_covered = |range: &Range| {
+        let last = covered.partition_point(|other| other.start < range.end());
+        last.checked_sub(1).is_some_and(|last| covered[last].end() > range.start)
+    };
+    for function in functions.iter_mut().filter(|f| f.ranges.iter().any(is_covered)) {
+        function.refusal.get_or_insert(Refusal::Unwind);
     }
 }
 
@@ -88,6 +137,7 @@ pub(crate) fn attach(
         }
     }
     refuse_foreign_pads(frames, pads, functions);
+    refuse_foreign(frames, functions);
 }
 
 /// Functions whose rows are read at a time, and those that one thread reads.

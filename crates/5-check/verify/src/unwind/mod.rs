@@ -2,11 +2,13 @@
 //! corresponding instructions have the same.
 
 pub(crate) mod comparison;
+mod foreign;
 mod in_place;
 pub(crate) mod landing_pads;
 pub(crate) mod language_data;
 mod libgcc_reading;
 mod personality;
+mod records;
 mod remainder;
 mod routine_rows;
 pub(crate) mod rows;

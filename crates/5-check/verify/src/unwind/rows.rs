@@ -3,12 +3,13 @@
 //! reads otherwise, the size of pushed arguments, the entry's personality, signal mark and return column, and what becomes of
 //! exceptions. In front of it stands where the entry's language data are, which only matters in code that stays. A program has many thousands of rows but few that differ, so each string is kept once.
 
+use crate::unwind::foreign::{self, Foreign};
 use crate::unwind::landing_pads::LandingSite;
 use crate::unwind::language_data::{self, Area, Filled, Handling, Landing, Starts};
 use crate::unwind::libgcc_reading::{self, LibgccReading};
 use crate::unwind::personality;
 use crate::unwind::remainder;
-use crate::unwind::table::{Entry, Table, limit};
+use crate::unwind::table::{Entries, Entry, Table, limit};
 use afterlink_core::StartTable;
 use afterlink_image::Image;
 use gimli::{CfaRule, Pointer, RegisterRule, UnwindContext, UnwindExpression};
@@ -42,6 +43,8 @@ pub(crate) struct FrameEntry {
     pub area: Option<((u64, u64), bool)>,
     /// From some instruction on it cannot be followed.
     pub is_opaque: bool,
+    /// Nobody knows how to read it.
+    pub is_foreign: bool,
 }
 
 /// All rows of a file.
@@ -70,15 +73,62 @@ impl UnwindRows {
     /// A sentence that says what is wrong.
     pub fn read(image: &Image, address: u64) -> Result<Self, String> {
         let table = Table::at(image, address).ok_or("the unwind table lies in no section")?;
-        let (entries, starts) = table.entries().map_err(|e| format!("the unwind table is damaged: {e}"))?;
-        let (filled, starts) = (Filled::of(image), Starts(starts));
+        let damaged = |e: gimli::Error| format!("the unwind table is damaged: {e}");
+        let Entries { offsets, mut starts, data, foreign } = table.entries().map_err(damaged)?;
+        starts.sort_unstable();
+        let foreign = foreign::read(image, &table, &foreign, &starts).map_err(damaged)?;
+        let (filled, starts) = (Filled::of(image), Starts(data));
         let data = LanguageData { image, filled, starts, known: Mutex::default() };
-        let parts: Vec<Self> = entries
+        let mut parts: Vec<Self> = offsets
             .par_chunks(CHUNK)
             .map(|chunk| table.rows(chunk, &data))
             .collect::<Result<_, _>>()
             .map_err(|e| format!("an unwind entry cannot be followed: {e}"))?;
+        parts.push(Self::of_foreign(foreign));
         Ok(Self::join(parts))
+    }
+
+    /// Entries that nobody knows how to read, each with one row: its own bytes.
+    fn of_foreign(foreign: Vec<Foreign>) -> Self {
+        let mut rows = Self::default();
+        for (row, Foreign { start, end, address, bytes }) in foreign.into_iter().enumerate() {
+            rows.spans.push(Span { start, end, row: row as u32 });
+            // No other row starts like this, and nothing in it is an address.
+            let head = [0xff; ENTRY_SIZE + LibgccReading::SIZE];
+            rows.strings.push([&head[..], &address.to_le_bytes(), &bytes].concat().into());
+            rows.entries.push(FrameEntry {
+                start,
+                end,
+                address,
+                has_unknown_data: true,
+                area: None,
+                is_opaque: true,
+                is_foreign: true,
+            });
+        }
+        rows
+    }
+
+    /// Takes over the foreign entries of the input, which stand where they stood, if this table is another one than the input's.
+    ///
+    /// The bytes there are the input's: all that is loaded and not written anew is held against it.
+    pub fn adopt_foreign(&mut self, input: &Self) {
+        let is_foreign = |entry: &&FrameEntry| entry.is_foreign;
+        let own: Vec<FrameEntry> = self.entries.iter().filter(is_foreign).copied().collect();
+        let adopted: Vec<&FrameEntry> =
+            input.entries.iter().filter(is_foreign).filter(|e| !own.contains(e)).collect();
+        if adopted.is_empty() {
+            return;
+        }
+        let mut part = Self::default();
+        for entry in adopted {
+            let (row, _) = input.at(&mut 0, entry.start);
+            let number = part.strings.len() as u32;
+            part.spans.push(Span { start: entry.start, end: entry.end, row: number });
+            part.strings.push(row.unwrap_or_default().into());
+            part.entries.push(*entry);
+        }
+        *self = Self::join(vec![std::mem::take(self), part]);
     }
 
     fn join(parts: Vec<Self>) -> Self {
@@ -242,6 +292,7 @@ impl<'a> Table<'a> {
                 has_unknown_data: is_unknown,
                 area: area.ok().flatten().map(|area| (area.extent, area.is_dense)),
                 is_opaque,
+                is_foreign: false,
             });
         }
         let Parts { mut rows, known, .. } = parts;

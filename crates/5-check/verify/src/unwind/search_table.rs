@@ -11,7 +11,7 @@ use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::InputAddr;
 use afterlink_image::Image;
 use afterlink_isa::Flow;
-use gimli::{BaseAddresses, EhFrameHdr, LittleEndian, ParsedEhFrameHdr};
+use gimli::{EhFrameHdr, LittleEndian};
 use rustc_hash::FxHashMap;
 
 /// The table is ascending, and has each entry exactly once that is found in the input, too. Without it nobody finds the rows of
@@ -29,7 +29,7 @@ pub(crate) fn check(check: &Check, unwinding: &Unwinding) -> Vec<Finding> {
         Ok(header) => header,
         Err(error) => return fault(format!("the search table of unwind entries is damaged: {error}")),
     };
-    let found = match rows_of(&header, &bases) {
+    let found = match table::rows_of(&header, &bases) {
         Ok(found) => found,
         Err(error) => return fault(format!("the search table of unwind entries is cut short: {error}")),
     };
@@ -52,20 +52,6 @@ pub(crate) fn check(check: &Check, unwinding: &Unwinding) -> Vec<Finding> {
     let wrong = found.iter().zip(&entries).find(|(a, b)| a != b).map_or(0, |(a, b)| a.0.min(b.0));
     let what = format!("the search table has {} entries, not {}", found.len(), entries.len());
     vec![Finding::new(FindingKind::UnwindTable, what).output(wrong)]
-}
-
-/// The rows of a table: where code starts, and its entry.
-fn rows_of(
-    header: &ParsedEhFrameHdr<gimli::EndianSlice<LittleEndian>>,
-    bases: &BaseAddresses,
-) -> gimli::Result<Vec<(u64, u64)>> {
-    let mut found = Vec::new();
-    let Some(table) = header.table() else { return Ok(found) };
-    let mut rows = table.iter(bases);
-    while let Some((start, entry)) = rows.next()? {
-        found.push((start.pointer(), entry.pointer()));
-    }
-    Ok(found)
 }
 
 /// Where the entries of the input start that are found, if not all of them are.

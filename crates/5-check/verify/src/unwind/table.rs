@@ -1,9 +1,10 @@
 //! The unwind table of a file: where it stands, and its entries as they are written.
 
+use crate::unwind::records::{self, Record};
 use afterlink_image::{Image, elf};
 use gimli::{
-    BaseAddresses, CieOrFde, CommonInformationEntry, EhFrame, EhFrameHdr, EhFrameOffset, EndianSlice,
-    FrameDescriptionEntry, LittleEndian, UnwindSection,
+    BaseAddresses, CommonInformationEntry, EhFrame, EhFrameHdr, EhFrameOffset, EndianSlice,
+    FrameDescriptionEntry, LittleEndian, ParsedEhFrameHdr, UnwindSection,
 };
 use rustc_hash::FxHashMap;
 
@@ -30,6 +31,30 @@ pub(crate) fn search_table<'a>(image: &Image<'a>) -> Option<(&'a [u8], BaseAddre
     Some((bytes, BaseAddresses::default().set_eh_frame_hdr(segment.address.get())))
 }
 
+/// The rows of a search table: where code starts, and its entry. None without one, or if its head is unknown.
+pub(crate) fn search_rows(image: &Image) -> gimli::Result<Vec<(u64, u64)>> {
+    let Some((bytes, bases)) = search_table(image) else { return Ok(Vec::new()) };
+    let Ok(header) = EhFrameHdr::new(bytes, LittleEndian).parse(&bases, 8) else { return Ok(Vec::new()) };
+    rows_of(&header, &bases)
+}
+
+/// The rows of a table: where code starts, and its entry.
+pub(crate) fn rows_of(
+    header: &ParsedEhFrameHdr<gimli::EndianSlice<LittleEndian>>,
+    bases: &BaseAddresses,
+) -> gimli::Result<Vec<(u64, u64)>> {
+    let mut found = Vec::new();
+    let Some(table) = header.table() else { return Ok(found) };
+    let mut rows = table.iter(bases);
+    while let Some((start, entry)) = rows.next()? {
+        found.push((start.pointer(), entry.pointer()));
+    }
+    Ok(found)
+}
+
+/// The letters of augmentations that x86-64's unwinders know.
+const KNOWN: &[u8] = b"zLPRS";
+
 pub(crate) struct Table<'a> {
     pub frame: EhFrame<Slice<'a>>,
     pub bases: BaseAddresses,
@@ -50,15 +75,27 @@ impl<'a> Table<'a> {
     }
 
     /// Where the entries of code that is there stand in the table. Parsed they would take thirty times as much.
-    /// With them, where their language data start, ascending.
-    pub fn entries(&self) -> gimli::Result<(Vec<usize>, Vec<u64>)> {
+    pub fn entries(&self) -> gimli::Result<Entries<'a>> {
         let mut common = CommonEntries::default();
-        let (mut found, mut data) = (Vec::new(), Vec::new());
+        let mut found = Entries::default();
+        let mut unknown: FxHashMap<usize, Record> = FxHashMap::default();
         let mut work = 0;
-        let mut entries = self.frame.entries(&self.bases);
-        while let Some(entry) = entries.next()? {
-            let CieOrFde::Fde(partial) = entry else { continue };
-            let entry = partial.parse(|frame, bases, offset| common.at(frame, bases, offset))?;
+        for record in records::records(self.bytes) {
+            let record = record?;
+            let Some(at) = record.common() else {
+                if self.is_unknown(&record) {
+                    unknown.insert(record.offset, record);
+                } else {
+                    self.frame.cie_from_offset(&self.bases, record.offset.into())?;
+                }
+                continue;
+            };
+            if let Some(common) = at.and_then(|at| unknown.get(&at)) {
+                found.foreign.push((record, *common));
+                continue;
+            }
+            let find = |frame: &_, bases: &_, offset| common.at(frame, bases, offset);
+            let entry = self.frame.fde_from_offset(&self.bases, record.offset.into(), find)?;
             // A damaged table could make every small entry repeat a huge common part.
             work += entry.cie().entry_len();
             if work > limit(self.bytes.len()) {
@@ -66,12 +103,23 @@ impl<'a> Table<'a> {
             }
             // Linkers leave entries of dropped functions with an empty range or at address zero.
             if entry.len() > 0 && entry.initial_address() > 0 {
-                found.push(entry.offset());
-                data.extend(entry.lsda().and_then(|pointer| pointer.direct().ok()));
+                found.offsets.push(entry.offset());
+                found.starts.push(entry.initial_address());
+                found.data.extend(entry.lsda().and_then(|pointer| pointer.direct().ok()));
             }
         }
-        data.sort_unstable();
-        Ok((found, data))
+        found.data.sort_unstable();
+        Ok(found)
+    }
+
+    /// Whether nobody knows how to read a common entry.
+    fn is_unknown(&self, common: &Record) -> bool {
+        let version = common.body.get(4);
+        let letters = common.body.get(5..).unwrap_or(&[]).split(|&byte| byte == 0).next().unwrap_or(&[]);
+        let has_others =
+            !letters.is_empty() && letters[0] != b'z' || letters.iter().any(|l| !KNOWN.contains(l));
+        let parsed = self.frame.cie_from_offset(&self.bases, common.offset.into());
+        has_others || version.is_some() && matches!(parsed, Err(gimli::Error::UnknownVersion(_)))
     }
 
     /// The entries that stand there.
@@ -83,6 +131,18 @@ impl<'a> Table<'a> {
         };
         offsets.iter().map(parse).collect()
     }
+}
+
+/// What stands in a table.
+#[derive(Default)]
+pub(crate) struct Entries<'a> {
+    /// Where the entries stand, and where their code starts.
+    pub offsets: Vec<usize>,
+    pub starts: Vec<u64>,
+    /// Where their language data start, ascending.
+    pub data: Vec<u64>,
+    /// Entries that nobody knows how to read, with their common entries.
+    pub foreign: Vec<(Record<'a>, Record<'a>)>,
 }
 
 /// Common entries that were parsed already.
