@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use afterlink_testkit::sandbox::{Sandbox, assert_clear_error, built};
+use afterlink_testkit::tool::afterlink;
 
 fn program() -> Vec<u8> {
     fs::read(built("tiny", "gcc -O2")).unwrap()
@@ -282,4 +283,51 @@ fn wrong_arguments() {
     let outcome = sandbox.afterlink(&["optimize", "x", "-o", "y", "--skip-functions", "("]);
     assert_ne!(outcome.exit, 0);
     assert!(outcome.stderr().contains("--skip-functions"), "{}", outcome.stderr());
+}
+
+/// Assembly of a function with so many indirect jumps, each of which may lead to each of so many labels (a power of two).
+fn computed_jumps(jumps: u32, labels: u32) -> String {
+    let jump = "movl %edi, %eax\n jmp *table(,%rax,8)\n";
+    let mut text = format!(
+        ".text\n .globl main\n .type main, @function\nmain:\n .cfi_startproc\n\
+         movl $3, %edi\n xorl %esi, %esi\n movl $1000, %ecx\n {jump}"
+    );
+    let mut table = String::new();
+    for label in 0..labels {
+        text += &format!(".L{label}: addl ${}, %esi\n", label % 100 + 1);
+        if label < jumps {
+            let step = label % 7 + 1;
+            text += &format!(
+                "subl $1, %ecx\n js .Lend\n addl ${step}, %edi\n andl ${}, %edi\n {jump}",
+                labels - 1
+            );
+        }
+        table += &format!(" .quad .L{label}\n");
+    }
+    text + ".Lend: movzbl %sil, %eax\n ret\n .cfi_endproc\n .size main, . - main\n\
+            .section .rodata\n .balign 8\ntable:\n"
+        + &table
+        + ".section .note.GNU-stack, \"\", @progbits\n"
+}
+
+/// Nobody could list all ways of such a function: it stays, and is not counted, and neither takes long or much memory.
+#[test]
+fn more_ways_than_can_be_followed() {
+    let sandbox = Sandbox::default();
+    sandbox.put("in.s", computed_jumps(4000, 32768).as_bytes());
+    sandbox.say("gcc -no-pie -Wl,-q in.s -o in");
+    let exit = sandbox.run(&mut Command::new(sandbox.path("in"))).exit;
+    let with_a_gigabyte = |words: &str| {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &format!("ulimit -v 1048576; exec \"$0\" {words}")]).arg(afterlink());
+        let outcome = sandbox.run(&mut shell);
+        assert_eq!(outcome.exit, 0, "{words}: {}", outcome.stderr());
+        let said = outcome.stdout().to_owned();
+        assert!(said.split("\"many-ways\"").nth(1).is_some_and(|rest| rest.contains("\"main\"")), "{said}");
+    };
+    with_a_gigabyte("instrument in -o counting --counters counters --json");
+    assert_eq!(sandbox.run(&mut Command::new(sandbox.path("counting"))).exit, exit);
+    sandbox.put("profile", b"1 main 0 1 main 3 0 100\n");
+    with_a_gigabyte("optimize in -o out -p profile --json");
+    assert_eq!(sandbox.run(&mut Command::new(sandbox.path("out"))).exit, exit);
 }

@@ -20,6 +20,8 @@ pub enum Refusal {
     DataBehindTrap,
     /// An indirect jump whose targets could not be found.
     IndirectJump,
+    /// Its indirect jumps are so many, and lead to so many places, that nobody could list all ways.
+    ManyWays,
     /// It computes with the addresses of its labels, for instance by adding a difference of labels, which nothing else tells.
     ComputedLabels,
     /// Some of its code is reached by nothing that is known, so something unknown may lead there.
@@ -110,6 +112,7 @@ impl Refusal {
             Self::IndirectJump | Self::UnclaimedTable => {
                 "compile it with -fno-jump-tables, or report the pattern"
             }
+            Self::ManyWays => "jump to its labels from fewer places",
             Self::ComputedLabels => "keep the labels' addresses in a table, not their differences",
             Self::UnreachedCode => {
                 "drop code that is never reached, and keep labels' addresses in a table, not their differences"
@@ -149,6 +152,7 @@ impl fmt::Display for Refusal {
             Self::DataInCode => "has data among its instructions",
             Self::DataBehindTrap => "may have data behind a trap",
             Self::IndirectJump => "has an indirect jump with unknown targets",
+            Self::ManyWays => "has too many ways that its indirect jumps may take",
             Self::ComputedLabels => "computes with the addresses of its labels",
             Self::UnreachedCode => "has code that nothing known leads to",
             Self::UnclaimedTable => "is reached from a table whose base is unknown",

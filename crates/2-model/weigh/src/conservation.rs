@@ -49,10 +49,13 @@ pub(crate) fn restore(function: &Function, weights: &mut FunctionWeights) {
     };
     let flow = infer(&observed);
     weights.entries = flow.entries.first().copied().unwrap_or(0);
-    for edge in &mut weights.edges {
-        let ways = &graph.successors[edge.from.index()];
-        if let Some(way) = ways.iter().position(|&to| to == edge.to.0) {
-            edge.count = flow.edges[edge.from.index()][way];
+    for from in function.blocks.ids() {
+        // Backwards: of ways to one block the first counts.
+        let ways = graph.successors[from.index()].iter().zip(&flow.edges[from.index()]);
+        for (&to, &count) in ways.rev() {
+            if let Ok(at) = edge_at(weights, from, BlockId(to)) {
+                weights.edges[at].count = count;
+            }
         }
     }
     weights.blocks = flow.blocks;
@@ -91,12 +94,16 @@ fn evidence(count: u64, unknown: i64) -> Evidence {
 }
 
 fn edge(function: &Function, weights: &FunctionWeights, from: BlockId, to: BlockId) -> Evidence {
-    let at = weights.edges.binary_search_by_key(&(from, to), |edge| (edge.from, edge.to));
+    let at = edge_at(weights, from, to);
     let falls = falls_to(function, from, to);
     evidence(
         at.map_or(0, |i| weights.edges[i].count),
         if falls { UNKNOWN_FALL_THROUGH } else { UNKNOWN_JUMP },
     )
+}
+
+fn edge_at(weights: &FunctionWeights, from: BlockId, to: BlockId) -> Result<usize, usize> {
+    weights.edges.binary_search_by_key(&(from, to), |edge| (edge.from, edge.to))
 }
 
 /// Whether control comes from one block to the other without a jump.

@@ -43,7 +43,32 @@ pub(crate) fn build<'a>(
         function.placed_operands = members.iter().flat_map(|&m| fields(code, m, base)).collect();
         end_at_gaps(&mut function);
     }
+    refuse_many_ways(&mut function);
     function
+}
+
+/// Ways out of indirect jumps that are followed in one function. Interpreters with thousands of labels have a few millions; these take
+/// some twenty seconds and a gigabyte.
+const MOST_WAYS: usize = 1 << 23;
+
+/// Each unresolved jump may lead to each label, and whatever follows control lists all of it: a function in which that is too much stays, and
+/// nobody asks where its jumps lead.
+fn refuse_many_ways(function: &mut Function) {
+    let targets: usize = function.jump_tables.iter().map(|table| table.targets.len()).sum();
+    let any = function.labels.len() + targets;
+    let indirect = |id: &BlockId| matches!(function.blocks[*id].terminator, Terminator::Indirect { .. });
+    let jumps: Vec<BlockId> = function.blocks.ids().filter(indirect).collect();
+    if jumps.len().saturating_mul(any) <= MOST_WAYS {
+        return;
+    }
+    let ways = |id: &BlockId| match function.blocks[*id].terminator {
+        Terminator::Indirect { table: Some(table) } => function.jump_tables[table as usize].targets.len(),
+        _ => any,
+    };
+    if jumps.iter().map(ways).sum::<usize>() > MOST_WAYS {
+        function.refusal.get_or_insert(Refusal::ManyWays);
+        jumps.into_iter().for_each(|id| function.blocks[id].terminator = Terminator::Stop(Stop::Unknown));
+    }
 }
 
 /// Profiles are held against refused functions too: no block goes on to one that could not be built.
