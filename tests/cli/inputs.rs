@@ -331,3 +331,22 @@ fn more_ways_than_can_be_followed() {
     with_a_gigabyte("optimize in -o out -p profile --json");
     assert_eq!(sandbox.run(&mut Command::new(sandbox.path("out"))).exit, exit);
 }
+
+/// New code stands behind all data, and instructions reach 2 GiB.
+#[test]
+fn more_memory_than_instructions_reach() {
+    let sandbox = Sandbox::default();
+    let source = "static char room[SIZE];\n\
+        __attribute__((noinline)) static long at(long i) { return room[i]++; }\n\
+        int main(int argc, char **argv) { return at(argc * 1000000000l) + at(argc); }";
+    let input = sandbox.put("in.c", source.as_bytes()).with_extension("");
+    for flags in ["-mcmodel=large -fno-pie -no-pie", "-mcmodel=large -fpie -pie"] {
+        sandbox.say(&format!("gcc -O2 {flags} -DSIZE=3221225472l -Wl,-q in.c -o in"));
+        assert_refused(&sandbox, &input, &["GiB in memory", "2 GiB", "malloc"]);
+    }
+    // What is less than that leaves room for code.
+    sandbox.say("gcc -O2 -fno-pie -no-pie -DSIZE=1900000000l -Wl,-q in.c -o in");
+    let optimized = sandbox.afterlink(&["optimize", "in", "--scope", "all", "-o", "out"]);
+    assert_eq!(optimized.exit, 0, "{}", optimized.stderr());
+    sandbox.say("./out");
+}

@@ -3,6 +3,7 @@
 
 use crate::header::damaged;
 use crate::{Image, Section, elf};
+use afterlink_core::limits::{MOST_MOVED, REACH};
 use afterlink_core::{Error, Result};
 
 /// # Errors
@@ -67,6 +68,22 @@ pub(crate) fn unread_relocations(image: &Image<'_>) -> Result<()> {
         return Err(Error::new(format!("{what}, which afterlink does not read")).at(section.name).next(next));
     }
     Ok(())
+}
+
+/// # Errors
+/// If the program is so large in memory that code behind it reaches nothing of it.
+pub(crate) fn reach(image: &Image<'_>) -> Result<()> {
+    let (start, end) = (image.loaded_start(), image.loaded_end());
+    let largest = image.sections.as_slice().iter().filter(|s| s.is_loaded()).max_by_key(|s| s.size);
+    if end.since(start) < REACH - MOST_MOVED / 16 {
+        return Ok(());
+    }
+    Err(Error::new(format!(
+        "the program takes {:.1} GiB in memory, and new code stands behind it: instructions reach 2 GiB",
+        end.since(start) as f64 / (1u64 << 30) as f64
+    ))
+    .at(largest.map_or(".bss", |s| s.name))
+    .next("have its largest variables allocated when it runs (malloc, mmap), or leave it as it is"))
 }
 
 /// Whether some of the program's code was made by Go's own compiler.

@@ -137,7 +137,7 @@ impl<'a> Image<'a> {
     /// Says what keeps the program from being rewritten.
     ///
     /// # Errors
-    /// One, with the next step, if it is for another processor, was already processed, is stripped, was linked without keeping relocations, counts on its own file or on what stands in front of its functions, or contradicts
+    /// One, with the next step, if it is for another processor, was already processed, is stripped, was linked without keeping relocations, counts on its own file or on what stands in front of its functions, takes more memory than instructions reach, or contradicts
     /// itself.
     pub fn require_rewritable(&self) -> Result<()> {
         self.require_written()?;
@@ -171,6 +171,7 @@ impl<'a> Image<'a> {
             return Err(Error::new("the linker did not keep its relocations").at(".rela.text").next(next));
         }
         consistency::foreign_parts(self)?;
+        consistency::reach(self)?;
         consistency::check(self)?;
         structure::check(self)
     }
@@ -260,6 +261,12 @@ impl<'a> Image<'a> {
                 Some((target, Relocations::new(self.section_bytes(id))))
             },
         )
+    }
+
+    /// The lowest loaded address.
+    pub fn loaded_start(&self) -> InputAddr {
+        let loads = self.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0);
+        loads.map(|s| s.address).min().unwrap_or_default()
     }
 
     /// One past the highest loaded address.

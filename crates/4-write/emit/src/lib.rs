@@ -300,12 +300,12 @@ fn add_note_and_map(
 
 /// Four-byte displacements must reach from one end of the program to the other, and to what little lies beside it.
 fn check_reach(image: &Image, program: &Program, addresses: &Addresses) -> Result<()> {
-    let lowest = image.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0).map(|s| s.address).min();
     let end = addresses.end;
-    // The unwind tables come behind the code and are smaller than it.
-    let size = end.get().saturating_sub(lowest.unwrap_or_default().get());
+    let size = end.get().saturating_sub(image.loaded_start().get());
     let moved = end.get().saturating_sub(image.loaded_end().get());
-    if size + size / 4 >= REACH || moved >= MOST_MOVED {
+    // The unwind tables come behind the code and are smaller than it. Zeroed memory has none.
+    let tables = size.min(image.bytes.len() as u64 + moved) / 4;
+    if size + tables >= REACH || moved >= MOST_MOVED {
         return Err(Error::new(format!("the program would span {size:#x} bytes; displacements reach 2 GiB"))
             .next("move less with --scope hot"));
     }
