@@ -350,3 +350,21 @@ fn more_memory_than_instructions_reach() {
     assert_eq!(optimized.exit, 0, "{}", optimized.stderr());
     sandbox.say("./out");
 }
+
+/// Libraries that tell their version when they are started have an interpreter, as programs have.
+#[test]
+fn a_library_that_can_be_started() {
+    let sandbox = Sandbox::default();
+    let source = "#include <unistd.h>\nconst char interpreter[] __attribute__((section(\".interp\"))) = \"INTERPRETER\";\n\
+        int work(int x) { return x + 1; }\nvoid start(void) { _exit(work(-1)); }\n";
+    let listed = sandbox.say("readelf -lW /bin/sh");
+    let interpreter = listed.split("interpreter: ").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
+    sandbox.put("library.c", source.replace("INTERPRETER", interpreter).as_bytes());
+    sandbox.say("gcc -O2 -shared -fPIC -Wl,-q,-soname,in.so,-e,start library.c -o in.so");
+    sandbox.say("./in.so");
+    let said = sandbox.afterlink(&["info", "in.so"]);
+    assert!(said.stdout().starts_with("program      shared object\n"), "{}", said.stdout());
+    let optimized = sandbox.afterlink(&["optimize", "in.so", "--scope", "all", "-o", "out.so"]);
+    assert_eq!(optimized.exit, 0, "{}", optimized.stderr());
+    sandbox.say("./out.so");
+}

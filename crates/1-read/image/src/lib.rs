@@ -290,11 +290,14 @@ pub(crate) fn slice<'a>(bytes: &'a [u8], offset: u64, len: u64, what: &str) -> R
 
 fn link_kind(header: &header::FileHeader, segments: &[Segment], dynamic: &Dynamic) -> LinkKind {
     let interpreted = segments.iter().any(|s| s.kind == elf::PT_INTERP.0);
+    let says_program = dynamic.value(elf::DT_FLAGS_1.0).unwrap_or(0) & elf::DF_1_PIE.0 != 0;
+    // Some libraries can be started, to tell their version, and so have an interpreter, as glibc's. Some linkers do not mark programs: gold.
+    let is_library = !says_program && dynamic.value(elf::DT_SONAME.0).is_some();
     if header.e_type.get(LE) == elf::ET_EXEC {
         if interpreted { LinkKind::Dynamic } else { LinkKind::Static }
-    } else if interpreted {
+    } else if interpreted && !is_library {
         LinkKind::Pie
-    } else if dynamic.value(elf::DT_FLAGS_1.0).unwrap_or(0) & elf::DF_1_PIE.0 != 0 {
+    } else if says_program {
         LinkKind::StaticPie
     } else {
         LinkKind::SharedObject
