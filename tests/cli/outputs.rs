@@ -266,3 +266,29 @@ fn debug_information_follows_or_is_kept_and_the_user_is_told() {
     build("");
     assert!(!optimize(&[]).contains("debug info"));
 }
+
+/// As a name `-` means standard output, where a text goes; a program there would be a file called so.
+#[test]
+fn no_file_is_called_like_standard_output() {
+    let sandbox = sandbox_with_program();
+    let before = sandbox.files();
+    for command in [
+        "optimize in --scope all -o -",
+        "optimize in --scope all -o out --report -",
+        "instrument in --counters counters -o -",
+        "shuffle in -n 1 -o -",
+        "heatmap in --binary in -o -",
+        "record -o - -- /bin/true",
+        "tune in -o - -- ./in",
+    ] {
+        let outcome = sandbox.afterlink(&command.split(' ').collect::<Vec<_>>());
+        assert_clear_error(&outcome, &["-: ", "standard output", "./-"]);
+        assert_eq!(sandbox.files(), before, "{command}");
+        assert!(!sandbox.path("-").exists(), "{command}");
+    }
+    let printed = sandbox.afterlink(&["export", "in"]);
+    let told = sandbox.afterlink(&["export", "in", "-o", "-"]);
+    assert_eq!((told.exit, told.stdout()), (0, printed.stdout()));
+    assert_eq!(optimize_to(&sandbox, "./-").exit, 0);
+    assert!(sandbox.path("-").is_file());
+}

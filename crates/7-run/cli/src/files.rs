@@ -89,6 +89,17 @@ pub fn reason(error: &std::io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
+/// # Errors
+/// If `path` is the sign for standard output, where it is one elsewhere: a file of that name is hardly meant.
+pub fn refuse_standard_output(path: &Path) -> Result<()> {
+    if path != Path::new("-") {
+        return Ok(());
+    }
+    Err(Error::new("this output cannot go to standard output")
+        .in_file(path.display())
+        .next("give the name of a file (./- for one that is called so)"))
+}
+
 /// A place for an output, checked before any work is done.
 pub struct Target {
     path: PathBuf,
@@ -107,6 +118,7 @@ impl Target {
     /// # Errors
     /// If it can't.
     pub fn check(path: &Path, input: &Path) -> Result<Self> {
+        refuse_standard_output(path)?;
         let refuse = |what: &str, next: &str| Err(Error::new(what).in_file(path.display()).next(next));
         // A symbolic link is followed, so that what it names is replaced and not the link.
         let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

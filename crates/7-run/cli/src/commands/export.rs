@@ -6,7 +6,7 @@ use crate::progress::Terminal;
 use afterlink_core::{Error, Result};
 use afterlink_pipeline::{ExportOptions, Exported, OptimizeOptions, Pass, Steps};
 use std::io::{BufWriter, ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Prints how afterlink understands a program, as text
@@ -41,7 +41,7 @@ pub struct Export {
     /// Print an outline as JSON: functions, blocks, where they lead, counts, and after a pass the order.
     #[arg(long)]
     json: bool,
-    /// Where the text goes; otherwise to standard output.
+    /// Where the text goes; otherwise, and for `-`, to standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -53,6 +53,7 @@ impl Export {
         let target = self
             .output
             .as_deref()
+            .filter(|path| *path != Path::new("-"))
             .map(|path| files::Target::check(path, &self.binary)?.differs_from(&self.profiles));
         let target = target.transpose()?;
         let options = self.options()?;

@@ -43,6 +43,7 @@ pub struct Shuffle {
 
 impl Shuffle {
     pub fn run(self) -> Result<ExitCode> {
+        files::refuse_standard_output(&self.output)?;
         let input = files::map(&self.binary)?;
         let profiles = files::read_profiles(self.profile.as_slice(), files::Ran::new(&self.binary, &input))?;
         let named = |e: Error| e.in_file(self.binary.display());

@@ -1,6 +1,6 @@
 //! Where the outputs of a command go that takes one input or several: a file, or a folder with a file for each.
 
-use super::{Target, directory_of, publish_beside, reason, remove_old_package};
+use super::{Target, directory_of, publish_beside, reason, refuse_standard_output, remove_old_package};
 use afterlink_core::{DebugPart, Error, Output, Result, Scratch};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ impl Destination {
     /// # Errors
     /// If they can't.
     pub fn check(path: &Path, inputs: &[&Path], suffix: &str) -> Result<Self> {
+        refuse_standard_output(path)?;
         let is_folder = inputs.len() > 1;
         let refuse = |what: &str, next: &str| Err(Error::new(what).in_file(path.display()).next(next));
         let output = |input: &Path| {
