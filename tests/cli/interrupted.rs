@@ -246,3 +246,50 @@ fn a_signal_at_any_moment() {
         assert!(ended_early >= MOMENTS / 2, "{:?}: only {ended_early} were ended early", job.words);
     }
 }
+
+/// Layouts appear together: of a command that is ended there are all, or those of an earlier one and nothing else.
+#[test]
+fn a_signal_while_layouts_are_written() {
+    const LAYOUTS: usize = 20;
+    let sandbox = Sandbox::default();
+    sandbox.put("in", &fs::read(built("cold_fragments", "gcc -O2 -static")).unwrap());
+    let shuffle = ["shuffle", "in", "-n", &LAYOUTS.to_string(), "-o"].map(str::to_owned);
+    let start = Instant::now();
+    assert_eq!(sandbox.afterlink(&[&shuffle[..], &["whole/layouts".to_owned()]].concat()).exit, 0);
+    let (duration, whole) = (start.elapsed(), names(&sandbox.path("whole/layouts")));
+    assert_eq!(whole.len(), LAYOUTS);
+    let outputs = sandbox.path("outputs");
+    fs::create_dir(&outputs).unwrap();
+    let (mut random, mut ended_early) = (Random(17), 0);
+    for (i, signal) in [libc::SIGINT, libc::SIGTERM].repeat(15).into_iter().enumerate() {
+        // Half of them into a folder that is there, with a layout in it.
+        let folder = outputs.join("some/layouts");
+        let earlier = i % 4 < 2;
+        if earlier {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join(&whole[3]), EARLIER).unwrap();
+        }
+        let moment = duration.mul_f64(random.next());
+        let mut command = Command::new(afterlink());
+        command.args(&shuffle).arg(&folder).current_dir(sandbox.path("."));
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(moment);
+        // SAFETY: the child has not been waited for, so that the number is still its own.
+        unsafe { libc::kill(child.id() as i32, signal) };
+        let finished = child.wait().unwrap().code() == Some(0);
+        ended_early += u32::from(!finished);
+        match (folder.is_dir().then(|| names(&folder)), earlier) {
+            (None, false) => assert_eq!((names(&outputs), finished), (vec![], false), "after {moment:?}"),
+            (Some(found), true) if found.len() == 1 => {
+                assert_eq!(fs::read(folder.join(&found[0])).unwrap(), EARLIER);
+                assert!(!finished);
+            }
+            (found, _) => assert_eq!(found.as_ref(), Some(&whole), "after {moment:?}"),
+        }
+        if outputs.join("some").exists() {
+            assert_eq!(names(&outputs.join("some")), ["layouts"]);
+            fs::remove_dir_all(outputs.join("some")).unwrap();
+        }
+    }
+    assert!(ended_early >= 10, "only {ended_early} were ended early");
+}

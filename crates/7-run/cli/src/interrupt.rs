@@ -82,6 +82,18 @@ pub fn create_scratch(path: &Path, mode: u32) -> std::io::Result<File> {
     Ok(file)
 }
 
+/// Makes a folder that is removed with all that is in it when this process is interrupted.
+///
+/// # Errors
+/// It can't be made. What an ended command with this number may have left is no obstacle.
+pub fn create_scratch_folder(path: &Path) -> std::io::Result<()> {
+    let mut scratch = SCRATCH.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ = std::fs::remove_dir_all(path);
+    std::fs::create_dir(path)?;
+    scratch.push(path.to_owned());
+    Ok(())
+}
+
 /// Kills every process of a group; 0 is none.
 pub fn end_group(group: u32) {
     let id = i32::try_from(group).ok().and_then(rustix::process::Pid::from_raw);

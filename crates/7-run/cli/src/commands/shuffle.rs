@@ -2,7 +2,7 @@
 
 use crate::layouts::Movable;
 use crate::progress::Terminal;
-use crate::{commands, files};
+use crate::{commands, files, interrupt};
 use afterlink_bench::record::LayoutMode;
 use afterlink_core::{Error, Result};
 use afterlink_pipeline::Progress;
@@ -51,23 +51,16 @@ impl Shuffle {
         progress.step("recovering the program");
         let mut program = Movable::new(&input, profiles, self.any_profile).map_err(named)?;
         let mode = if self.jitter { LayoutMode::Jitter } else { LayoutMode::Shuffle };
-        std::fs::create_dir_all(&self.output).map_err(|e| {
-            let reason = e.to_string().split(" (os error").next().unwrap_or_default().to_lowercase();
-            Error::new(format!("the directory cannot be made: {reason}"))
-                .in_file(self.output.display())
-                .next("choose a directory that you may write to")
-        })?;
-        let mut written = Vec::new();
-        for number in 0..self.count {
-            let path = self.path(number);
+        let layouts = Layouts::new(&self.output, (0..self.count).map(|number| self.name(number)).collect());
+        let layouts = layouts.checked(&self.binary)?;
+        for (number, name) in layouts.names.iter().enumerate() {
             progress.step(&format!("layout {} of {}", number + 1, self.count));
-            let target = files::Target::check(&path, &self.binary)?;
             // Layouts of different seeds have nothing in common.
-            let seed = (u64::from(self.seed) << 32) | u64::from(number);
+            let seed = (u64::from(self.seed) << 32) | number as u64;
             let bytes = program.proven_layout(&input, mode, None, seed).map_err(named)?;
-            target.write_program(&bytes)?;
-            written.push(path.display().to_string());
+            files::Target::check(&layouts.scratch.join(name), &self.binary)?.write_program(&bytes)?;
         }
+        let written = layouts.publish()?;
         progress.done();
         if self.json {
             commands::print_json(&written)?;
@@ -79,8 +72,65 @@ impl Shuffle {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn path(&self, number: u32) -> PathBuf {
+    fn name(&self, number: u32) -> String {
         let name = self.binary.file_name().unwrap_or_default().to_string_lossy();
-        Path::new(&self.output).join(format!("{name}.{number:04}"))
+        format!("{name}.{number:04}")
+    }
+}
+
+/// Files that appear together: until then they are in a folder of their own, which goes if there are not all of them.
+struct Layouts {
+    output: PathBuf,
+    scratch: PathBuf,
+    names: Vec<String>,
+}
+
+impl Layouts {
+    /// Files with these names in `output`, which need not be there yet.
+    fn new(output: &Path, names: Vec<String>) -> Self {
+        // On the same file system as far as can be seen, so that they only change their names.
+        let near = output.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
+        let name = files::file_name(output);
+        let scratch = near.join(format!(".{name}.{}.afterlink", std::process::id()));
+        Self { output: output.to_owned(), scratch, names }
+    }
+
+    /// Makes the folder.
+    ///
+    /// # Errors
+    /// If it can't be made, or a file can't appear.
+    fn checked(self, input: &Path) -> Result<Self> {
+        interrupt::create_scratch_folder(&self.scratch).map_err(|e| self.no_folder(&e))?;
+        if self.output.is_dir() {
+            self.outputs().try_for_each(|path| files::Target::check(&path, input).map(drop))?;
+        }
+        Ok(self)
+    }
+
+    fn outputs(&self) -> impl Iterator<Item = PathBuf> {
+        self.names.iter().map(|name| self.output.join(name))
+    }
+
+    /// Puts all files at their places, and says where these are.
+    fn publish(&self) -> Result<Vec<String>> {
+        interrupt::uninterrupted(|| {
+            std::fs::create_dir_all(&self.output).map_err(|e| self.no_folder(&e))?;
+            for (name, path) in self.names.iter().zip(self.outputs()) {
+                std::fs::rename(self.scratch.join(name), &path).map_err(|e| files::failed(&path, &e))?;
+            }
+            Ok(self.outputs().map(|path| path.display().to_string()).collect())
+        })
+    }
+
+    fn no_folder(&self, error: &std::io::Error) -> Error {
+        Error::new(format!("the directory cannot be made: {}", files::reason(error)))
+            .in_file(self.output.display())
+            .next("choose a directory that you may write to")
+    }
+}
+
+impl Drop for Layouts {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.scratch);
     }
 }
