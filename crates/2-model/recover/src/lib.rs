@@ -80,7 +80,10 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     drop(pads);
     if is_rewritten {
         let entered = labels.entered();
-        functions.par_iter_mut().for_each(|function| computed::refuse(&code, function, &entered));
+        let surroundings = computed::Surroundings::new(&code, &entered, &unwind_ranges);
+        let held = families.par_iter().map(|members| taken[members[0]]);
+        let functions = functions.par_iter_mut().zip(held);
+        functions.for_each(|(function, is_held)| computed::refuse(&surroundings, function, is_held));
     }
     pointers.sort_by_key(|p| p.field);
     pointers.dedup_by_key(|p| p.field);

@@ -12,6 +12,7 @@ pub enum Action {
     Address,
     Move,
     Compare,
+    Add,
     Subtract,
     /// Turns a number's sign or bits around.
     Invert,

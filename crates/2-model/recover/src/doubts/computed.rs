@@ -19,8 +19,9 @@ use crate::code::Code;
 use crate::code::event::Event;
 use crate::doubts::moved_stack;
 use afterlink_core::{InputAddr, Refusal};
+use afterlink_image::Symbol;
 use afterlink_isa::Arch;
-use afterlink_program::{BlockId, Function, Stop, Target, Terminator};
+use afterlink_program::{BlockId, Function, Range, Stop, Target, Terminator};
 use body::Body;
 use slices::Leaf;
 use std::collections::BTreeSet;
@@ -28,17 +29,37 @@ use std::collections::BTreeSet;
 /// Rounds in which the tables that jumps go through may turn out to be others than was thought.
 const ROUNDS: usize = 8;
 
+/// What is known of the code around a function.
+pub(crate) struct Surroundings<'s, 'i, 'a> {
+    code: &'s Code<'i, 'a>,
+    /// All places that something outside of their function names, ascending.
+    entered: &'s [InputAddr],
+    /// Where a function starts by its symbol or by an unwind entry, ascending.
+    functions: Vec<InputAddr>,
+}
+
+impl<'s, 'i, 'a> Surroundings<'s, 'i, 'a> {
+    /// `entered` are all places that something outside of their function names, ascending; `unwind` the ranges of unwind entries.
+    pub fn new(code: &'s Code<'i, 'a>, entered: &'s [InputAddr], unwind: &[Range]) -> Self {
+        let named = code.image.symbols.iter().filter(Symbol::is_function).map(|s| s.address);
+        let mut functions: Vec<InputAddr> = named.chain(unwind.iter().map(|r| r.start)).collect();
+        functions.sort_unstable();
+        Self { code, entered, functions }
+    }
+}
+
 /// Refuses a function whose blocks cannot be moved apart, and corrects which table each of its indirect jumps goes through.
-/// `starts` are all places that something outside names, ascending.
-pub(crate) fn refuse(code: &Code, function: &mut Function, starts: &[InputAddr]) {
+/// `is_held`: somebody has the function's address.
+pub(crate) fn refuse(around: &Surroundings, function: &mut Function, is_held: bool) {
     if function.refusal.is_none()
-        && let Err(reason) = judge(code, function, starts)
+        && let Err(reason) = judge(around, function, is_held)
     {
         function.refusal = Some(reason);
     }
 }
 
-fn judge(code: &Code, function: &mut Function, starts: &[InputAddr]) -> Result<(), Refusal> {
+fn judge(around: &Surroundings, function: &mut Function, is_held: bool) -> Result<(), Refusal> {
+    let code = around.code;
     // If nothing inside the function could be meant, these are tail calls and end their blocks.
     let is_indirect = |id: &BlockId| matches!(function.blocks[*id].terminator, Terminator::Indirect { .. });
     let jumps: Vec<BlockId> = function.blocks.ids().filter(is_indirect).collect();
@@ -48,15 +69,34 @@ fn judge(code: &Code, function: &mut Function, starts: &[InputAddr]) -> Result<(
     if has_words && pieces.any(|piece| moved_stack::is_called_by(code, piece)) {
         return Err(Refusal::IndirectJump);
     }
+    if names_data_among_code(around, function) {
+        return Err(Refusal::IndirectJump);
+    }
     let leads_inside = !function.jump_tables.is_empty() || !function.labels.is_empty();
     let leads = if leads_inside { follow_jumps(code, function, &jumps)? } else { Vec::new() };
     if labels::are_computed_with(code, function, &leads) {
         return Err(Refusal::ComputedLabels);
     }
-    if may_hide(code, function) && !is_reached(code, function, starts) {
+    if (is_held || may_hide(code, function)) && !is_reached(code, function, around.entered) {
         return Err(Refusal::UnreachedCode);
     }
     Ok(())
+}
+
+/// Whether the function has the address of a place in its section at which no function starts. If it jumps, too, that may be a table of
+/// distances: the assembler works them out where table and code stand in the same section, so that no relocation tells of them.
+fn names_data_among_code(around: &Surroundings, function: &Function) -> bool {
+    let (code, image) = (around.code, around.code.image);
+    let is_start = |place: &InputAddr| around.functions.binary_search(place).is_ok();
+    let is_own = |place: InputAddr| function.ranges.iter().any(|range| range.contains(place));
+    let section = image.section_at(function.entry());
+    let is_data = |event: &Event| {
+        let place = event.target;
+        event.takes_address() && !is_start(&place) && !is_own(place) && image.section_at(place) == section
+    };
+    let pieces = function.ranges.iter().filter_map(|r| code.piece_at(r.start));
+    let mut scans = pieces.map(|p| &code.scans[p]).filter(|scan| scan.has_indirect_jump);
+    scans.any(|scan| scan.events.iter().any(is_data))
 }
 
 /// Whether something in the function may lead to code of it that nothing known leads to. Compilers leave dead code behind: behind landing pads that nothing

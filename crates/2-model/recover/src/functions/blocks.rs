@@ -47,9 +47,9 @@ pub(crate) fn build<'a>(
     function
 }
 
-/// Ways out of indirect jumps that are followed in one function. Interpreters with thousands of labels have a few millions; these take
-/// some twenty seconds and a gigabyte.
-const MOST_WAYS: usize = 1 << 23;
+/// Ways out of indirect jumps that are followed in one function. Of interpreters with thousands of labels, each with a jump of its own, PHP's has
+/// some eleven million; so many take half a minute and two gigabytes.
+const MOST_WAYS: usize = 1 << 24;
 
 /// Each unresolved jump may lead to each label, and whatever follows control lists all of it: a function in which that is too much stays, and
 /// nobody asks where its jumps lead.

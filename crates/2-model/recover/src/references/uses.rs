@@ -1,6 +1,7 @@
 //! What code does with a function's address right behind where it takes it: calls it, stores it, hands it on; or
 //! works out how far it is from elsewhere, as whoever copies code does (`memcpy(page, f, g - f)`), reads the function's bytes,
-//! or asks which of two comes first. Then the function stays where it is.
+//! asks which of two comes first, or jumps to or calls what is so far from it as another number says (`f + table[i]`). Then the
+//! function stays where it is.
 //!
 //! Registers and words of the stack frame are followed along the straight path for a few instructions. What is computed
 //! later, or elsewhere, is not seen.
@@ -37,12 +38,19 @@ pub(crate) fn taking(code: &Code) -> Vec<Taking> {
 }
 
 pub(crate) fn refuse(code: &mut Code, taking: &[Taking]) {
-    let faults: Vec<Fault> = taking
+    let faults: Vec<(usize, Fault)> = taking
         .par_iter()
-        .map_init(|| SemanticsReader::new(code.image.arch), |reader, taking| follow(code, reader, taking))
+        .map_init(
+            || SemanticsReader::new(code.image.arch),
+            |reader, taking| Some((taking.piece, follow(code, reader, taking)?)),
+        )
         .flatten_iter()
         .collect();
-    for (low, high, reason) in faults {
+    for (piece, (low, high, mut reason)) in faults {
+        if reason == Refusal::IndirectJump {
+            code.refuse(piece, reason);
+            reason = Refusal::ComputedAddress;
+        }
         code.pieces_between(low, high).for_each(|piece| code.refuse(piece, reason));
         if reason == Refusal::ComputedAddress {
             code.keep(low, high, reason);
@@ -53,7 +61,8 @@ pub(crate) fn refuse(code: &mut Code, taking: &[Taking]) {
 fn follow(code: &Code, reader: &mut SemanticsReader, taking: &Taking) -> Option<Fault> {
     let piece = taking.piece;
     let (bytes, start) = (code.bytes(piece), code.pieces[piece].range.start);
-    let mut holders = Holders { code, piece, registers: Vec::new(), slots: Vec::new(), compared: None };
+    let (registers, sums, slots) = (Vec::new(), Vec::new(), Vec::new());
+    let mut holders = Holders { code, piece, registers, sums, slots, compared: None };
     let mut at = taking.offset as usize;
     for _ in 0..WINDOW {
         let inst = bytes.get(at..).and_then(|b| reader.read(b, (start + at as u64).get()))?;
@@ -73,6 +82,8 @@ struct Holders<'h, 'i, 'a> {
     code: &'h Code<'i, 'a>,
     piece: usize,
     registers: Vec<(Register, InputAddr)>,
+    /// The same with a number added that is no constant.
+    sums: Vec<(Register, InputAddr)>,
     slots: Vec<((Register, u64), InputAddr)>,
     /// What the last comparison was between.
     compared: Option<(InputAddr, InputAddr)>,
@@ -80,7 +91,8 @@ struct Holders<'h, 'i, 'a> {
 
 impl Holders<'_, '_, '_> {
     fn is_empty(&self) -> bool {
-        self.registers.is_empty() && self.slots.is_empty() && self.compared.is_none()
+        let nobody = self.registers.is_empty() && self.sums.is_empty() && self.slots.is_empty();
+        nobody && self.compared.is_none()
     }
 
     fn held(&self, register: Register) -> Option<InputAddr> {
@@ -114,6 +126,9 @@ impl Holders<'_, '_, '_> {
         if let Some((low, high)) = span.filter(|_| is_difference(inst, named.is_some())) {
             return Some((low, high, Refusal::ComputedAddress));
         }
+        if let Some(address) = self.led_to(inst) {
+            return Some((address, address, Refusal::IndirectJump));
+        }
         let asks = inst.asks.is_some() || inst.operation == Operation::SubtractBorrow;
         if let Some((low, high)) = self.compared.filter(|_| asks) {
             return Some((low, high, Refusal::Ordered));
@@ -122,8 +137,46 @@ impl Holders<'_, '_, '_> {
             self.compared = span;
             return None;
         }
+        let sum = self.sum(inst, named, in_memory);
         self.carry(inst, named);
+        self.sums.retain(|(r, _)| !inst.writes.contains(*r));
+        self.sums.extend(sum);
         None
+    }
+
+    /// The address that a jump or a call through a register counts from.
+    fn led_to(&self, inst: &Semantics) -> Option<InputAddr> {
+        let register = inst.operands[0].register()?;
+        let leads = matches!(inst.operation, Operation::Jump | Operation::Call);
+        self.sums.iter().find(|(r, _)| leads && *r == register).map(|(_, address)| *address)
+    }
+
+    /// The register that `inst` leaves the sum of an address and another number in, or moves such a sum to. A constant that is added goes
+    /// where the function goes.
+    fn sum(
+        &self,
+        inst: &Semantics,
+        named: Option<InputAddr>,
+        in_memory: Option<InputAddr>,
+    ) -> Option<(Register, InputAddr)> {
+        let [target, source] = inst.operands.map(Operand::register);
+        let to = target?;
+        let summed = |register: Register| self.sums.iter().find(|(r, _)| *r == register).map(|(_, a)| *a);
+        let parts = inst.memory.map_or([None; 2], |m| [m.base, m.index]);
+        let address = match inst.operation {
+            Operation::Add => {
+                let is_constant = inst.operands[1].number().is_some() && named.is_none();
+                let held = self.held(to).filter(|_| !is_constant).or(source.and_then(|r| self.held(r)));
+                held.or(named).or(summed(to)).or(source.and_then(summed))
+            }
+            Operation::Address => {
+                let several = parts.iter().all(Option::is_some);
+                in_memory.filter(|_| several).or(parts.into_iter().flatten().find_map(summed))
+            }
+            Operation::Move => source.and_then(summed),
+            _ => None,
+        };
+        Some((to, address?))
     }
 
     /// Who holds what behind `inst`.
@@ -145,6 +198,7 @@ impl Holders<'_, '_, '_> {
         };
         if inst.control == Control::Call {
             self.registers.retain(|(r, _)| convention.kept.contains(*r));
+            self.sums.retain(|(r, _)| convention.kept.contains(*r));
             self.compared = None;
         }
         if inst.changes_flags {
@@ -161,7 +215,7 @@ impl Holders<'_, '_, '_> {
 }
 
 /// Whether `inst` works out a distance from the address that a register, or its own operand (`names`), has. What is added to
-/// an address, or masked, goes where the function goes.
+/// an address, or masked, goes where the function goes, as long as nobody goes there.
 fn is_difference(inst: &Semantics, names: bool) -> bool {
     let is_value = |operand: &Operand| matches!(operand, Operand::Register { .. } | Operand::Memory);
     let is_subtraction = matches!(inst.operation, Operation::Subtract | Operation::SubtractBorrow)

@@ -17,6 +17,7 @@ use crate::addresses::relative_words::{Named, words_from};
 use crate::addresses::taken;
 use crate::check::Check;
 use crate::input::code::Kind;
+use crate::input::ranges::holds;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
 use body::Body;
@@ -27,6 +28,7 @@ use std::sync::OnceLock;
 use values::Own;
 
 const MOVED_STACK: &str = "a function that jumps indirectly calls what comes back with the stack elsewhere, so nobody knows the words of its frame";
+const BESIDE: &str = "a function that jumps indirectly has the address of a place among code where no function starts: it may be a table of distances, of which no relocation tells";
 const UNREACHED: &str = "nothing known leads to this code, so something unknown may";
 
 /// What the jumps of moved functions tell.
@@ -78,6 +80,8 @@ impl Judge<'_, '_, '_> {
         let mut own = body::own(self.check, function);
         let labels = self.labels(&own);
         let mut has_jumps = false;
+        // A return, a call or whoever has the address may lead as far from the entry as a number says, too.
+        let is_held = self.taken.binary_search(&own.entry).is_ok();
         let mut names_itself = false;
         let mut moves_stack = false;
         let mut named = Vec::new();
@@ -96,13 +100,15 @@ impl Judge<'_, '_, '_> {
             }
         }
         if !has_jumps && labels.is_empty() {
-            if !names_itself {
+            if !is_held {
                 return None;
             }
-            // A return or a call may lead as far from the entry as a number says, too.
             let pads: Vec<u64> = self.check.pads.within(&own.ranges).collect();
             let body = Body::new(self.check, own, &pads);
             return self.reach_near(&body, &[]).map(|fault| (Vec::new(), Some(finding(fault))));
+        }
+        if has_jumps && self.names_data_among_code(&own, &named) {
+            return Some((Vec::new(), Some(finding((own.entry, BESIDE)))));
         }
         let tables = self.tables(&own, &named);
         let leads_inside = !labels.is_empty() || !tables.is_empty() || names_itself;
@@ -149,17 +155,33 @@ impl Judge<'_, '_, '_> {
 
     /// The labels that the function's own instructions make; `named` are the addresses that they name relative to themselves.
     fn made(&self, own: &Own, named: &[u64], labels: &[u64]) -> Vec<u64> {
-        let absolute =
-            own.ranges.iter().flat_map(|&(start, end)| self.check.references.addresses_in(start, end));
-        let absolute = absolute.filter_map(|field| {
-            let mut word = [0; 8];
-            let size = usize::from(field.size);
-            word[..size].copy_from_slice(self.check.code.bytes(field.address, size)?);
-            Some(u64::from_le_bytes(word))
-        });
-        let mut made: Vec<u64> = absolute.chain(named.iter().copied()).collect();
+        let mut made = self.absolute(own);
+        made.extend(named);
         made.retain(|place| labels.binary_search(place).is_ok());
         made
+    }
+
+    /// Whether the function names a place in its section at which no function starts; `named` are the addresses that it names relative to itself.
+    fn names_data_among_code(&self, own: &Own, named: &[u64]) -> bool {
+        let Some(section) = own.code.iter().copied().find(|&section| holds(&[section], own.entry)) else {
+            return false;
+        };
+        let is_data = |place: &u64| {
+            holds(&[section], *place) && !own.holds(*place) && !self.check.functions.is_known_start(*place)
+        };
+        named.iter().any(is_data) || self.absolute(own).iter().any(is_data)
+    }
+
+    /// The addresses that the function's instructions have as numbers, by relocations.
+    fn absolute(&self, own: &Own) -> Vec<u64> {
+        let fields =
+            own.ranges.iter().flat_map(|&(start, end)| self.check.references.addresses_in(start, end));
+        let word = |address: u64, size: usize| {
+            let mut word = [0; 8];
+            word[..size].copy_from_slice(self.check.code.bytes(address, size)?);
+            Some(u64::from_le_bytes(word))
+        };
+        fields.filter_map(|field| word(field.address, usize::from(field.size))).collect()
     }
 
     /// The tables at `bases` that lead into the function. Entries for values that never come up may lead to where it ends: whatever

@@ -3,7 +3,7 @@
 
 use crate::address_map::places::Place;
 use crate::check::Check;
-use crate::input::code::Inst;
+use crate::input::code::{Inst, Kind};
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_isa::judgement::{Action, Handling, LONGEST, Reader, Register};
 use rayon::prelude::*;
@@ -53,13 +53,18 @@ fn computed(check: &Check, index: usize, address: u64, function: u64) -> Option<
     check.functions.at(address)?;
     let mut reader = Reader::new(check.code.judgement);
     let mut holders: Vec<Register> = Vec::new();
+    // Who has it with another number added that is no constant.
+    let mut sums: Vec<Register> = Vec::new();
     let (mut at, mut is_compared) = (address, false);
     for (i, inst) in check.code.insts.get(index..)?.iter().take(WINDOW).enumerate() {
         let bytes = check.code.bytes(at, usize::from(inst.len).min(LONGEST))?;
         let handling = reader.read_handling(bytes, at)?;
         let names = i == 0 && handling.action != Action::Address;
         let reads = names && handling.memory.is_some_and(|address| address as u32 == function as u32);
-        if reads || is_computation(&handling, &holders, names) || is_compared && handling.asks.is_some() {
+        let goes_there = matches!(inst.kind, Kind::IndirectJump | Kind::IndirectCall)
+            && handling.operands[0].is_some_and(|r| sums.contains(&r));
+        let asks = is_compared && handling.asks.is_some();
+        if reads || goes_there || is_computation(&handling, &holders, names) || asks {
             let what =
                 format!("code at {at:#x} computes with the function's address, and the function moved");
             return Some(Finding::new(FindingKind::Operand, what).input(function));
@@ -69,9 +74,12 @@ fn computed(check: &Check, index: usize, address: u64, function: u64) -> Option<
         is_compared = compares && (names || holds(0) || holds(1)) || is_compared && !handling.changes_flags;
         let moves = handling.action == Action::Move;
         let passes = i == 0 && (moves || handling.action == Action::Address) || moves && holds(1);
+        let sum = sum(&handling, &holders, &sums, names);
+        sums.retain(|register| !handling.written.contains(register));
+        sums.extend(sum);
         holders.retain(|register| !handling.written.contains(register));
         holders.extend(handling.operands[0].filter(|_| passes));
-        if !handling.goes_on || holders.is_empty() && !is_compared {
+        if !handling.goes_on || holders.is_empty() && sums.is_empty() && !is_compared {
             return None;
         }
         at += u64::from(inst.len);
@@ -79,8 +87,29 @@ fn computed(check: &Check, index: usize, address: u64, function: u64) -> Option<
     None
 }
 
+/// The register in which the instruction leaves the sum of the address and a number that is no constant, or moves such a sum.
+fn sum(handling: &Handling, holders: &[Register], sums: &[Register], names: bool) -> Option<Register> {
+    let among = |set: &[Register], register: Option<Register>| register.is_some_and(|r| set.contains(&r));
+    let (operands, parts) = (handling.operands, handling.addressed_by);
+    let is_sum = match handling.action {
+        Action::Add => {
+            let by_value = operands[1].is_some() || handling.second_in_memory;
+            let from_address =
+                among(holders, operands[0]) && by_value || among(holders, operands[1]) || names;
+            from_address || operands.iter().any(|r| among(sums, *r))
+        }
+        Action::Address => {
+            let several = parts.iter().all(Option::is_some);
+            parts.iter().any(|r| several && among(holders, *r) || among(sums, *r))
+        }
+        Action::Move => among(sums, operands[1]),
+        _ => false,
+    };
+    operands[0].filter(|_| is_sum)
+}
+
 /// Whether the instruction works out how far the address is, that one of `holders` or its own operand has, from something
-/// else, or reads what stands there. What is added to an address goes where the function goes.
+/// else, or reads what stands there. What is added to an address goes where the function goes, as long as nobody goes there.
 fn is_computation(handling: &Handling, holders: &[Register], names: bool) -> bool {
     let holds = |register: &Option<Register>| register.is_some_and(|r| holders.contains(&r));
     if matches!(handling.action, Action::Nothing | Action::Address) {

@@ -157,6 +157,12 @@ impl Functions {
         self.described.binary_search(&address).is_ok()
     }
 
+    /// Whether a function starts at `address` by a symbol of a function or by an unwind entry.
+    pub fn is_known_start(&self, address: u64) -> bool {
+        let row = self.rows.binary_search_by_key(&address, |f| f.start);
+        row.is_ok_and(|row| !self.rows[row].is_label) || self.is_described(address)
+    }
+
     /// Whether a function starts at `address` that only a wrong size makes a part of another.
     pub fn is_swallowed(&self, address: u64) -> bool {
         self.swallowed.binary_search(&address).is_ok()

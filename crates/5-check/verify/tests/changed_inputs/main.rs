@@ -2,6 +2,7 @@
 
 mod alignment;
 mod frame_words;
+mod hidden_targets;
 mod runtimes;
 mod support;
 mod text_end;

@@ -40,6 +40,7 @@ fn action(mnemonic: Mnemonic) -> Action {
         Mnemonic::Lea => Action::Address,
         Mnemonic::Mov => Action::Move,
         Mnemonic::Cmp => Action::Compare,
+        Mnemonic::Add => Action::Add,
         Mnemonic::Sub => Action::Subtract,
         Mnemonic::Neg | Mnemonic::Not => Action::Invert,
         _ => Action::Other,
