@@ -257,8 +257,11 @@ fn data_fields(
                     base,
                 });
             }
-        } else if image.arch.is_wide_difference(r.kind) && named(image, &r).is_some_and(is_code) {
-            evidence.wide_relative.push(r.address);
+        } else if image.arch.is_wide_difference(r.kind) {
+            evidence.wide_relative.extend(named(image, &r).filter(|&a| is_code(a)).map(|_| r.address));
+        } else if image.arch.is_unfollowed(r.kind) || r.kind != 0 && image.arch.relocation(r.kind).is_none() {
+            // From the global offset table or the stubs, or as much as one or two bytes hold; number 0 stands for nothing.
+            evidence.unfollowed.extend(named(image, &r).filter(|&a| meaning != Meaning::Data && is_code(a)));
         }
     }
 }

@@ -16,4 +16,5 @@ pub(crate) mod sums;
 pub(crate) mod table_ends;
 pub(crate) mod taken;
 pub(crate) mod text_relocations;
+pub(crate) mod unread_words;
 pub(crate) mod uses;

@@ -78,7 +78,7 @@ impl References {
                     Some(Meaning::OffsetTableEntry { may_be_relaxed: true }) if relaxes => (4, false),
                     Some(Meaning::Relative { size }) => (size, true),
                     Some(Meaning::Branch) => (4, true),
-                    Some(Meaning::FromOffsetTable) => (8, true),
+                    Some(Meaning::FromOffsetTable) if section.is_code() => (8, true),
                     _ => continue,
                 };
                 let field = Field { address: row.address.get(), size };

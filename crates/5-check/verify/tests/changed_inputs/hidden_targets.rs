@@ -67,6 +67,9 @@ inner:	movl $2, %eax
 	end pool
 	.data
 numbers: .long 0, 0
+	.p2align 3
+	.reloc ., R_X86_64_NONE, pool
+	.quad 0x1234
 	.section .note.GNU-stack,"",@progbits
 "#;
 
@@ -134,4 +137,17 @@ fn stubs_that_one_name_stands_for() {
         bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
     }
     assert_seen(&input, &output, FindingKind::ComputedJump, "pool");
+}
+
+#[test]
+fn a_word_that_counts_from_the_global_offset_table() {
+    const ROW: usize = 24;
+    const FROM_OFFSET_TABLE: u8 = 25;
+    let (mut input, output) = files();
+    let image = Image::parse(&input).unwrap();
+    let rows = &image.sections[image.section_named(".rela.data").unwrap()];
+    let (start, size) = (rows.offset.get() as usize, rows.size as usize);
+    assert_eq!((size, input[start + 8]), (ROW, 0), "the row that stands for nothing");
+    input[start + 8] = FROM_OFFSET_TABLE;
+    assert_seen(&input, &output, FindingKind::Pointer, "pool");
 }
