@@ -52,10 +52,11 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     };
     let labels = labels::find(&mut code, &evidence, &pointers, &tables, &pads);
     let (taking, rooms) = (uses::taking(&code), stubs::rooms(&code, &evidence, &pointers));
+    let mut summed = Vec::new();
     if is_rewritten {
         let taken_labels = sums::refuse(&mut code, &sums, &unwind_ranges);
         read_code::refuse_between(&mut code, &taken_labels, &taking, &pointers);
-        uses::refuse(&mut code, &taking);
+        summed = uses::refuse(&mut code, &taking);
         sorted_tables::refuse(&mut code, &evidence, &symbols);
         pointers.extend(unknown_code::pointers(&mut code, &evidence, &unwind_ranges, &rooms));
     }
@@ -79,11 +80,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
     unwind::attach(image, &frames, &pads, &mut functions, &mut rows);
     drop(pads);
     if is_rewritten {
-        let entered = labels.entered();
-        let surroundings = computed::Surroundings::new(&code, &entered, &unwind_ranges);
-        let held = families.par_iter().map(|members| taken[members[0]]);
-        let functions = functions.par_iter_mut().zip(held);
-        functions.for_each(|(function, is_held)| computed::refuse(&surroundings, function, is_held));
+        computed::refuse(&code, &mut functions, (&labels.entered(), &summed), &unwind_ranges);
     }
     pointers.sort_by_key(|p| p.field);
     pointers.dedup_by_key(|p| p.field);

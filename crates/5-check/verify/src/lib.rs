@@ -166,9 +166,11 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
         || Named::read(check),
     );
     (check.forget)();
-    let mut jumps = jumps::judge(check, &layout, &named);
+    let mut uses = uses::read(check);
+    findings.append(&mut uses.findings);
+    let mut jumps = jumps::judge(check, &layout, &named, &uses.summed);
     findings.append(&mut jumps.findings);
-    let checks: [One; 14] = [
+    let checks: [One; 13] = [
         &|| check_kept(check, &layout, &named, &jumps, &read),
         &|| unwind::comparison::check(check, &rows),
         &|| behind_faults::check(check, &layout, &named, &jumps),
@@ -179,7 +181,6 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
         &|| callees::check(check, &layout, &jumps, &rows.input),
         &|| duplicates::check(check, &layout, &jumps),
         &|| entry_marks::check(check, &layout, &named, &jumps),
-        &|| uses::check(check),
         &|| sorted_tables::check(check, &layout),
         &|| check_tables(check),
         &|| blocks::check(check, &rows.input, &layout, &named, &jumps),

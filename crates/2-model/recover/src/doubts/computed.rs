@@ -23,6 +23,7 @@ use afterlink_image::Symbol;
 use afterlink_isa::Arch;
 use afterlink_program::{BlockId, Function, Range, Stop, Target, Terminator};
 use body::Body;
+use rayon::prelude::*;
 use slices::Leaf;
 use std::collections::BTreeSet;
 
@@ -30,35 +31,37 @@ use std::collections::BTreeSet;
 const ROUNDS: usize = 8;
 
 /// What is known of the code around a function.
-pub(crate) struct Surroundings<'s, 'i, 'a> {
+struct Surroundings<'s, 'i, 'a> {
     code: &'s Code<'i, 'a>,
     /// All places that something outside of their function names, ascending.
     entered: &'s [InputAddr],
+    /// Functions to whose addresses numbers are added that are no constants, ascending.
+    summed: &'s [InputAddr],
     /// Where a function starts by its symbol or by an unwind entry, ascending.
     functions: Vec<InputAddr>,
 }
 
-impl<'s, 'i, 'a> Surroundings<'s, 'i, 'a> {
-    /// `entered` are all places that something outside of their function names, ascending; `unwind` the ranges of unwind entries.
-    pub fn new(code: &'s Code<'i, 'a>, entered: &'s [InputAddr], unwind: &[Range]) -> Self {
-        let named = code.image.symbols.iter().filter(Symbol::is_function).map(|s| s.address);
-        let mut functions: Vec<InputAddr> = named.chain(unwind.iter().map(|r| r.start)).collect();
-        functions.sort_unstable();
-        Self { code, entered, functions }
-    }
+/// Refuses functions whose blocks cannot be moved apart, and corrects which table each of their indirect jumps goes through. `entered` are all places
+/// that something outside of their function names, `summed` the functions to whose addresses numbers are added, both ascending; `unwind` the ranges of
+/// unwind entries.
+pub(crate) fn refuse(
+    code: &Code,
+    functions: &mut [Function],
+    (entered, summed): (&[InputAddr], &[InputAddr]),
+    unwind: &[Range],
+) {
+    let named = code.image.symbols.iter().filter(Symbol::is_function).map(|s| s.address);
+    let mut starts: Vec<InputAddr> = named.chain(unwind.iter().map(|r| r.start)).collect();
+    starts.sort_unstable();
+    let around = Surroundings { code, entered, summed, functions: starts };
+    functions.par_iter_mut().filter(|function| function.refusal.is_none()).for_each(|function| {
+        if let Err(reason) = judge(&around, function) {
+            function.refusal = Some(reason);
+        }
+    });
 }
 
-/// Refuses a function whose blocks cannot be moved apart, and corrects which table each of its indirect jumps goes through.
-/// `is_held`: somebody has the function's address.
-pub(crate) fn refuse(around: &Surroundings, function: &mut Function, is_held: bool) {
-    if function.refusal.is_none()
-        && let Err(reason) = judge(around, function, is_held)
-    {
-        function.refusal = Some(reason);
-    }
-}
-
-fn judge(around: &Surroundings, function: &mut Function, is_held: bool) -> Result<(), Refusal> {
+fn judge(around: &Surroundings, function: &mut Function) -> Result<(), Refusal> {
     let code = around.code;
     // If nothing inside the function could be meant, these are tail calls and end their blocks.
     let is_indirect = |id: &BlockId| matches!(function.blocks[*id].terminator, Terminator::Indirect { .. });
@@ -77,7 +80,8 @@ fn judge(around: &Surroundings, function: &mut Function, is_held: bool) -> Resul
     if labels::are_computed_with(code, function, &leads) {
         return Err(Refusal::ComputedLabels);
     }
-    if (is_held || may_hide(code, function)) && !is_reached(code, function, around.entered) {
+    let is_summed = around.summed.binary_search(&function.entry()).is_ok();
+    if (is_summed || may_hide(code, function)) && !is_reached(code, function, around.entered) {
         return Err(Refusal::UnreachedCode);
     }
     Ok(())

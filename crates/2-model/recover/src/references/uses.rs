@@ -37,8 +37,9 @@ pub(crate) fn taking(code: &Code) -> Vec<Taking> {
     taking.collect()
 }
 
-pub(crate) fn refuse(code: &mut Code, taking: &[Taking]) {
-    let faults: Vec<(usize, Fault)> = taking
+/// Refuses what must not move, and gives the functions to whose addresses numbers are added that are no constants, ascending.
+pub(crate) fn refuse(code: &mut Code, taking: &[Taking]) -> Vec<InputAddr> {
+    let found: Vec<(usize, Used)> = taking
         .par_iter()
         .map_init(
             || SemanticsReader::new(code.image.arch),
@@ -46,7 +47,15 @@ pub(crate) fn refuse(code: &mut Code, taking: &[Taking]) {
         )
         .flatten_iter()
         .collect();
-    for (piece, (low, high, mut reason)) in faults {
+    let mut summed = Vec::new();
+    for (piece, used) in found {
+        let (low, high, mut reason) = match used {
+            Used::Faulty(fault) => fault,
+            Used::Summed(function) => {
+                summed.push(function);
+                continue;
+            }
+        };
         if reason == Refusal::IndirectJump {
             code.refuse(piece, reason);
             reason = Refusal::ComputedAddress;
@@ -56,25 +65,38 @@ pub(crate) fn refuse(code: &mut Code, taking: &[Taking]) {
             code.keep(low, high, reason);
         }
     }
+    summed.sort_unstable();
+    summed.dedup();
+    summed
 }
 
-fn follow(code: &Code, reader: &mut SemanticsReader, taking: &Taking) -> Option<Fault> {
+/// What is done with a function's address.
+enum Used {
+    Faulty(Fault),
+    /// A number is added to it that is no constant.
+    Summed(InputAddr),
+}
+
+fn follow(code: &Code, reader: &mut SemanticsReader, taking: &Taking) -> Option<Used> {
     let piece = taking.piece;
     let (bytes, start) = (code.bytes(piece), code.pieces[piece].range.start);
     let (registers, sums, slots) = (Vec::new(), Vec::new(), Vec::new());
     let mut holders = Holders { code, piece, registers, sums, slots, compared: None };
     let mut at = taking.offset as usize;
+    let mut summed = None;
     for _ in 0..WINDOW {
-        let inst = bytes.get(at..).and_then(|b| reader.read(b, (start + at as u64).get()))?;
+        let inst = bytes.get(at..).and_then(|b| reader.read(b, (start + at as u64).get()));
+        let Some(inst) = inst else { break };
         if let Some(fault) = holders.step(&inst) {
-            return Some(fault);
+            return Some(Used::Faulty(fault));
         }
+        summed = summed.or(holders.sums.first().map(|(_, function)| Used::Summed(*function)));
         at += usize::from(inst.len);
         if inst.control == Control::Away || holders.is_empty() {
-            return None;
+            break;
         }
     }
-    None
+    summed
 }
 
 /// Who holds a function's address.

@@ -41,14 +41,15 @@ pub(crate) struct Jumps {
     pub taken: Vec<u64>,
 }
 
-/// Judges all moved functions. `named` are the words that code names.
-pub(crate) fn judge(check: &Check, layout: &Layout, named: &Named) -> Jumps {
+/// Judges all moved functions. `named` are the words that code names, `summed` the functions to which code adds numbers that are no constants,
+/// ascending.
+pub(crate) fn judge(check: &Check, layout: &Layout, named: &Named, summed: &[u64]) -> Jumps {
     let mut jumps = Jumps::default();
     if check.places.functions.is_empty() {
         return jumps;
     }
     let taken = taken::pointers(check, layout);
-    let judge = Judge { check, layout, named, taken: &taken, entered: OnceLock::new() };
+    let judge = Judge { check, layout, named, summed, taken: &taken, entered: OnceLock::new() };
     let found: Vec<Judged> =
         check.places.functions.par_iter().filter_map(|function| judge.function(function)).collect();
     for (words, finding) in found {
@@ -61,6 +62,17 @@ pub(crate) fn judge(check: &Check, layout: &Layout, named: &Named) -> Jumps {
     jumps
 }
 
+/// What the instructions of a function show, one by one.
+#[derive(Default)]
+struct Seen {
+    has_jumps: bool,
+    names_itself: bool,
+    /// It calls what comes back with the stack elsewhere.
+    moves_stack: bool,
+    /// Addresses that it names relative to itself.
+    named: Vec<u64>,
+}
+
 /// The words of a function's tables, each with its base, and the first thing that is wrong.
 type Judged = (Vec<(u64, u64)>, Option<Finding>);
 
@@ -68,6 +80,8 @@ struct Judge<'j, 'c, 'a> {
     check: &'j Check<'c, 'a>,
     layout: &'j Layout,
     named: &'j Named,
+    /// Functions to which code adds numbers, ascending.
+    summed: &'j [u64],
     /// Places in code whose address something stores or names, ascending.
     taken: &'j [u64],
     /// Places that other functions lead to, or that have a name; found when they are asked for.
@@ -79,28 +93,10 @@ impl Judge<'_, '_, '_> {
     fn function(&self, function: &MovedFunction) -> Option<Judged> {
         let mut own = body::own(self.check, function);
         let labels = self.labels(&own);
-        let mut has_jumps = false;
-        // A return, a call or whoever has the address may lead as far from the entry as a number says, too.
-        let is_held = self.taken.binary_search(&own.entry).is_ok();
-        let mut names_itself = false;
-        let mut moves_stack = false;
-        let mut named = Vec::new();
-        for &(start, end) in &own.ranges {
-            let mut address = start;
-            for inst in &self.check.code.insts[self.check.code.range(start, end)] {
-                has_jumps |= inst.kind == Kind::IndirectJump;
-                moves_stack |= inst.kind == Kind::Call
-                    && self.check.comes_back_elsewhere(inst.target(&self.check.code, address));
-                if inst.is_address_only() {
-                    let target = inst.target(&self.check.code, address);
-                    names_itself |= target == own.entry;
-                    named.push(target);
-                }
-                address += u64::from(inst.len);
-            }
-        }
+        let Seen { has_jumps, names_itself, moves_stack, named } = self.look_at(&own);
         if !has_jumps && labels.is_empty() {
-            if !is_held {
+            // A return, a call or whoever adds numbers to the address may lead as far from the entry as a number says.
+            if !names_itself && self.summed.binary_search(&own.entry).is_err() {
                 return None;
             }
             let pads: Vec<u64> = self.check.pads.within(&own.ranges).collect();
@@ -139,6 +135,25 @@ impl Judge<'_, '_, '_> {
             .iter()
             .flat_map(|&base| (0..tables[&base].len() as u64).map(move |i| (base + 4 * i, base)));
         Some((words.collect(), fault.map(finding)))
+    }
+
+    fn look_at(&self, own: &Own) -> Seen {
+        let mut seen = Seen::default();
+        for &(start, end) in &own.ranges {
+            let mut address = start;
+            for inst in &self.check.code.insts[self.check.code.range(start, end)] {
+                seen.has_jumps |= inst.kind == Kind::IndirectJump;
+                seen.moves_stack |= inst.kind == Kind::Call
+                    && self.check.comes_back_elsewhere(inst.target(&self.check.code, address));
+                if inst.is_address_only() {
+                    let target = inst.target(&self.check.code, address);
+                    seen.names_itself |= target == own.entry;
+                    seen.named.push(target);
+                }
+                address += u64::from(inst.len);
+            }
+        }
+        seen
     }
 
     /// Places inside the function whose address something has.

@@ -13,19 +13,42 @@ const WINDOW: usize = 12;
 /// Bytes of code that one thread looks at at a time.
 const CHUNK: usize = 1 << 16;
 
-pub(crate) fn check(check: &Check) -> Vec<Finding> {
-    let mut findings = Vec::new();
+/// What was seen.
+#[derive(Default)]
+pub(crate) struct Uses {
+    pub findings: Vec<Finding>,
+    /// Functions that moved and to whose addresses code adds numbers that are no constants, ascending.
+    pub summed: Vec<u64>,
+}
+
+pub(crate) fn read(check: &Check) -> Uses {
+    let mut uses = Uses::default();
     for section in &check.code.sections {
         let chunks: Vec<_> = check.code.section_chunks(section, CHUNK).collect();
         let found = chunks.into_par_iter().flat_map_iter(|chunk| {
             chunk.filter_map(move |(index, address, inst)| {
                 let function = moved_function(check, address, inst)?;
-                computed(check, index, address, function)
+                follow(check, index, address, function)
             })
         });
-        findings.extend(found.collect::<Vec<_>>());
+        for used in found.collect::<Vec<_>>() {
+            match used {
+                Used::Computed(finding) => uses.findings.push(finding),
+                Used::Summed(function) => uses.summed.push(function),
+            }
+        }
     }
-    findings
+    uses.summed.sort_unstable();
+    uses.summed.dedup();
+    uses
+}
+
+/// What is done with a function's address.
+enum Used {
+    /// The function may not move.
+    Computed(Finding),
+    /// A number is added to it.
+    Summed(u64),
 }
 
 /// The function that moved and whose address `inst` takes, or loads from its slot.
@@ -49,16 +72,16 @@ fn moved_function(check: &Check, address: u64, inst: &Inst) -> Option<u64> {
     })
 }
 
-fn computed(check: &Check, index: usize, address: u64, function: u64) -> Option<Finding> {
+fn follow(check: &Check, index: usize, address: u64, function: u64) -> Option<Used> {
     check.functions.at(address)?;
     let mut reader = Reader::new(check.code.judgement);
     let mut holders: Vec<Register> = Vec::new();
     // Who has it with another number added that is no constant.
     let mut sums: Vec<Register> = Vec::new();
-    let (mut at, mut is_compared) = (address, false);
+    let (mut at, mut is_compared, mut summed) = (address, false, None);
     for (i, inst) in check.code.insts.get(index..)?.iter().take(WINDOW).enumerate() {
-        let bytes = check.code.bytes(at, usize::from(inst.len).min(LONGEST))?;
-        let handling = reader.read_handling(bytes, at)?;
+        let bytes = check.code.bytes(at, usize::from(inst.len).min(LONGEST));
+        let Some(handling) = bytes.and_then(|bytes| reader.read_handling(bytes, at)) else { return summed };
         let names = i == 0 && handling.action != Action::Address;
         let reads = names && handling.memory.is_some_and(|address| address as u32 == function as u32);
         let goes_there = matches!(inst.kind, Kind::IndirectJump | Kind::IndirectCall)
@@ -67,7 +90,7 @@ fn computed(check: &Check, index: usize, address: u64, function: u64) -> Option<
         if reads || goes_there || is_computation(&handling, &holders, names) || asks {
             let what =
                 format!("code at {at:#x} computes with the function's address, and the function moved");
-            return Some(Finding::new(FindingKind::Operand, what).input(function));
+            return Some(Used::Computed(Finding::new(FindingKind::Operand, what).input(function)));
         }
         let holds = |operand: usize| handling.operands[operand].is_some_and(|r| holders.contains(&r));
         let compares = handling.action == Action::Compare;
@@ -76,15 +99,16 @@ fn computed(check: &Check, index: usize, address: u64, function: u64) -> Option<
         let passes = i == 0 && (moves || handling.action == Action::Address) || moves && holds(1);
         let sum = sum(&handling, &holders, &sums, names);
         sums.retain(|register| !handling.written.contains(register));
+        summed = summed.or(sum.map(|_| Used::Summed(function)));
         sums.extend(sum);
         holders.retain(|register| !handling.written.contains(register));
         holders.extend(handling.operands[0].filter(|_| passes));
         if !handling.goes_on || holders.is_empty() && sums.is_empty() && !is_compared {
-            return None;
+            return summed;
         }
         at += u64::from(inst.len);
     }
-    None
+    summed
 }
 
 /// The register in which the instruction leaves the sum of the address and a number that is no constant, or moves such a sum.

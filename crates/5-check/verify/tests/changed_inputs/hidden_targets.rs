@@ -24,7 +24,8 @@ const PROGRAM: &str = r#"
 	call interpreter
 	call dispatcher
 	leaq pool(%rip), %rax
-	call *%rax
+	addq %rdi, %rax
+	movq %rax, numbers(%rip)
 	movl $60, %eax
 	syscall
 	ud2
