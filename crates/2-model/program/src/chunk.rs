@@ -268,23 +268,34 @@ impl Function<'_> {
     /// # Panics
     /// If it is not copied as one run: something else was put there before.
     fn put(&mut self, block: BlockId, at: u32, size: u32, new: Chunk) {
-        let old: Vec<Chunk> = self.chunks_of(&self.blocks[block]).collect();
-        let first = self.chunks.len();
-        let mut found = false;
-        for chunk in old {
-            match chunk {
-                Chunk::Input(own) if own.from <= at && at + size <= own.end() => {
-                    found = true;
-                    let before = InputChunk { from: own.from, size: at - own.from };
-                    let behind = InputChunk { from: at + size, size: own.end() - at - size };
-                    let [before, behind] = [before, behind].map(|c| (c.size > 0).then_some(Chunk::Input(c)));
-                    self.chunks.extend(before.into_iter().chain([new]).chain(behind));
-                }
-                other => self.chunks.push(other),
-            }
-        }
-        assert!(found, "the code at {at} of {block} is copied");
+        let first = self.chunks_at_the_end(block);
+        // From behind: what is put ascends mostly, and is in the last chunk then.
+        let copied = self.chunks[first..].iter().enumerate().rev().find_map(|(i, &chunk)| match chunk {
+            Chunk::Input(own) if own.from <= at && at + size <= own.end() => Some((first + i, own)),
+            _ => None,
+        });
+        let (i, own) = copied.unwrap_or_else(|| panic!("the code at {at} of {block} is copied"));
+        let before = InputChunk { from: own.from, size: at - own.from };
+        let behind = InputChunk { from: at + size, size: own.end() - at - size };
+        let [before, behind] = [before, behind].map(|c| (c.size > 0).then_some(Chunk::Input(c)));
+        self.chunks.splice(i..=i, before.into_iter().chain([new]).chain(behind));
         self.blocks[block].chunks = Span::since(first, self.chunks.len());
+    }
+
+    /// Has a block's chunks stand behind all others, where they can grow; gives where they start. They are copied only if
+    /// others stand behind them, so that a row of changes of one block takes no room but its own.
+    fn chunks_at_the_end(&mut self, block: BlockId) -> usize {
+        let own = &self.blocks[block];
+        let (span, body) = (own.chunks, own.body);
+        if !span.is_empty() && span.end as usize == self.chunks.len() {
+            return span.first as usize;
+        }
+        let first = self.chunks.len();
+        self.chunks.extend_from_within(span.range());
+        if span.is_empty() && body > 0 {
+            self.chunks.push(Chunk::Input(InputChunk { from: 0, size: body }));
+        }
+        first
     }
 }
 

@@ -46,21 +46,21 @@ fn run(program: &mut Program, weights: &mut Weights, moved: &[FuncId]) -> usize 
     let mut count = 0;
     for &id in moved {
         let function = &mut program.functions[id];
+        let mut gone = Vec::new();
         for block in function.blocks.ids().collect::<Vec<_>>() {
             if has_counts && weights.functions[id].block(block) == 0 {
                 continue;
             }
             let calls = calls_of(&program.code, arch, form, function, id, block, &leaves);
-            if !calls.is_empty() {
-                if has_counts {
-                    forget_calls(weights, form, id, block, &calls);
-                }
-                count += calls.len();
-                for (at, callee) in calls {
-                    let leaf = leaves[callee].as_ref().expect("only leaves are inlined");
-                    function.inline(block, at, form.size, leaf.code, &leaf.operands);
-                }
+            for (at, callee) in calls {
+                let leaf = leaves[callee].as_ref().expect("only leaves are inlined");
+                function.inline(block, at, form.size, leaf.code, &leaf.operands);
+                gone.push((block, at + form.size, callee));
             }
+        }
+        count += gone.len();
+        if has_counts {
+            forget_calls(weights, id, &gone);
         }
     }
     count
@@ -118,14 +118,13 @@ fn calls_of(
     found
 }
 
-/// Control does not leave the block there any more.
-fn forget_calls(weights: &mut Weights, form: PlainCall, id: FuncId, block: BlockId, calls: &[(u32, FuncId)]) {
-    let count = weights.functions[id].block(block);
-    let own = &mut weights.functions[id].calls;
-    own.retain(|c| {
-        c.block != block || !calls.iter().any(|(at, to)| c.callee == *to && c.offset == at + form.size)
-    });
-    for (_, callee) in calls {
+/// Control does not leave the function's blocks there any more: blocks, bytes from their starts to where the calls came back, callees.
+fn forget_calls(weights: &mut Weights, id: FuncId, calls: &[(BlockId, u32, FuncId)]) {
+    // Invariant: blocks come in order, and a block's operands ascend.
+    debug_assert!(calls.is_sorted());
+    weights.functions[id].calls.retain(|c| calls.binary_search(&(c.block, c.offset, c.callee)).is_err());
+    for (block, _, callee) in calls {
+        let count = weights.functions[id].block(*block);
         if let Some(weights) = weights.functions.as_mut_slice().get_mut(callee.index()) {
             weights.entries = weights.entries.saturating_sub(count);
             weights.blocks.iter_mut().for_each(|runs| *runs = runs.saturating_sub(count));
