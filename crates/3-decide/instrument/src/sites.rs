@@ -38,7 +38,8 @@ pub(crate) fn of_block(
     let arch = scan.arch();
     let mut needed = vec![Places::NONE; steps.len() + 1];
     liveness.before_steps(function, scan, block, |i, places| needed[i] = places);
-    let allowed = |i: usize| may_have_code(function, scan, is_held, block, i);
+    let gaps = Gaps::new(function, scan, is_held, block);
+    let allowed = |i: usize| gaps.may_have_code(i);
     let offset = |i: usize| steps.get(i).map_or(own.body, |s| s.at);
     let best = |range: std::ops::Range<usize>| {
         let points = || range.clone().filter(|&i| allowed(i));
@@ -59,35 +60,49 @@ pub(crate) fn of_block(
     BlockSites { start, end }
 }
 
-/// Whether anything may stand in front of the step of that number, or behind the last one.
-pub(crate) fn may_have_code(
-    function: &Function,
-    scan: &Scan,
-    is_held: bool,
-    block: BlockId,
-    i: usize,
-) -> bool {
-    let steps = scan.steps(block);
-    let own = &function.blocks[block];
-    let fault = steps.iter().position(|s| s.kind == StepKind::Fault).unwrap_or(steps.len());
-    let ends_in_body =
-        matches!(own.terminator, Terminator::Indirect { .. } | Terminator::Stop(_) | Terminator::LastCall(_));
-    // A handler of signals may know the instruction at a label, or at an entry, by its address, which is to name that and no counter.
-    let is_label = function.labels.binary_search(&block).is_ok();
-    let is_known = steps.first().is_some_and(|first| {
-        let has_room = steps.len() > 1 || !ends_in_body;
-        is_label && first.kind == StepKind::Plain && has_room
-            || first.may_raise && (is_label || is_held && block == BlockId(0))
-    });
-    let before = i.checked_sub(1).map(|i| steps[i].kind);
-    let here = steps.get(i).map(|s| s.kind);
-    here != Some(StepKind::Landing)
-        && before != Some(StepKind::TlsAddress)
-        && !(is_known && i == 0)
-        && steps.get(i).is_none_or(|s| !s.is_probe)
-        && !(ends_in_body && i == steps.len() && i > 0)
-        // What stands behind a fault may be data, and is found by its distance.
-        && (i <= fault || i == steps.len())
+/// The places in front of a block's steps, and behind the last one. What holds for all of them is found once.
+pub(crate) struct Gaps<'a> {
+    steps: &'a [Step],
+    /// The first step that faults, or as many as there are.
+    fault: usize,
+    ends_in_body: bool,
+    /// Whether others may know the first step by its address.
+    is_known: bool,
+}
+
+impl<'a> Gaps<'a> {
+    /// `is_held` says whether somebody has the address of the function's entry.
+    pub(crate) fn new(function: &Function, scan: &'a Scan, is_held: bool, block: BlockId) -> Self {
+        let steps = scan.steps(block);
+        let own = &function.blocks[block];
+        let fault = steps.iter().position(|s| s.kind == StepKind::Fault).unwrap_or(steps.len());
+        let ends_in_body = matches!(
+            own.terminator,
+            Terminator::Indirect { .. } | Terminator::Stop(_) | Terminator::LastCall(_)
+        );
+        // A handler of signals may know the instruction at a label, or at an entry, by its address, which is to name that and no counter.
+        let is_label = function.labels.binary_search(&block).is_ok();
+        let is_known = steps.first().is_some_and(|first| {
+            let has_room = steps.len() > 1 || !ends_in_body;
+            is_label && first.kind == StepKind::Plain && has_room
+                || first.may_raise && (is_label || is_held && block == BlockId(0))
+        });
+        Self { steps, fault, ends_in_body, is_known }
+    }
+
+    /// Whether anything may stand in front of the step of that number, or behind the last one.
+    pub(crate) fn may_have_code(&self, i: usize) -> bool {
+        let steps = self.steps;
+        let before = i.checked_sub(1).map(|i| steps[i].kind);
+        let here = steps.get(i).map(|s| s.kind);
+        here != Some(StepKind::Landing)
+            && before != Some(StepKind::TlsAddress)
+            && !(self.is_known && i == 0)
+            && steps.get(i).is_none_or(|s| !s.is_probe)
+            && !(self.ends_in_body && i == steps.len() && i > 0)
+            // What stands behind a fault may be data, and is found by its distance.
+            && (i <= self.fault || i == steps.len())
+    }
 }
 
 /// The cheapest form where `needed` must be kept.

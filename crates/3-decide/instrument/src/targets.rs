@@ -5,7 +5,7 @@
 //! function, which are counted as edges.
 
 use crate::context::Context;
-use crate::sites;
+use crate::sites::Gaps;
 use afterlink_analyze::liveness::Liveness;
 use afterlink_analyze::scan::{Scan, Step};
 use afterlink_isa::{Arch, Encoding, Places, StepKind, TargetCode};
@@ -45,8 +45,10 @@ pub(crate) fn of_function(code: &Code) -> (Vec<TargetPlace>, usize) {
         }
         let mut needed = vec![Places::NONE; steps.len() + 1];
         code.liveness.before_steps(code.function, code.scan, id, |i, places| needed[i] = places);
+        let gaps = Gaps::new(code.function, code.scan, code.context.is_held, id);
         for i in (0..steps.len()).filter(|&i| is_site(i)) {
-            let found = if code.may_have(id, steps, i, needed[i]) { code.at(block, &steps[i]) } else { None };
+            let found =
+                if code.may_have(&gaps, steps, i, needed[i]) { code.at(block, &steps[i]) } else { None };
             match found {
                 Some(target_code) => {
                     places.push(TargetPlace { block: id, call: steps[i].at, code: target_code });
@@ -59,12 +61,11 @@ pub(crate) fn of_function(code: &Code) -> (Vec<TargetPlace>, usize) {
 }
 
 impl Code<'_, '_, '_> {
-    fn may_have(&self, id: BlockId, steps: &[Step], i: usize, needed: Places) -> bool {
+    fn may_have(&self, gaps: &Gaps, steps: &[Step], i: usize, needed: Places) -> bool {
         let arch: Arch = self.scan.arch();
         let has_stack = !self.function.unwind.is_empty();
         let is_free = !needed.meets(arch.flags());
-        let may_have = sites::may_have_code(self.function, self.scan, self.context.is_held, id, i);
-        has_stack && is_free && may_have && !steps[i].is_probe
+        has_stack && is_free && gaps.may_have_code(i) && !steps[i].is_probe
     }
 
     /// The code in front of a step, if there is such code and the target may be one of the program's functions.
