@@ -29,10 +29,10 @@ use std::collections::BTreeMap;
 
 /// Bytes of a body that is written in place of one call of several; one with a single hot call may be longer
 /// (`docs/decisions/0012-hot-parts-in-place-of-calls.md`).
-const LARGEST: u32 = 24;
+const LARGEST: u32 = 12;
 const LARGEST_OF_ONE: u32 = 480;
 /// Share of the code that ran, in percent, by which it may grow.
-const GROWTH: u64 = 1;
+const GROWTH: u64 = 2;
 /// A block belongs to the hot part if it runs at least once in so many calls.
 const SELDOM: u64 = 32;
 /// What a body costs if its function is hardly called from elsewhere, as a share of its bytes: the function itself becomes cold.
