@@ -6,7 +6,7 @@
  *   qemu-x86_64 -plugin ./cache.so,places=24 PROGRAM ...
  *
  * Which lines share a set is an accident of a layout. With places, a fourth figure is the mean of the misses of so many caches of the same size in each of which
- * others share one (the number of a line times an odd one, its uppermost bits).
+ * others share one (the number of a line times an odd one, its uppermost bits), and a fifth all jumps, calls and returns that were taken.
  *
  * For programs of one thread. Unlike callgrind, which takes several times as long, it counts jumps between fragments of a function, too. What its figures and those of
  * valgrind differ by stands in README.md. */
@@ -26,7 +26,7 @@ struct block {
 
 static const struct block *before;
 static uint64_t lines[1 + PLACES][SETS][WAYS], misses[1 + PLACES], jumps, executed;
-static uint64_t places, factors[1 + PLACES];
+static uint64_t taken, places, factors[1 + PLACES];
 
 /* The ways of a set stand in the order of their last use. */
 static void touch_in(unsigned cache, uint64_t line) {
@@ -50,7 +50,10 @@ static void run(unsigned thread, void *data) {
     const struct block *block = data;
     executed += block->span.instructions;
     /* A repeated instruction is no jump. */
-    if (before && !before->calls && block->span.start != before->span.end && block->span.start != before->span.last) jumps++;
+    if (before && block->span.start != before->span.end && block->span.start != before->span.last) {
+        taken++;
+        if (!before->calls) jumps++;
+    }
     before = block;
     for (uint64_t line = block->span.start / LINE; line <= (block->span.end - 1) / LINE; line++) touch(line);
 }
@@ -82,7 +85,7 @@ static void end(qemu_plugin_id_t id, void *data) {
     uint64_t sum = 0;
     for (unsigned cache = 1; cache <= places; cache++) sum += misses[cache];
     fprintf(stderr, "%" PRIu64 " %" PRIu64 " %" PRIu64, misses[0], jumps, executed);
-    if (places) fprintf(stderr, " %" PRIu64, sum / places);
+    if (places) fprintf(stderr, " %" PRIu64 " %" PRIu64, sum / places, taken);
     fputc('\n', stderr);
 }
 

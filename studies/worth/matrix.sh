@@ -78,7 +78,7 @@ misses() {
     rm -rf "$data"
     ! grep -q 'ERROR:' "$results/$2-$1.log" || die "a statement of $1 fails: $results/$2-$1.log"
     [ "$2" = plain ] || cmp "$results/plain-$1.out" "$results/$2-$1.out" >&2 || die "$2 answers differently"
-    awk '/I1  misses:/ { gsub(",", ""); print $4 } /^[0-9]+ [0-9]+ [0-9]+ [0-9]+$/ { print $4 }' "$results/$2-$1.log" > "$results/$2-$1.misses"
+    awk '/I1  misses:/ { gsub(",", ""); print $4 } /^[0-9]+ [0-9]+ [0-9]+ [0-9]+ [0-9]+$/ { print $4 }' "$results/$2-$1.log" > "$results/$2-$1.misses"
 }
 
 if [ -n "${PLACES:-}" ]; then
