@@ -215,14 +215,9 @@ fn counts_of_a_function_that_was_not_built_to_its_end() {
 #[test]
 fn unwind_entries_that_count_in_larger_steps() {
     let mut edit = Edit::new(PIE);
-    let image = edit.image();
-    let id = image.section_named(".eh_frame").unwrap();
-    let (start, size) = (image.sections[id].offset.get() as usize, image.sections[id].size as usize);
-    // Of each CIE: version, "zR", then the code alignment factor.
-    let factors: Vec<usize> =
-        (start..start + size - 5).filter(|&at| edit.bytes[at..at + 5] == [1, b'z', b'R', 0, 1]).collect();
-    assert!(!factors.is_empty());
-    factors.iter().for_each(|at| edit.put(at + 4, &[4]));
+    let found = augmentations(&edit);
+    assert!(!found.is_empty());
+    found.iter().for_each(|at| edit.put(at + 3, &[4]));
     let name = edit.largest_function();
     assert_eq!(edit.refusal(&name), afterlink_core::Refusal::Unwind);
 }
@@ -257,15 +252,41 @@ fn unwind_instructions_that_nobody_knows() {
     assert!(refused > 4, "refused in {refused} cases");
 }
 
+/// Where each common entry says how its entries are written: "zR", its end, and the factor of code, which is one.
+fn augmentations(edit: &Edit) -> Vec<usize> {
+    let image = edit.image();
+    let id = image.section_named(".eh_frame").unwrap();
+    let (start, size) = (image.sections[id].offset.get() as usize, image.sections[id].size as usize);
+    let starts = (start..start + size - 5).filter(|&at| edit.bytes[at..at + 5] == [1, b'z', b'R', 0, 1]);
+    starts.map(|at| at + 1).collect()
+}
+
 #[test]
 fn unwind_entries_that_cannot_be_read() {
     let mut edit = Edit::new(PIE);
-    let image = edit.image();
-    let id = image.section_named(".eh_frame").unwrap();
-    let start = image.sections[id].offset.get() as usize;
-    let at = (start..).find(|&at| edit.bytes[at..].starts_with(b"\x01zR\0")).unwrap();
-    edit.put(at + 1, b"y");
-    edit.assert_error(&["unwind entry", "augmentation", ".eh_frame+"]);
+    let at = augmentations(&edit)[0];
+    edit.put(at + 3, &[0]);
+    edit.assert_error(&["unwind entry", "alignment factor", ".eh_frame+"]);
+}
+
+/// What is written in a way that nobody knows concerns the functions only that it is for.
+#[test]
+fn unwind_entries_with_unknown_letters() {
+    let plain = Edit::new(PIE);
+    let name = plain.largest_function();
+    let mut refused = 0;
+    for at in augmentations(&plain) {
+        let mut edit = Edit::new(PIE);
+        edit.put(at, b"y");
+        match run(&edit.bytes, 1) {
+            Outcome::Written { unproven, .. } => assert_eq!(unproven, []),
+            Outcome::Refused(error) | Outcome::Faulty(error) => panic!("{error}"),
+        }
+        let report = optimize(&edit.bytes, Vec::new(), &random_layout(1), &Silent).unwrap().report;
+        let own = report.refused.iter().find(|r| r.functions.iter().any(|f| f.name == name));
+        refused += usize::from(own.is_some_and(|r| r.reason == afterlink_core::Refusal::Unwind));
+    }
+    assert_eq!(refused, 1, "one common entry is that of {name}");
 }
 
 /// What is refused before its end keeps no count of blocks that it does not have.
