@@ -121,6 +121,10 @@ impl Holders<'_, '_, '_> {
         self.registers.iter().find(|(r, _)| *r == register).map(|(_, address)| *address)
     }
 
+    fn summed(&self, register: Register) -> Option<InputAddr> {
+        self.sums.iter().find(|(r, _)| *r == register).map(|(_, address)| *address)
+    }
+
     /// The function whose address `inst` makes or has as an operand.
     fn named(&self, inst: &Semantics) -> Option<InputAddr> {
         let offset = InputAddr(inst.address).since(self.code.pieces[self.piece].range.start) as u32;
@@ -168,9 +172,8 @@ impl Holders<'_, '_, '_> {
 
     /// The address that a jump or a call through a register counts from.
     fn led_to(&self, inst: &Semantics) -> Option<InputAddr> {
-        let register = inst.operands[0].register()?;
         let leads = matches!(inst.operation, Operation::Jump | Operation::Call);
-        self.sums.iter().find(|(r, _)| leads && *r == register).map(|(_, address)| *address)
+        self.summed(inst.operands[0].register().filter(|_| leads)?)
     }
 
     /// The register that `inst` leaves the sum of an address and another number in, or moves such a sum to. A constant that is added goes
@@ -183,7 +186,7 @@ impl Holders<'_, '_, '_> {
     ) -> Option<(Register, InputAddr)> {
         let [target, source] = inst.operands.map(Operand::register);
         let to = target?;
-        let summed = |register: Register| self.sums.iter().find(|(r, _)| *r == register).map(|(_, a)| *a);
+        let summed = |register| self.summed(register);
         let parts = inst.memory.map_or([None; 2], |m| [m.base, m.index]);
         let address = match inst.operation {
             Operation::Add => {

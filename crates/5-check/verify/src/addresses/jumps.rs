@@ -17,7 +17,7 @@ use crate::addresses::relative_words::{Named, words_from};
 use crate::addresses::taken;
 use crate::check::Check;
 use crate::input::code::Kind;
-use crate::input::ranges::holds;
+use crate::input::ranges::holding;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
 use body::Body;
@@ -178,11 +178,10 @@ impl Judge<'_, '_, '_> {
 
     /// Whether the function names a place in its section at which no function starts; `named` are the addresses that it names relative to itself.
     fn names_data_among_code(&self, own: &Own, named: &[u64]) -> bool {
-        let Some(section) = own.code.iter().copied().find(|&section| holds(&[section], own.entry)) else {
-            return false;
-        };
+        let section = holding(&own.code, own.entry);
         let is_data = |place: &u64| {
-            holds(&[section], *place) && !own.holds(*place) && !self.check.functions.is_known_start(*place)
+            let is_near = section.is_some() && holding(&own.code, *place) == section;
+            is_near && !own.holds(*place) && !self.check.functions.is_known_start(*place)
         };
         named.iter().any(is_data) || self.absolute(own).iter().any(is_data)
     }

@@ -70,23 +70,20 @@ fn of_dotnet(image: &Image) -> impl Iterator<Item = Fixed> {
 
 /// Files that were compiled ahead of time for a runtime which counts from where their code starts, each by a symbol that it looks for.
 fn of_ahead_of_time(image: &Image) -> Option<Fixed> {
-    const KNOWN: [(&str, &str); 7] = [
-        (
-            "mono_aot_file_info",
-            "code that Mono compiled moved, whose runtime finds it by a table of distances",
-        ),
-        ("mono_aot_module_", "code that Mono compiled moved, whose runtime finds it by a table of distances"),
-        ("__svm_code_section", "code of a native image of GraalVM moved, which is found by distances"),
-        ("_kDartVmSnapshotInstructions", "code that Dart compiled moved, which is found by distances"),
-        ("_kDartIsolateSnapshotInstructions", "code that Dart compiled moved, which is found by distances"),
-        ("jl_image_pointers", "code of an image of Julia moved, which may be found by a table of distances"),
-        ("jl_sysimg_fvars_base", "code of an image of Julia moved, which is found by a table of distances"),
-    ];
-    let defined = || image.symbols.iter().filter(|s| s.is_defined());
-    let is = |name: &str| match name.strip_suffix('_') {
-        Some(_) => defined().any(|s| s.name_starts_with(name) && s.name().ends_with("_info")),
-        None => defined().any(|s| s.is_named(name)),
+    let why = |name: &str| match name {
+        "mono_aot_file_info" => Some(MONO),
+        _ if name.starts_with("mono_aot_module_") && name.ends_with("_info") => Some(MONO),
+        "__svm_code_section" => Some("code of a native image of GraalVM moved, which is found by distances"),
+        "_kDartVmSnapshotInstructions" | "_kDartIsolateSnapshotInstructions" => {
+            Some("code that Dart compiled moved, which is found by distances")
+        }
+        "jl_image_pointers" | "jl_sysimg_fvars_base" => {
+            Some("code of an image of Julia moved, which may be found by a table of distances")
+        }
+        _ => None,
     };
-    let (_, why) = KNOWN.into_iter().find(|(name, _)| is(name))?;
+    let why = image.symbols.iter().filter(|s| s.is_defined()).find_map(|s| why(s.name()))?;
     Some(Fixed { start: 0, end: u64::MAX, why })
 }
+
+const MONO: &str = "code that Mono compiled moved, whose runtime finds it by a table of distances";

@@ -8,17 +8,6 @@ use afterlink_testkit::build::link_assembly;
 use afterlink_verify::FindingKind;
 
 const PROGRAM: &str = r#"
-	.macro function name
-	.p2align 4
-	.globl \name
-	.type \name, @function
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
 	.text
 	function _start
 	call interpreter
@@ -74,9 +63,12 @@ numbers: .long 0, 0
 	.section .note.GNU-stack,"",@progbits
 "#;
 
+/// What `function` and `end` stand for.
+const MACROS: &str = include_str!("../../../../../tests/cases/assembly.h");
+
 /// Input and output, proven.
 fn files() -> (Vec<u8>, Vec<u8>) {
-    let input = link_assembly(PROGRAM, "gcc", &["-static", "-no-pie"]);
+    let input = link_assembly(&[MACROS, PROGRAM].concat(), "gcc", &["-static", "-no-pie"]);
     let output = optimized(&input);
     assert!(judge(&input, &output).is_proven(), "{}", judge(&input, &output));
     (input, output)
