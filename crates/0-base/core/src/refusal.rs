@@ -10,7 +10,7 @@ pub enum Refusal {
     /// The named section is laid out by the linker or the C runtime as a whole (`.init`, `.plt`, …), or the program may
     /// write to it.
     SpecialSection,
-    /// Bytes that are no instruction.
+    /// Bytes that are no instruction, or one that the decoder does not know (APX).
     Undecodable,
     /// An instruction reads the function's bytes, or takes the address of something in them that no
     /// control flow reaches.
@@ -106,7 +106,9 @@ impl Refusal {
     pub fn remedy(self) -> &'static str {
         match self {
             Self::SpecialSection => "nothing: the section is kept as the linker made it",
-            Self::Undecodable => "mark data in the assembly source with its own symbol and size",
+            Self::Undecodable => {
+                "mark data in the assembly source with its own symbol and size; compile without APX (-mapxf), which is not known yet"
+            }
             Self::DataInCode => "put the data into .rodata",
             Self::DataBehindTrap => "tell the compiler that the trap does not go on (__builtin_trap)",
             Self::IndirectJump | Self::UnclaimedTable => {
@@ -148,7 +150,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::SpecialSection => "lies in a section that is kept whole",
-            Self::Undecodable => "has bytes that are no instruction",
+            Self::Undecodable => "has bytes that are no known instruction",
             Self::DataInCode => "has data among its instructions",
             Self::DataBehindTrap => "may have data behind a trap",
             Self::IndirectJump => "has an indirect jump with unknown targets",
