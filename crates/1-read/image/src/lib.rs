@@ -37,6 +37,9 @@ use afterlink_isa::Arch;
 /// The note section that afterlink leaves in what it writes.
 pub const NOTE_SECTION: &str = ".note.afterlink";
 
+/// What start files call the first of the unwind entries that they register: gcc's `crtbeginT.o` and compiler-rt's `clang_rt.crtbegin.o`.
+const FIRST_FRAMES: [&str; 2] = ["__EH_FRAME_BEGIN__", "__EH_FRAME_LIST__"];
+
 /// How the program is linked, which decides which of its addresses are fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -208,13 +211,23 @@ impl<'a> Image<'a> {
 
     /// Where in `.eh_frame` the entries start that unwinders find. A static program without a search table registers them from
     /// a symbol of `crtbeginT.o` on; the start files' stand before it. With a search table, these would be found, too, and a
-    /// walk would go on where it ended.
+    /// walk would go on where it ended. Where nothing registers any, none is found.
     pub fn first_found_frame(&self) -> u64 {
         let has_table = self.segments.iter().any(|s| s.kind == elf::PT_GNU_EH_FRAME.0);
         let section = self.section_named(".eh_frame").filter(|_| !has_table).map(|id| &self.sections[id]);
-        let begin = self.symbols.iter().find(|s| s.is_local() && s.is_named("__EH_FRAME_BEGIN__"));
+        let begins = |s: &Symbol| s.is_local() && FIRST_FRAMES.iter().any(|name| s.is_named(name));
+        let begin = self.symbols.iter().find(begins);
         let inside = section.zip(begin).filter(|(s, b)| b.address >= s.address && b.address < s.end());
-        inside.map_or(0, |(section, begin)| begin.address.since(section.address))
+        match inside {
+            Some((section, begin)) => begin.address.since(section.address),
+            None if has_table || self.registers_frames() => 0,
+            None => u64::MAX,
+        }
+    }
+
+    /// Whether anything may register unwind entries with the unwinder. From where on, only a [symbol](FIRST_FRAMES) tells.
+    fn registers_frames(&self) -> bool {
+        self.symbols.iter().chain(self.dynamic_symbols.iter()).any(|s| s.name_starts_with("__register_frame"))
     }
 
     /// The loaded section that holds `address`.

@@ -47,7 +47,10 @@ pub(crate) fn symbol_table<'a>(
         let keep = match change {
             Some(SymbolChange::Drop) => false,
             Some(SymbolChange::Move(to)) => place(&mut row, to, map).map(|()| true)?,
-            None => follow(&mut row, image, layout, map),
+            None => {
+                let section = row.st_shndx.get(LE).0;
+                follow(&mut row, section, image, layout, map)
+            }
         };
         if keep {
             let is_local = row.st_bind() == elf::STB_LOCAL;
@@ -89,8 +92,8 @@ fn dynamic_rows(plan: &OutputPlan<'_>, layout: &FileLayout, map: &IndexMap) -> R
     let input = image.dynamic_symbols.section.map_or(&[][..], |id| rows(image.section_bytes(id)));
     check_dynamic(plan, input.len())?;
     let mut rows = input.to_vec();
-    for row in &mut rows {
-        follow(row, image, layout, map);
+    for (row, symbol) in rows.iter_mut().zip(image.dynamic_symbols.iter()) {
+        follow(row, symbol.section, image, layout, map);
     }
     for (index, to) in &plan.dynamic_symbols {
         place(&mut rows[*index as usize], *to, map)?;
@@ -158,9 +161,8 @@ fn place(row: &mut Row, to: SymbolMove, map: &IndexMap) -> Result<()> {
     Ok(())
 }
 
-/// Leads an unchanged symbol to its section's new number and place; false if its section is dropped.
-fn follow(row: &mut Row, image: &Image<'_>, layout: &FileLayout, map: &IndexMap) -> bool {
-    let old = row.st_shndx.get(LE).0;
+/// Leads an unchanged symbol of section `old` to that section's new number and place; false if it is dropped.
+fn follow(row: &mut Row, old: u16, image: &Image<'_>, layout: &FileLayout, map: &IndexMap) -> bool {
     if old == 0 || old >= elf::SHN_LORESERVE {
         return true;
     }

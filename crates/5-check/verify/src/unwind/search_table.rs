@@ -1,7 +1,8 @@
 //! The search table by which unwinders find entries: the output's has those that are found in the input.
 //!
 //! A static program without a table registers its entries itself, from a symbol of `crtbeginT.o` on. Those before it, the start
-//! files', are found by nobody: a walk ends at `_start`, although an entry covers it.
+//! files', are found by nobody: a walk ends at `_start`, although an entry covers it. Where there is no table and nothing registers
+//! any, none is found: an exception ends such a program.
 
 use crate::address_map::places::{Block, Reason};
 use crate::check::Check;
@@ -9,7 +10,7 @@ use crate::unwind::rows::Unwinding;
 use crate::unwind::table;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::InputAddr;
-use afterlink_image::Image;
+use afterlink_image::{Image, Symbol};
 use afterlink_isa::Flow;
 use gimli::{EhFrameHdr, LittleEndian};
 use rustc_hash::FxHashMap;
@@ -60,8 +61,20 @@ fn first_found(input: &Image) -> Option<u64> {
         return None;
     }
     let table = table::address(input).and_then(|at| input.section_at(InputAddr(at)))?;
-    let begin = input.symbols.iter().find(|s| s.is_named("__EH_FRAME_BEGIN__") && s.is_local())?;
-    (input.section_at(begin.address) == Some(table)).then_some(begin.address.get())
+    let begins = |s: &Symbol| s.is_named("__EH_FRAME_BEGIN__") || s.is_named("__EH_FRAME_LIST__");
+    let begin = input.symbols.iter().find(|s| s.is_local() && begins(s));
+    match begin.filter(|begin| input.section_at(begin.address) == Some(table)) {
+        Some(begin) => Some(begin.address.get()),
+        // Where somebody may register them, and nothing says from where on: all.
+        None if may_register(input) => None,
+        None => Some(u64::MAX),
+    }
+}
+
+/// Whether the program has, or calls, a function of libgcc that makes entries known.
+fn may_register(input: &Image) -> bool {
+    let symbols = input.symbols.iter().chain(input.dynamic_symbols.iter());
+    symbols.into_iter().any(|s| s.name().starts_with("__register_frame"))
 }
 
 /// The rows that the output's table must have.
