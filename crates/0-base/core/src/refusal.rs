@@ -41,6 +41,8 @@ pub enum Refusal {
     RestartableSequence,
     /// A runtime finds it by a table that no relocation tells, as Go's, V8's and Mono's do.
     RuntimeTable,
+    /// A symbol without a section has its address as a number, in a program at fixed addresses.
+    AbsoluteSymbol,
     /// Its code, or code that refers to it, holds address differences of the large code model.
     CodeModel,
     /// The dynamic linker writes addresses into its instructions, where they were linked.
@@ -126,6 +128,9 @@ impl Refusal {
             }
             Self::RestartableSequence => "nothing: the kernel looks for its sequence where it is",
             Self::RuntimeTable => "nothing: its runtime would not find it elsewhere",
+            Self::AbsoluteSymbol => {
+                "define the symbol in a section (a linker script's, not --defsym), or link with -pie"
+            }
             Self::CodeModel => "compile it without -mcmodel=large",
             Self::TextRelocations => "compile it with -fPIE, and assembly without absolute addresses",
             Self::EnteredInside => "give the place a symbol of its own",
@@ -166,6 +171,7 @@ impl fmt::Display for Refusal {
             Self::RuntimeTable => {
                 "stands in a table of its language's runtime (Go, V8, .NET, Mono, GraalVM, Dart, Julia)"
             }
+            Self::AbsoluteSymbol => "may be meant by a symbol that is a plain number",
             Self::CodeModel => "uses address differences of the large code model",
             Self::TextRelocations => "is written to when the program starts",
             Self::EnteredInside => "is entered where no new address can be given",

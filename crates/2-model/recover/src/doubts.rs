@@ -1,6 +1,7 @@
 //! What could break if a function moved although everything that names it is known: each file knows one way, and refuses the
 //! functions that it may be true of.
 
+pub(crate) mod absolute_symbols;
 pub(crate) mod checked_calls;
 pub(crate) mod computed;
 pub(crate) mod faults;

@@ -16,8 +16,8 @@ use afterlink_program::{Function, Program};
 use afterlink_unwind::RowTable;
 use code::{Code, pieces, sweep};
 use doubts::{
-    checked_calls, computed, moved_stack, patched_code, read_code, restartable, runtime_tables,
-    sorted_tables, sums,
+    absolute_symbols, checked_calls, computed, moved_stack, patched_code, read_code, restartable,
+    runtime_tables, sorted_tables, sums,
 };
 use evidence::Evidence;
 use evidence::symbols::Symbols;
@@ -119,6 +119,7 @@ fn scan_all<'i, 'a>(
         moved_stack::mark(&mut code);
     }
     runtime_tables::refuse(&mut code);
+    absolute_symbols::refuse(&mut code);
     patched_code::refuse(&mut code);
     code
 }

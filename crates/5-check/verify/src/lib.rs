@@ -27,8 +27,8 @@ use addresses::read_code::ReadCode;
 use addresses::relative_words::Named;
 use addresses::restartable::Sequences;
 use addresses::{
-    function_types, jump_tables, jumps, patched_code, pointers, restartable, runtime_tables, sorted_tables,
-    sums, taken, text_relocations, unread_words, uses,
+    absolute_symbols, function_types, jump_tables, jumps, patched_code, pointers, restartable,
+    runtime_tables, sorted_tables, sums, taken, text_relocations, unread_words, uses,
 };
 use afterlink_core::limits::ENTRY_ALIGNMENT;
 use afterlink_core::{DebugUnit, Forget, InputAddr, NoSplitFiles, SplitFiles};
@@ -248,6 +248,7 @@ fn check_tables(check: &Check) -> Vec<Finding> {
     findings.extend(check_alignment(check));
     findings.extend(text_relocations::check(check));
     findings.extend(runtime_tables::check(check));
+    findings.extend(absolute_symbols::check(check));
     findings.extend(patched_code::check(check));
     findings.extend(unread_words::check(check));
     findings.extend(function_types::check(check));

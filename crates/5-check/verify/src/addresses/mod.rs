@@ -1,6 +1,7 @@
 //! Addresses of code, wherever they stand: stored as words, as distances in jump tables, named by instructions, known to a
 //! runtime by tables of its own. Each that leads into moved code must follow it, and what must not follow must not move.
 
+pub(crate) mod absolute_symbols;
 pub(crate) mod function_types;
 pub(crate) mod indirect_targets;
 pub(crate) mod jump_tables;
