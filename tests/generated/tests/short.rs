@@ -1,4 +1,4 @@
-//! A few dozen programs of fixed seeds, in every mode. `cargo run --release -p afterlink-generated --example hunt` goes on where this ends.
+//! Some thirty programs of fixed seeds, in every mode. `cargo run --release -p afterlink-generated --example hunt` goes on where this ends.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,9 +14,9 @@ const FIRST: u64 = 1 << 40;
 fn orders() -> Vec<Order> {
     let without: Vec<String> = OPEN.iter().map(|name| (*name).to_owned()).collect();
     let order = |writer, seed| Order { writer, seed, only: Vec::new(), without: without.clone() };
-    let pieces = (FIRST..FIRST + 40).map(|seed| order(Writer::Pieces, seed));
-    let exceptions = (FIRST..FIRST + 10).map(|seed| order(Writer::Exceptions, seed));
-    pieces.chain(exceptions).chain((1..=6).map(|seed| order(Writer::Csmith, seed))).collect()
+    let pieces = (FIRST..FIRST + 20).map(|seed| order(Writer::Pieces, seed));
+    let exceptions = (FIRST..FIRST + 6).map(|seed| order(Writer::Exceptions, seed));
+    pieces.chain(exceptions).chain((1..=4).map(|seed| order(Writer::Csmith, seed))).collect()
 }
 
 /// What is wrong with a program, if anything; `None` when it could not be tried.
@@ -53,5 +53,5 @@ fn rewritten_programs_do_what_they_did() {
     });
     assert!(findings.is_empty(), "{}", findings.join("\n\n"));
     let tried = tried.into_inner();
-    assert!(tried >= orders.len() - 4, "only {tried} of {} programs could be tried", orders.len());
+    assert!(tried >= orders.len() - 2, "only {tried} of {} programs could be tried", orders.len());
 }

@@ -34,8 +34,8 @@ use target_kinds::TARGET_KINDS;
 
 type BreakPair = dyn Fn(&Sites, &mut ChaCha8Rng) -> Option<Broken>;
 
-/// Mutants of each kind for each program that has such places.
-const MUTANTS: usize = 16;
+/// Mutants of each kind for each program that has such places, unless `MUTANTS` says otherwise.
+const MUTANTS: usize = 8;
 /// Tries to find a place before a program is taken to have none.
 const TRIES: usize = 400;
 
@@ -51,12 +51,17 @@ fn is_caught(input: &Image, bytes: &[u8]) -> bool {
     Image::parse(bytes).map_or(true, |output| !verify(input, &output, &Options::default()).is_proven())
 }
 
+fn mutants_of_each_kind() -> usize {
+    std::env::var("MUTANTS").map_or(MUTANTS, |number| number.parse().expect("MUTANTS is a number"))
+}
+
 fn break_program(pair: &Pair, number: u64, tallies: &mut [Tally], survivors: &mut Vec<String>) {
     let input = Image::parse(&pair.input).expect("a good input");
     let sites = Sites::find(&input, &pair.output);
+    let wanted = mutants_of_each_kind();
     for (kind, (name, mutate)) in all_kinds().into_iter().enumerate() {
         let mut rng = ChaCha8Rng::seed_from_u64(number << 16 | kind as u64);
-        let mutants: Vec<_> = (0..TRIES).filter_map(|_| mutate(&sites, &mut rng)).take(MUTANTS).collect();
+        let mutants: Vec<_> = (0..TRIES).filter_map(|_| mutate(&sites, &mut rng)).take(wanted).collect();
         let tally = &mut tallies[kind];
         tally.programs += usize::from(!mutants.is_empty());
         let judge = |Broken { input: other, output, what }: Broken| {
