@@ -120,6 +120,22 @@ pub fn without_pg(name: &[u8]) -> &[u8] {
     if name.starts_with(b"PG.") { &name[2..] } else { name }
 }
 
+/// What BOLT puts before the address of a function that has no symbol.
+const NAMELESS: &[u8] = b"__BOLT_FDE_FUNCat";
+
+/// BOLT's name of a function at `address` that only `.eh_frame` knows.
+pub fn nameless(address: InputAddr) -> Vec<u8> {
+    [NAMELESS, format!("{:x}", address.get()).as_bytes()].concat()
+}
+
+/// Which address a name of [`nameless`] stands for; `None` for any other name.
+pub fn nameless_address(name: &[u8]) -> Option<InputAddr> {
+    let digits = std::str::from_utf8(name.strip_prefix(NAMELESS)?).ok()?;
+    let address = InputAddr(u64::from_str_radix(digits, 16).ok()?);
+    // No second spelling: a sign, capitals, leading zeros.
+    (nameless(address) == name).then_some(address)
+}
+
 /// What of a name stays the same when link-time optimization numbers its copies anew: all up to and with
 /// `.lto_priv.`, or else `.constprop.`, or else `.llvm.`. `None` for a name with none of these.
 pub fn changing_part_dropped(name: &[u8]) -> Option<&[u8]> {

@@ -51,7 +51,7 @@ impl fmt::Display for Fit {
 
 /// Works out the weights of `program` from `profile`.
 pub fn weigh(image: &Image, program: &Program, profile: &Profile) -> (Weights, Fit) {
-    let addresses = names::addresses(image, profile);
+    let addresses = names::addresses(image, program, profile);
     // Linkage stubs and `[unknown]` stand for other files, whichever program it is.
     let is_own = |name: &[u8]| !name.ends_with(b"@PLT") && !name.starts_with(b"[");
     let own: Vec<bool> = profile.names().iter().map(|(_, name)| is_own(name)).collect();

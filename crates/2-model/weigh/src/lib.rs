@@ -12,4 +12,5 @@ mod stale;
 
 pub use afterlink_program::{Basis, CallWeight, EdgeWeight, FunctionWeights, Weights};
 pub use apply::{Fit, weigh};
+pub use names::names_of_code;
 pub use stale::{Build, Matched, of_other_build};

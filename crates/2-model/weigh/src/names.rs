@@ -9,11 +9,25 @@ use afterlink_core::index::Id;
 use afterlink_image::Image;
 use afterlink_profile::names::{self, Symbol, SymbolKind};
 use afterlink_profile::{NameId, Profile};
+use afterlink_program::Program;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-/// For each name of `profile`, where the symbol of that name stands.
-pub(crate) fn addresses(image: &Image, profile: &Profile) -> Vec<Option<InputAddr>> {
+/// The names under which profiles know code, by address: the symbols' names; code without a symbol is named as BOLT
+/// names what only the unwind table knows.
+pub fn names_of_code(image: &Image, program: &Program) -> Vec<(InputAddr, Vec<u8>)> {
+    let mut found = names::primary_names(image);
+    let known = |at: InputAddr| found.binary_search_by_key(&at, |n| n.0).is_ok();
+    let mut nameless: Vec<InputAddr> =
+        program.extents.ranges().map(|range| range.start).filter(|&start| !known(start)).collect();
+    nameless.dedup();
+    found.extend(nameless.into_iter().map(|at| (at, names::nameless(at))));
+    found.sort_by_key(|n| n.0);
+    found
+}
+
+/// For each name of `profile`, where the code or the symbol of that name stands.
+pub(crate) fn addresses(image: &Image, program: &Program, profile: &Profile) -> Vec<Option<InputAddr>> {
     let mut found = vec![None; profile.names().len()];
     if found.is_empty() {
         return found;
@@ -37,8 +51,28 @@ pub(crate) fn addresses(image: &Image, profile: &Profile) -> Vec<Option<InputAdd
             }
         }
     }
+    add_nameless(profile, program, &symbols, &mut found);
     add_relatives(profile, &symbols, &named, &mut found);
     found
+}
+
+/// Names that stand for an address: of code that starts there and has no symbol, as a symbol would give it another name.
+fn add_nameless(profile: &Profile, program: &Program, symbols: &[Symbol], found: &mut [Option<InputAddr>]) {
+    let addresses =
+        profile.names().iter().filter_map(|(id, name)| Some((id, names::nameless_address(name)?)));
+    let addresses: Vec<(NameId, InputAddr)> =
+        addresses.filter(|&(id, _)| found[id.index()].is_none()).collect();
+    if addresses.is_empty() {
+        return;
+    }
+    let is_named = |s: &&Symbol| s.kind != SymbolKind::Section;
+    let named: FxHashSet<InputAddr> = symbols.iter().filter(is_named).map(|s| s.address).collect();
+    let starts: FxHashSet<InputAddr> = program.extents.ranges().map(|range| range.start).collect();
+    for (id, address) in addresses {
+        if starts.contains(&address) && !named.contains(&address) {
+            found[id.index()] = Some(address);
+        }
+    }
 }
 
 /// Those symbols of which the profile may know a name: most of a program's it never mentions. All of one name are among them or none, as they are

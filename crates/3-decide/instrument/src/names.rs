@@ -11,18 +11,9 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The symbols' names; code without a symbol is named as BOLT names what only the unwind table knows.
+    /// As profiles name them.
     pub fn new(image: &Image, program: &Program) -> Self {
-        let mut names = afterlink_profile::names::primary_names(image);
-        let known = |at: InputAddr| names.binary_search_by_key(&at, |n| n.0).is_ok();
-        let mut nameless: Vec<InputAddr> =
-            program.extents.ranges().map(|range| range.start).filter(|&start| !known(start)).collect();
-        nameless.dedup();
-        names.extend(
-            nameless.into_iter().map(|a| (a, format!("__BOLT_FDE_FUNCat{:x}", a.get()).into_bytes())),
-        );
-        names.sort_by_key(|n| n.0);
-        Self { names }
+        Self { names: afterlink_weigh::names_of_code(image, program) }
     }
 
     #[cfg(test)]

@@ -9,6 +9,7 @@ use super::{Code, Piece};
 use afterlink_core::{InputAddr, OutputAddr};
 use afterlink_image::{Image, elf};
 use afterlink_profile::names::{self, Symbol, SymbolKind};
+use afterlink_unwind::EhFrameHdr;
 
 /// A symbol of code, as far as it says where pieces start.
 struct Start {
@@ -17,14 +18,14 @@ struct Start {
     is_function: bool,
 }
 
-/// A piece starts at each function symbol, and at each other symbol of code that lies in none. It ends where the next starts, or its
+/// A piece starts at each function symbol, and at each other symbol and each unwind entry of code that lies in none. It ends where the next starts, or its
 /// section ends: BOLT counts padding to the function in front of it, too.
 pub(super) fn pieces(image: &Image, origin: Option<&Origin>, code: &[Code]) -> Vec<Piece> {
     let symbols = image.symbols.iter().filter(|s| s.is_defined());
     let symbols = symbols.filter(|s| s.is_function() || s.kind == elf::STT_NOTYPE.0);
     let mut all: Vec<Start> =
         symbols.map(|s| Start { address: s.address, size: s.size, is_function: s.is_function() }).collect();
-    let named = match origin {
+    let mut named = match origin {
         None => names::primary_names(image),
         Some(origin) => led_back(image, origin, &mut all),
     };
@@ -38,9 +39,34 @@ pub(super) fn pieces(image: &Image, origin: Option<&Origin>, code: &[Code]) -> V
     };
     let others = all.iter().filter(|s| !s.is_function).map(|s| s.address);
     starts.extend(others.filter(|&address| !is_inside(address)));
+    if origin.is_none() {
+        let unnamed = |at: &InputAddr| !is_inside(*at) && named.binary_search_by_key(at, |n| n.0).is_err();
+        let nameless: Vec<InputAddr> = unwound(image).into_iter().filter(unnamed).collect();
+        starts.extend(&nameless);
+        named.extend(nameless.into_iter().map(|at| (at, names::nameless(at))));
+        named.sort_by_key(|n| n.0);
+    }
     starts.sort_unstable();
     starts.dedup();
     between(&starts, &named, code)
+}
+
+/// Where code starts by the search table of unwind entries, but for linkage stubs: of functions without a symbol nothing
+/// else tells.
+fn unwound(image: &Image) -> Vec<InputAddr> {
+    let header = image.segments.iter().find(|s| s.kind == elf::PT_GNU_EH_FRAME.0);
+    let bytes = header.and_then(|h| image.bytes_at(h.address, usize::try_from(h.file_size).ok()?));
+    let table = header.zip(bytes).and_then(|(h, bytes)| EhFrameHdr::parse(bytes, h.address).ok());
+    let is_function = |at: &InputAddr| {
+        let section = image.section_at(*at).map(|id| &image.sections[id]);
+        section.is_some_and(|s| s.is_code() && !s.name.starts_with(".plt"))
+    };
+    let mut starts: Vec<InputAddr> =
+        table.map_or_else(Vec::new, |t| t.table.iter().map(|row| row.0).collect());
+    starts.retain(is_function);
+    starts.sort_unstable();
+    starts.dedup();
+    starts
 }
 
 fn between(starts: &[InputAddr], named: &[(InputAddr, Vec<u8>)], code: &[Code]) -> Vec<Piece> {

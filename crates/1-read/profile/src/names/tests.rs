@@ -87,3 +87,14 @@ fn pg_is_dropped_before_a_dot_only() {
     assert_eq!(without_pg(b"PGfoo"), b"PGfoo");
     assert_eq!(without_pg(b".Lfoo/1"), b".Lfoo/1");
 }
+
+#[test]
+fn an_address_has_one_name() {
+    assert_eq!(nameless(InputAddr(0x11e0)), b"__BOLT_FDE_FUNCat11e0");
+    assert_eq!(nameless_address(b"__BOLT_FDE_FUNCat11e0"), Some(InputAddr(0x11e0)));
+    for other in
+        ["__BOLT_FDE_FUNCat011e0", "__BOLT_FDE_FUNCat+1", "__BOLT_FDE_FUNCat1E0", "__BOLT_FDE_FUNCat", "main"]
+    {
+        assert_eq!(nameless_address(other.as_bytes()), None, "{other}");
+    }
+}

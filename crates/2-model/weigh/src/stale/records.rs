@@ -2,9 +2,9 @@
 
 use super::Build;
 use super::features::instructions;
+use crate::names::names_of_code;
 use afterlink_core::index::Id;
 use afterlink_core::{InputAddr, Result};
-use afterlink_profile::names::primary_names;
 use afterlink_profile::{BranchRecord, Kind, Location, LocationKind, NameId, Profile, ProfileBuilder};
 use afterlink_program::{Block, BlockId, FuncId, Function, FunctionWeights, Terminator, Weights};
 
@@ -15,7 +15,7 @@ pub(super) struct Places {
 
 impl Places {
     pub fn of(build: Build) -> Self {
-        Self { names: primary_names(build.image) }
+        Self { names: names_of_code(build.image, build.program) }
     }
 
     /// `None` where no symbol names the code.

@@ -19,7 +19,7 @@ pub(super) fn moved(
 ) -> Result<Profile> {
     let mut builder = ProfileBuilder::new(Kind::Samples);
     profile.events().for_each(|event| builder.add_event(event));
-    let (addresses, places) = (names::addresses(old.image, profile), Places::of(new));
+    let (addresses, places) = (names::addresses(old.image, old.program, profile), Places::of(new));
     for record in profile.samples() {
         let base = record.at.symbol().and_then(|name| addresses[name.index()]);
         let Some(at) = base.map(|base| base + u64::from(record.at.offset())) else { continue };

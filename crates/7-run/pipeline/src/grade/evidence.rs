@@ -75,7 +75,7 @@ impl Evidence {
 }
 
 fn collect(image: &Image, program: &Program, profile: &Profile) -> FxHashMap<FuncId, Seen> {
-    let all = names::primary_names(image);
+    let all = afterlink_weigh::names_of_code(image, program);
     let addresses: FxHashMap<&[u8], InputAddr> =
         all.iter().map(|(at, name)| (name.as_slice(), *at)).collect();
     let by_id: Vec<Option<InputAddr>> =
