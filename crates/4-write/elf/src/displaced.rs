@@ -51,6 +51,24 @@ impl Displaced {
             && section.end() <= self.input.end
     }
 
+    /// What belongs to no section and is described by no segment of its own, from the piece's start.
+    pub(crate) fn gaps(&self, image: &Image<'_>) -> Vec<Range<usize>> {
+        let piece = self.offset.get()..self.offset.get() + self.size();
+        let mut known: Vec<Range<u64>> = covering_segments(image, &piece).map(file_extent).collect();
+        known.extend(contents(image).map(extent).filter(|extent| overlaps(extent, &piece)));
+        known.sort_by_key(|extent| extent.start);
+        known.push(piece.end..piece.end);
+        let mut gaps = Vec::new();
+        let mut at = piece.start;
+        for extent in known {
+            if extent.start > at {
+                gaps.push((at - piece.start) as usize..(extent.start - piece.start) as usize);
+            }
+            at = at.max(extent.end);
+        }
+        gaps
+    }
+
     /// How far everything moves, for wrapping addition.
     pub(crate) fn distance(&self) -> u64 {
         self.output.get().wrapping_sub(self.input.start.get())

@@ -133,6 +133,11 @@ impl FileLayout {
     pub fn displaced_bytes(&self, image: &Image<'_>, kept: &[u8]) -> Option<Vec<u8>> {
         let displaced = self.displaced.as_ref()?;
         let mut bytes = displaced.bytes(kept).to_vec();
+        // Nothing leads to what tools left between the sections either (patchelf fills it with letters), and nobody could tell it
+        // from something hidden.
+        for gap in displaced.gaps(image) {
+            bytes[gap].fill(0);
+        }
         let grown = self.grown.iter().map(|table| &image.sections[table.section]);
         // Tables that grow stand elsewhere; nothing leads to this copy of them.
         for section in grown.filter(|section| displaced.holds(section)) {
