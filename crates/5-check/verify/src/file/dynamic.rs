@@ -4,6 +4,7 @@
 use crate::address_map::places::Place;
 use crate::check::Check;
 use crate::file::dynamic_tables::Repeats;
+use crate::file::symbols;
 use crate::kept_bytes::expected::{Expected, Layout};
 use crate::moved_code::start_up;
 use crate::verdict::finding::{Finding, FindingKind};
@@ -73,6 +74,9 @@ fn fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<String> {
     if (old.name(), old.kind, old.binding, old.other) != (new.name(), new.kind, new.binding, new.other) {
         return Some(format!("is another symbol, {}", new.name()));
     }
-    let fault = crate::file::symbols::value_fault(check, old, new);
-    fault.or_else(|| crate::file::symbols::name_fault(check, old, new, true))
+    let fault = symbols::value_fault(check, old, new);
+    let fault = fault.or_else(|| symbols::name_fault(check, old, new, true));
+    fault.or_else(|| {
+        (!symbols::names_where_it_lies(check, new)).then(|| "has the number of another section".to_owned())
+    })
 }

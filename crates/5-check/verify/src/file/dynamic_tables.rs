@@ -4,7 +4,7 @@
 //! with a hidden version.
 
 use crate::check::Check;
-use crate::file::inlined_code;
+use crate::file::{inlined_code, symbols};
 use crate::kept_bytes::expected::Expected;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::{Image, Section, SectionId, Symbol, elf};
@@ -98,6 +98,7 @@ impl<'c, 'd, 'a> Parts<'c, 'd, 'a> {
         let section = self.check.output.sections.as_slice().get(usize::from(new.section));
         (new.name(), new.binding, new.other) == (old.name(), old.binding, old.other)
             && old.is_function()
+            && symbols::names_where_it_lies(self.check, new)
             && !old.is_local()
             && new.kind == elf::STT_FUNC.0
             && section.is_some_and(|s| s.is_code() && start >= s.address.get() && end <= s.end().get())
