@@ -107,14 +107,41 @@ fn has_bytes(section: &Section<'_>) -> bool {
     section.kind != elf::SHT_NOBITS.0 && section.kind != elf::SHT_NULL.0
 }
 
+/// Whether the section's bytes are loaded from where it says, all by one segment. Tables that only the dynamic linker reads may lie across
+/// several: patchelf lets a long one reach from the segment that it added in front into the program's first.
 fn is_mapped(image: &Image<'_>, section: &Section<'_>) -> bool {
-    image.segments.iter().any(|s| {
-        let from_start = section.address.since(s.address);
-        s.kind == elf::PT_LOAD.0
-            && section.address >= s.address
-            && from_start.checked_add(section.size).is_some_and(|end| end <= s.file_size)
-            && section.offset.since(s.offset) == from_start
-    })
+    let (mut address, mut offset, mut left) = (section.address, section.offset, section.size);
+    while left > 0 {
+        let loaded = image.segments.iter().find_map(|s| {
+            let from_start = address.since(s.address);
+            let is_here = s.kind == elf::PT_LOAD.0
+                && address >= s.address
+                && from_start < s.file_size
+                && offset.since(s.offset) == from_start;
+            is_here.then(|| s.file_size - from_start)
+        });
+        let Some(loaded) = loaded else { return false };
+        if loaded < left && !is_linkers_table(section) {
+            return false;
+        }
+        let step = loaded.min(left);
+        (address, offset, left) = (address + step, offset + step, left - step);
+    }
+    true
+}
+
+/// What the dynamic linker reads and nothing else does.
+fn is_linkers_table(section: &Section<'_>) -> bool {
+    let kinds = [
+        elf::SHT_STRTAB,
+        elf::SHT_DYNSYM,
+        elf::SHT_HASH,
+        elf::SHT_GNU_HASH,
+        elf::SHT_GNU_VERSYM,
+        elf::SHT_GNU_VERNEED,
+        elf::SHT_GNU_VERDEF,
+    ];
+    kinds.iter().any(|kind| kind.0 == section.kind) && !section.is_code() && !section.is_writable()
 }
 
 fn relocations(image: &Image<'_>) -> Result<()> {

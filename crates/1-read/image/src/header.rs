@@ -125,5 +125,5 @@ fn check(bytes: &[u8], segments: &[Segment]) -> Result<()> {
 }
 
 pub(crate) fn damaged(what: &str) -> Error {
-    Error::new(what).next("the file is damaged: link it again")
+    Error::new(what).next("the file is damaged: link it again, or if a tool changed it (patchelf, objcopy), let that change the output instead")
 }

@@ -24,7 +24,7 @@ pub use dynamic::{Dynamic, DynamicEntry, DynamicRelocation};
 pub use entries_file::EntriesFile;
 pub use header::Segment;
 pub use mapping::Mapped;
-pub use notes::{Note, SHADOW_STACK, notes, shadow_stack_mark};
+pub use notes::{Note, SHADOW_STACK, may_hold_properties, notes, shadow_stack_mark};
 pub use object::elf;
 pub use probes::{PROBES_SECTION, Probe};
 pub use relocation::{Relocation, Relocations};
@@ -182,6 +182,11 @@ impl<'a> Image<'a> {
     /// The first section of that name.
     pub fn section_named(&self, name: &str) -> Option<SectionId> {
         self.sections.iter().find(|(_, s)| s.name == name).map(|(id, _)| id)
+    }
+
+    /// Whether the segment names where a note was before a tool moved it and forgot this header: it describes nothing.
+    pub fn is_left_behind(&self, segment: &Segment) -> bool {
+        structure::is_left_behind(self, segment)
     }
 
     /// Whether it is marked for shadow stacks, of which unwinders take off as many return addresses as they find frames.

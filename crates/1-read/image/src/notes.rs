@@ -28,11 +28,21 @@ pub fn notes(bytes: &[u8]) -> impl Iterator<Item = Note<'_>> {
 /// The bit of [`shadow_stack_mark`]'s word: all objects that were linked can do with a shadow stack (`GNU_PROPERTY_X86_FEATURE_1_SHSTK`).
 pub const SHADOW_STACK: u32 = 2;
 
+/// `NT_GNU_PROPERTY_TYPE_0`.
+const PROPERTIES: u32 = 5;
+
+/// Whether a note of properties may stand in `bytes`, in whatever way somebody comes to it from their start: dynamic linkers step
+/// over what else is there, some by four bytes and some by eight.
+pub fn may_hold_properties(bytes: &[u8]) -> bool {
+    (0..bytes.len()).step_by(4).any(|at| {
+        (word(bytes, at), word(bytes, at + 8)) == (Some(4), Some(PROPERTIES))
+            && bytes.get(at + 12..at + 16) == Some(b"GNU\0")
+    })
+}
+
 /// Where the word stands, from the first note's start, in which a note has the property by which linkers mark a program for shadow stacks (System V ABI
 /// of x86-64, "Program Property": `GNU_PROPERTY_X86_FEATURE_1_AND`); `None` if it does not.
 pub fn shadow_stack_mark(note: &Note) -> Option<usize> {
-    /// `NT_GNU_PROPERTY_TYPE_0`.
-    const PROPERTIES: u32 = 5;
     const FEATURES: u32 = 0xc000_0002;
     if note.kind != PROPERTIES || note.name != b"GNU" {
         return None;
@@ -70,6 +80,17 @@ mod tests {
         assert_eq!((marks(&[&both], 5), marks(&[&other, &both], 5)), (Some(108), Some(124)));
         assert_eq!((marks(&[&other, &branches], 5), marks(&[&both], 3)), (None, None));
         assert_eq!(marks(&[&both[..10]], 5), None);
+    }
+
+    #[test]
+    fn properties_are_seen_wherever_a_walk_may_come_to() {
+        let note = b"\x04\0\0\0\x10\0\0\0\x05\0\0\0GNU\0";
+        assert!(may_hold_properties(note));
+        assert!(may_hold_properties(&[&[b'X'; 4][..], note, b"rest"].concat()));
+        assert!(!may_hold_properties(&note[..15]));
+        assert!(!may_hold_properties(&[&b"XX"[..], note].concat()), "no walk comes there");
+        let build_id = b"\x04\0\0\0\x10\0\0\0\x03\0\0\0GNU\0";
+        assert!(!may_hold_properties(build_id));
     }
 
     #[test]

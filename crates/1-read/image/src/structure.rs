@@ -2,7 +2,7 @@
 //! runs by its loaded segments; but an output that keeps such headers is as wrong as its input, and cannot be proven.
 
 use crate::header::damaged;
-use crate::{Image, LinkKind, Section, SectionId, Segment, Symbol, elf};
+use crate::{Image, LinkKind, Section, SectionId, Segment, Symbol, elf, may_hold_properties};
 use afterlink_core::{InputAddr, Result};
 
 /// Bytes of a program header (ELF-64).
@@ -57,9 +57,8 @@ fn segment_alone(image: &Image<'_>, segment: &Segment) -> Result<()> {
     if describes && segment.file_size > 0 && !image.segments.iter().any(holds) {
         return fault("the segment's bytes are not loaded from there");
     }
-    let starts =
-        |s: &Section<'_>| s.is_loaded() && s.address == segment.address && s.offset == segment.offset;
-    if describes && kind != elf::PT_PHDR && !image.sections.iter().any(|(_, s)| starts(s)) {
+    let is_left = is_left_behind(image, segment);
+    if describes && kind != elf::PT_PHDR && !is_left && !is_start_of_section(image, segment) {
         return fault("no loaded section starts where the segment does");
     }
     let size = PROGRAM_HEADER * image.segments.len() as u64;
@@ -68,6 +67,25 @@ fn segment_alone(image: &Image<'_>, segment: &Segment) -> Result<()> {
         return fault("the program header of the program headers does not describe them");
     }
     Ok(())
+}
+
+fn is_start_of_section(image: &Image<'_>, segment: &Segment) -> bool {
+    let starts =
+        |s: &Section<'_>| s.is_loaded() && s.address == segment.address && s.offset == segment.offset;
+    image.sections.iter().any(|(_, s)| starts(s))
+}
+
+/// Whether the segment names where a note of properties was before a tool moved it: patchelf up to 0.14 forgets the header of that
+/// kind. Kernel and dynamic linker find no note there, and go on without.
+pub(crate) fn is_left_behind(image: &Image<'_>, segment: &Segment) -> bool {
+    let bytes = || {
+        let size = usize::try_from(segment.file_size).ok()?;
+        image.bytes.get(usize::try_from(segment.offset.get()).ok()?..)?.get(..size)
+    };
+    segment.kind == elf::PT_GNU_PROPERTY.0
+        && segment.file_size == segment.memory_size
+        && !is_start_of_section(image, segment)
+        && bytes().is_some_and(|bytes| !may_hold_properties(bytes))
 }
 
 /// The search table of unwind entries has one header and one section, which agree.

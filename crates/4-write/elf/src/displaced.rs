@@ -285,7 +285,8 @@ fn widen(image: &Image<'_>, sections: &[&Section<'_>], piece: &mut Range<u64>) {
 fn covering_segments<'b>(image: &'b Image<'_>, piece: &Range<u64>) -> impl Iterator<Item = &'b Segment> {
     let piece = piece.clone();
     image.segments.iter().filter(move |s| {
-        s.kind != elf::PT_LOAD.0 && s.kind != elf::PT_PHDR.0 && overlaps(&file_extent(s), &piece)
+        let describes = s.kind != elf::PT_LOAD.0 && s.kind != elf::PT_PHDR.0;
+        describes && overlaps(&file_extent(s), &piece) && !image.is_left_behind(s)
     })
 }
 

@@ -13,7 +13,15 @@ pub(crate) fn program_headers(
     room: &Room,
 ) -> Result<Vec<ProgramHeader>> {
     let mut headers = room.headers.clone();
-    for header in &mut headers {
+    let left_behind = |h: &ProgramHeader| {
+        let mut same = plan
+            .image
+            .segments
+            .iter()
+            .filter(|s| (s.kind, s.offset.get()) == (h.p_type.get(LE).0, h.p_offset.get(LE)));
+        same.any(|s| plan.image.is_left_behind(s))
+    };
+    for header in headers.iter_mut().filter(|h| !left_behind(h)) {
         move_displaced(header, layout);
     }
     let table = plan.image.program_headers.get();

@@ -8,7 +8,9 @@ use crate::moved_code::counter_sections;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::InputAddr;
 use afterlink_core::limits::{HUGE_PAGE, PAGE};
-use afterlink_image::{Image, Note, SHADOW_STACK, Segment, elf, notes, shadow_stack_mark};
+use afterlink_image::{
+    Image, Note, SHADOW_STACK, Segment, elf, may_hold_properties, notes, shadow_stack_mark,
+};
 use afterlink_isa::judgement::Judgement;
 
 const HEADER_SIZE: u64 = 64;
@@ -137,6 +139,12 @@ impl Rows<'_, '_, '_> {
                 Some(table) => table,
                 None => return (old != new).then_some(NO_SEARCH_TABLE),
             },
+            elf::PT_GNU_PROPERTY if self.is_left_behind(old) => {
+                if !has_no_properties(self.output, old) {
+                    return Some("a program header that led to no note of properties comes to name one");
+                }
+                *old
+            }
             _ => match self.displaced(old) {
                 Some(wanted) => wanted,
                 None => return Some("a program header describes what is not loaded any more"),
@@ -177,6 +185,14 @@ impl Rows<'_, '_, '_> {
             memory_size: section.size,
             alignment: 4,
         })
+    }
+
+    /// Whether a header of properties leads to none: a tool moved the note and left the header behind. Where it leads, another
+    /// section may have come to stand, or the table of program headers itself.
+    fn is_left_behind(&self, old: &Segment) -> bool {
+        let mut sections = self.input.sections.as_slice().iter().filter(|s| s.is_loaded());
+        !sections.any(|s| (s.address, s.offset) == (old.address, old.offset))
+            && has_no_properties(self.input, old)
     }
 
     /// What only describes: as it was, or where the section went that it describes, with the same contents.
@@ -265,6 +281,16 @@ impl Rows<'_, '_, '_> {
             None
         }
     }
+}
+
+/// Whether neither what the kernel reads (from the file) nor what the C library reads (from memory) by this header is a note of
+/// properties.
+fn has_no_properties(image: &Image, header: &Segment) -> bool {
+    let of_file = |size: usize| image.bytes.get(usize::try_from(header.offset.get()).ok()?..)?.get(..size);
+    let sizes = usize::try_from(header.file_size).ok().zip(usize::try_from(header.memory_size).ok());
+    let read =
+        sizes.and_then(|(file, memory)| Some([of_file(file)?, image.bytes_at(header.address, memory)?]));
+    read.is_some_and(|read| !read.into_iter().any(may_hold_properties))
 }
 
 const NO_SEARCH_TABLE: &str = "the search table of unwind entries is not where its program header says";
