@@ -151,3 +151,28 @@ impl Check<'_, '_> {
         Err(Box::new(Finding::new(kind, what).input(address).output(output).names(target)))
     }
 }
+
+#[cfg(test)]
+impl<'c, 'a> Check<'c, 'a> {
+    /// Of a file in which nothing has moved.
+    pub fn of_unchanged(image: &'c Image<'a>) -> Self {
+        let functions = Functions::read(image, &[]);
+        let code = Code::decode(image, &functions, Vec::new());
+        Self {
+            has_shadow_stack: false,
+            input: image,
+            output: image,
+            told: [image, image],
+            sections: Vec::new(),
+            places: Places::read(image, image, &code, &functions, Vec::new(), &mut Vec::new()),
+            code,
+            functions,
+            references: References::read(image),
+            slots: Slots::read(image),
+            moved_stack: Default::default(),
+            forget: &|| (),
+            pads: Default::default(),
+            files: [&afterlink_core::NoSplitFiles; 2],
+        }
+    }
+}

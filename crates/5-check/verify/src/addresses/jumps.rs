@@ -8,9 +8,14 @@
 
 mod body;
 mod frame;
+mod hub;
+mod reach;
 mod run;
 mod steps;
 mod values;
+
+#[cfg(test)]
+mod tests;
 
 use crate::address_map::places::MovedFunction;
 use crate::addresses::relative_words::{Named, words_from};
@@ -22,6 +27,7 @@ use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
 use body::Body;
 use rayon::prelude::*;
+use reach::{NearJump, Reach};
 use run::{Fault, Run, Tables};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -101,7 +107,9 @@ impl Judge<'_, '_, '_> {
             }
             let pads: Vec<u64> = self.check.pads.within(&own.ranges).collect();
             let body = Body::new(self.check, own, &pads);
-            return self.reach_near(&body, &[]).map(|fault| (Vec::new(), Some(finding(fault))));
+            return self
+                .reach_near(&body, &[], &Tables::default())
+                .map(|fault| (Vec::new(), Some(finding(fault))));
         }
         if has_jumps && self.names_data_among_code(&own, &named) {
             return Some((Vec::new(), Some(finding((own.entry, BESIDE)))));
@@ -112,7 +120,8 @@ impl Judge<'_, '_, '_> {
         places.extend(self.check.pads.within(&own.ranges));
         places.sort_unstable();
         let made = self.made(&own, &named, &labels);
-        own.bases = tables.keys().copied().collect();
+        // What is a label stays one.
+        own.bases = tables.keys().copied().filter(|&base| !own.holds(base)).collect();
         own.bases.sort_unstable();
         let body = Body::new(self.check, own, &places);
         let follow_words = |words| Run::new(self.check, &body, &tables, (&labels, &made), words);
@@ -121,7 +130,7 @@ impl Judge<'_, '_, '_> {
         let near = if leads_inside { None } else { Some(Vec::new()) };
         let near = near.or_else(|| (labels.is_empty() && !names_itself).then(|| run.near_jumps()).flatten());
         let mut fault = match near {
-            Some(jumps) => self.reach_near(&body, &jumps),
+            Some(jumps) => self.reach_near(&body, &jumps, &tables),
             None if moves_stack => Some((body.own.entry, MOVED_STACK)),
             None => self.run(&body, &mut run, &labels),
         };
@@ -251,18 +260,18 @@ impl Judge<'_, '_, '_> {
     }
 
     /// The same for a function of which it is known where its indirect jumps lead.
-    fn reach_near(&self, body: &Body, jumps: &[(usize, Vec<u64>)]) -> Option<Fault> {
-        let mut reached = vec![false; body.cuts.len()];
-        body.at(body.own.entry).into_iter().for_each(|entry| body.reach(entry, jumps, &mut reached));
+    fn reach_near(&self, body: &Body, jumps: &[NearJump], tables: &Tables) -> Option<Fault> {
+        let mut reach = Reach::new(body, jumps, tables);
+        body.at(body.own.entry).into_iter().for_each(|entry| reach.from(entry));
         // Code that only landing pads lead to may stand in front of them.
         let pads = self.check.pads.within(&body.own.ranges).filter_map(|pad| body.at(pad));
-        pads.for_each(|pad| body.reach(pad, jumps, &mut reached));
+        pads.for_each(|pad| reach.from(pad));
         for (index, cut) in body.cuts.iter().enumerate() {
-            if !reached[index] && !body.is_filler(self.check, cut) {
+            if !reach.reached[index] && !body.is_filler(self.check, cut) {
                 if !self.is_entered(cut.start) {
                     return Some((cut.start, UNREACHED));
                 }
-                body.reach(index, jumps, &mut reached);
+                reach.from(index);
             }
         }
         None

@@ -79,8 +79,10 @@ struct Analysis<'x, 'c, 'a> {
     insts: Vec<Range<usize>>,
     uses: Vec<Vec<Use>>,
     live_in: Vec<Set>,
-    /// Blocks that an indirect jump may reach.
+    /// Blocks that an indirect jump may reach, ascending.
     taken: Vec<usize>,
+    /// What is live at some of them: as many jumps may lead to as many of them, it is kept and not asked of each.
+    live_at_jumps: Set,
     /// What is live at some of them, without flags.
     live_at_taken: Set,
     /// Registers that the function changes somewhere.
@@ -117,8 +119,18 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
             })
             .collect();
         let live_in = vec![0; blocks.len()];
-        let mut analysis =
-            Self { check, blocks, order, insts, uses, live_in, taken: Vec::new(), live_at_taken: 0, changed };
+        let mut analysis = Self {
+            check,
+            blocks,
+            order,
+            insts,
+            uses,
+            live_in,
+            taken: Vec::new(),
+            live_at_jumps: 0,
+            live_at_taken: 0,
+            changed,
+        };
         analysis.taken = (0..analysis.blocks.len()).filter(|&i| analysis.is_taken(i, taken)).collect();
         analysis
     }
@@ -140,6 +152,9 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
                 let live = self.sets(block, |_| {});
                 settled &= live == self.live_in[block];
                 self.live_in[block] |= live;
+                if self.taken.binary_search(&block).is_ok() {
+                    self.live_at_jumps |= live;
+                }
             }
             if settled {
                 break;
@@ -200,9 +215,7 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
             }
             Kind::Call | Kind::IndirectCall => convention.general,
             Kind::Return => convention.general & !(convention.scratch & self.changed),
-            Kind::IndirectJump => {
-                self.taken.iter().fold(convention.general, |live, &block| live | self.live_in[block])
-            }
+            Kind::IndirectJump => convention.general | self.live_at_jumps,
         }
     }
 

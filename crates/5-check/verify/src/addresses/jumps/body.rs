@@ -97,25 +97,11 @@ impl Body {
     }
 
     /// Calls `visit` with each cut that control goes to directly.
-    fn each_way(&self, cut: &Cut, mut visit: impl FnMut(usize)) {
+    pub fn each_way(&self, cut: &Cut, mut visit: impl FnMut(usize)) {
         let is_direct = matches!(cut.kind, Kind::Jump | Kind::Branch | Kind::ShortBranch | Kind::Transaction);
         let goes_on = !matches!(cut.kind, Kind::Jump | Kind::IndirectJump | Kind::Return);
         let places = [is_direct.then_some(cut.target), goes_on.then_some(cut.end)];
         places.into_iter().flatten().filter_map(|place| self.at(place)).for_each(&mut visit);
-    }
-
-    /// Marks all cuts that control comes to from `start`, if each indirect jump leads where `jumps` say, by cut.
-    pub fn reach(&self, start: usize, jumps: &[(usize, Vec<u64>)], reached: &mut [bool]) {
-        let mut waiting = vec![start];
-        while let Some(index) = waiting.pop() {
-            if std::mem::replace(&mut reached[index], true) {
-                continue;
-            }
-            self.each_way(&self.cuts[index], |to| waiting.push(to));
-            if let Ok(jump) = jumps.binary_search_by_key(&index, |j| j.0) {
-                waiting.extend(jumps[jump].1.iter().filter_map(|&place| self.at(place)));
-            }
-        }
     }
 
     /// What the instructions of a cut do; `None` for one that computes with a label.

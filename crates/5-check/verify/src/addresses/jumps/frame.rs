@@ -60,6 +60,11 @@ impl<'b> Frame<'b> {
         self.here = self.kept[cut];
     }
 
+    /// The definitions that may still be there, a bit each.
+    pub fn here(&self) -> u64 {
+        self.here
+    }
+
     /// Control goes to a cut; says whether more may be there than when it did before.
     pub fn come_to(&mut self, cut: usize) -> bool {
         let before = self.kept[cut];

@@ -3,6 +3,8 @@
 
 use super::body::Body;
 use super::frame::Frame;
+use super::hub::{Hub, Targets};
+use super::reach::NearJump;
 use super::steps::{From, Step};
 use super::values::{ENTRY, GIVEN, LABEL, STORED, SUM, Value};
 use crate::check::Check;
@@ -21,6 +23,7 @@ const APART: i64 = 1 << 40;
 pub(super) type Fault = (u64, &'static str);
 
 const COMPUTED: &str = "the function computes with the address of one of its labels";
+const BETWEEN: &str = "a jump leads between two instructions";
 const UNKNOWN: &str = "nothing shows that the indirect jump leads to the new place of what it led to";
 
 type State = [Value; REGISTERS];
@@ -47,12 +50,16 @@ pub(super) struct Run<'r, 'c, 'a> {
     loads: Vec<bool>,
     waiting: BTreeSet<usize>,
     frame: Frame<'r>,
+    hubs: FxHashMap<Targets, Hub>,
     /// Tables that jumps go through.
     pub bases: BTreeSet<u64>,
     /// The first thing that is wrong in each cut as it was run last, or, of no cut, with a place that control was let come to from
     /// outside. What a register holds may become clear when control comes there from elsewhere too, so only what is wrong at the end
     /// counts.
-    faults: BTreeMap<Option<usize>, Fault>,
+    pub faults: BTreeMap<Option<usize>, Fault>,
+    /// How often control was let come to a cut.
+    #[cfg(test)]
+    pub arrivals: usize,
     /// The cut that is being run, if one is.
     running: Option<usize>,
 }
@@ -80,21 +87,24 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             loads: vec![false; body.cuts.len()],
             waiting: BTreeSet::new(),
             frame: Frame::new(&body.own, body.cuts.len(), followed_words),
+            hubs: FxHashMap::default(),
             bases: BTreeSet::new(),
             faults: BTreeMap::new(),
+            #[cfg(test)]
+            arrivals: 0,
             running: None,
         }
     }
 
     /// Where the indirect jumps lead, by cut, if the code right in front of each tells: then nothing else needs to be looked
     /// at in a function that has no labels.
-    pub fn near_jumps(&mut self) -> Option<Vec<(usize, Vec<u64>)>> {
+    pub fn near_jumps(&mut self) -> Option<Vec<NearJump>> {
         let before = self.body.only_ways();
         let jumps = (0..self.body.cuts.len()).filter(|&cut| self.body.cuts[cut].kind == Kind::IndirectJump);
         jumps.map(|cut| Some((cut, self.near_jump(&before, cut)?))).collect()
     }
 
-    fn near_jump(&mut self, before: &[Option<usize>], cut: usize) -> Option<Vec<u64>> {
+    fn near_jump(&mut self, before: &[Option<usize>], cut: usize) -> Option<Option<u64>> {
         let mut way = vec![cut];
         for _ in 0..NEAR {
             let mut state = [Value::Unset; REGISTERS];
@@ -107,8 +117,8 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             }
             match jump? {
                 Value::Unset => way.push(before[*way.last()?]?),
-                Value::Target(base) => return self.tables.get(&base).cloned(),
-                Value::Other(traits) if traits & SUM == 0 => return Some(Vec::new()),
+                Value::Target(base) => return self.tables.contains_key(&base).then_some(Some(base)),
+                Value::Other(traits) if traits & SUM == 0 => return Some(None),
                 _ => return None,
             }
         }
@@ -250,10 +260,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
         let own = &self.body.own;
         let is_known = match value {
             Value::Unset => return,
-            Value::Target(base) => {
-                let targets = self.tables.get(&base).map_or(&[][..], |targets| targets);
-                return targets.iter().for_each(|&target| self.come_to(target, state));
-            }
+            Value::Target(base) => return self.come_to_any(Targets::Table(base), state),
             Value::Address(place) if own.is_code(place) => return self.come_to(place, state),
             Value::Word(_) => !self.check.input.link_kind.is_position_independent(),
             // Whoever got hold of a label may have computed with it.
@@ -265,38 +272,47 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
         if !is_known {
             self.blame(address, UNKNOWN);
         }
-        for &label in if own.is_made(value) { self.made } else { self.labels } {
-            self.come_to(label, state);
+        let targets = if own.is_made(value) { Targets::Made } else { Targets::Labels };
+        self.come_to_any(targets, state);
+    }
+
+    /// Lets control come to all places that a jump may lead to.
+    fn come_to_any(&mut self, targets: Targets, state: &State) {
+        let places = match targets {
+            Targets::Labels => self.labels,
+            Targets::Made => self.made,
+            Targets::Table(base) => self.tables.get(&base).map_or(&[][..], |places| places),
+        };
+        let body = self.body;
+        let mut hub = self.hubs.remove(&targets).unwrap_or_else(|| Hub::new(body, places));
+        if hub.adds(&body.own, &state[..self.followed], self.frame.here()) {
+            hub.cuts.iter().for_each(|&cut| self.come_to_cut(cut, state));
         }
+        // It is wrong of each jump, whoever came first.
+        if let Some(place) = hub.between {
+            self.blame(place, BETWEEN);
+        }
+        self.hubs.insert(targets, hub);
     }
 
     fn come_to(&mut self, address: u64, state: &State) {
         if !self.body.own.holds(address) {
             return;
         }
-        let Some(cut) = self.body.at(address) else {
-            self.blame(address, "a jump leads between two instructions");
-            return;
-        };
+        match self.body.at(address) {
+            Some(cut) => self.come_to_cut(cut, state),
+            None => self.blame(address, BETWEEN),
+        }
+    }
+
+    fn come_to_cut(&mut self, cut: usize, state: &State) {
+        #[cfg(test)]
+        {
+            self.arrivals += 1;
+        }
         let keeps_more = self.frame.come_to(cut);
-        match &mut self.states[cut] {
-            Some(old) => {
-                let mut changed = keeps_more;
-                for (old, new) in old.iter_mut().zip(&state[..self.followed]) {
-                    if *old != *new {
-                        let joined = self.body.own.join(*old, *new);
-                        changed |= joined != *old;
-                        *old = joined;
-                    }
-                }
-                if changed {
-                    self.waiting.insert(cut);
-                }
-            }
-            none => {
-                *none = Some(state[..self.followed].into());
-                self.waiting.insert(cut);
-            }
+        if self.body.own.join_states(&mut self.states[cut], &state[..self.followed]) || keeps_more {
+            self.waiting.insert(cut);
         }
     }
 

@@ -14,6 +14,8 @@ pub(super) const GIVEN: u8 = 8;
 const LOADED: u8 = 16;
 /// It may be several things, of which one is the address of a table.
 const SEVERAL: u8 = 32;
+/// What may be the address of a table and may be something else: of that it is no longer known what it is.
+const TABLE_AMONG: u8 = SEVERAL | SUM | GIVEN | LOADED;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) enum Value {
@@ -48,7 +50,7 @@ pub(super) struct Own {
     pub ranges: Vec<(u64, u64)>,
     /// All sections of code.
     pub code: Vec<(u64, u64)>,
-    /// Where its tables start, ascending.
+    /// Where its tables start, outside of it, ascending.
     pub bases: Vec<u64>,
 }
 
@@ -71,7 +73,7 @@ impl Own {
             Value::Address(place) if place == self.entry => ENTRY,
             Value::Address(place) if self.holds(place) => LABEL,
             Value::Address(place) if self.is_code(place) => 0,
-            Value::Base(_) => SUM | SEVERAL,
+            Value::Base(_) => TABLE_AMONG,
             Value::Address(_) | Value::Frame(_) | Value::Word(_) | Value::Entry(_) => SUM,
             Value::Other(traits) => traits,
         }
@@ -82,7 +84,8 @@ impl Own {
         self.traits(value) == LABEL
     }
 
-    /// What holds if either value may be there.
+    /// What holds if either value may be there. Of any number of values the same comes out in whichever order, and however often each
+    /// is joined in: what was joined in once adds nothing any more.
     pub fn join(&self, a: Value, b: Value) -> Value {
         match (a, b) {
             (Value::Unset, value) | (value, Value::Unset) => value,
@@ -95,10 +98,27 @@ impl Own {
             }
             // Invariant: what was a table's address once does not become one again, so that joining comes to an end.
             _ => {
-                let several = [a, b].iter().any(|v| self.is_base(*v)).then_some(SEVERAL);
+                let several = [a, b].iter().any(|v| self.is_base(*v)).then_some(TABLE_AMONG);
                 Value::Other(self.traits(a) | self.traits(b) | several.unwrap_or(0))
             }
         }
+    }
+
+    /// Joins `new` into what is known of a place, if anything is; says whether that has become more.
+    pub fn join_states(&self, old: &mut Option<Box<[Value]>>, new: &[Value]) -> bool {
+        let Some(old) = old else {
+            *old = Some(new.into());
+            return true;
+        };
+        let mut is_more = false;
+        for (old, &new) in old.iter_mut().zip(new) {
+            if *old != new {
+                let joined = self.join(*old, new);
+                is_more |= joined != *old;
+                *old = joined;
+            }
+        }
+        is_more
     }
 
     fn is_base(&self, value: Value) -> bool {
@@ -112,5 +132,56 @@ impl Own {
         self.is_base(Value::Address(base))
             && !is_another
             && (is_same || self.traits(other) & (LABEL | ENTRY | SEVERAL) == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a function with two tables.
+    fn own() -> Own {
+        let (ranges, code) = (vec![(0x1000, 0x1100)], vec![(0x1000, 0x2000)]);
+        Own { entry: 0x1000, ranges, code, bases: vec![0x3000, 0x4000] }
+    }
+
+    /// All sorts of values, two of each.
+    fn values() -> Vec<Value> {
+        let addresses = [0x1000, 0x1010, 0x1020, 0x1800, 0x1900, 0x3000, 0x4000, 0x5000, 0x6000];
+        let words = [0x3000, 0x4000].into_iter();
+        let of_tables =
+            words.flat_map(|t| [Value::Word(t), Value::Entry(t), Value::Target(t), Value::Base(t)]);
+        let addresses = addresses.into_iter().map(Value::Address);
+        let others = (0..64).map(Value::Other);
+        let first = [Value::Unset, Value::Frame(0), Value::Frame(8)];
+        first.into_iter().chain(addresses).chain(of_tables).chain(others).collect()
+    }
+
+    #[test]
+    fn joining_does_not_ask_for_the_order() {
+        let (own, values) = (own(), values());
+        for &a in &values {
+            assert_eq!(own.join(a, a), a);
+            for &b in &values {
+                let both = own.join(a, b);
+                assert_eq!(both, own.join(b, a), "{a:?} {b:?}");
+                assert_eq!(own.join(both, b), both, "{a:?} {b:?}");
+                for &c in &values {
+                    assert_eq!(own.join(both, c), own.join(a, own.join(b, c)), "{a:?} {b:?} {c:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_joined_in_is_not_forgotten() {
+        let (own, values) = (own(), values());
+        for &a in &values {
+            for &b in &values {
+                let both = own.join(a, b);
+                let is_there = |v: Value| v == both || own.traits(v) & !own.traits(both) == 0;
+                assert!(is_there(a) && is_there(b), "{a:?} {b:?} {both:?}");
+            }
+        }
     }
 }

@@ -1,12 +1,8 @@
 //! Small pieces of assembly whose blocks are given by labels `b0`, `b1`, …, ended by `end`.
 
 use super::Liveness;
-use crate::address_map::places::{Block, MovedFunction, Places, Reason};
+use crate::address_map::places::{Block, MovedFunction, Reason};
 use crate::check::Check;
-use crate::input::code::Code;
-use crate::input::functions::Functions;
-use crate::input::references::References;
-use crate::input::slots::Slots;
 use afterlink_image::Image;
 use afterlink_isa::judgement::Effect;
 use std::process::Command;
@@ -32,9 +28,7 @@ fn forbidden(text: &str, taken: &[&str], queries: &[(&str, usize, Effect)]) -> V
     let bytes = assemble(text);
     let image = Image::parse(&bytes).unwrap();
     let label = |name: &str| image.symbols.iter().find(|s| s.is_named(name)).unwrap().address.get();
-    let functions = Functions::read(&image, &[]);
-    let code = Code::decode(&image, &functions, Vec::new());
-    let mut places = Places::read(&image, &image, &code, &functions, Vec::new(), &mut Vec::new());
+    let mut check = Check::of_unchanged(&image);
     let mut starts: Vec<u64> = (0..)
         .map(|i| format!("b{i}"))
         .take_while(|n| text.contains(&format!("{n}:")))
@@ -45,29 +39,12 @@ fn forbidden(text: &str, taken: &[&str], queries: &[(&str, usize, Effect)]) -> V
         let size = (w[1] - w[0]) as u32;
         Block { input: w[0], input_size: size, output: w[0], output_size: size, reason: Reason::Copied }
     };
-    places.blocks = starts.windows(2).map(block).collect();
+    check.places.blocks = starts.windows(2).map(block).collect();
     let function = MovedFunction {
         entry: starts[0],
-        blocks: 0..places.blocks.len(),
+        blocks: 0..check.places.blocks.len(),
         fragments: Vec::new(),
         folded_into: None,
-    };
-    let references = References::read(&image);
-    let check = Check {
-        has_shadow_stack: false,
-        input: &image,
-        output: &image,
-        told: [&image, &image],
-        sections: Vec::new(),
-        code,
-        functions,
-        references,
-        slots: Slots::read(&image),
-        moved_stack: Default::default(),
-        places,
-        forget: &|| (),
-        pads: Default::default(),
-        files: [&afterlink_core::NoSplitFiles; 2],
     };
     let mut taken: Vec<u64> = taken.iter().map(|name| label(name)).collect();
     taken.sort_unstable();
