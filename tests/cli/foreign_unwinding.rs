@@ -1,6 +1,8 @@
 //! Unwind entries that nobody knows how to read: the functions that they are for stay, with these entries, and all others move.
+//! And those that nobody finds, for want of a search table.
 
 use std::fs;
+use std::process::Command;
 
 use afterlink_testkit::sandbox::Sandbox;
 
@@ -99,5 +101,27 @@ fn what_was_changed_is_found() {
         changed[place] = value;
         fs::write(sandbox.path("out"), changed).unwrap();
         assert_ne!(sandbox.afterlink(&["verify", "in", "out"]).exit, 0);
+    }
+}
+
+/// Where no search table leads to the unwind entries and nothing registers them, an exception ends the program, and so it stays.
+#[test]
+fn no_search_table_of_unwind_entries() {
+    let sandbox = Sandbox::default();
+    sandbox.put(
+        "main.cc",
+        b"#include <cstdio>\nint work(int x) { if (x > 3) throw x; return x; }\n\
+          int main(int argc, char **) { try { return work(argc + 3); } catch (int x) { std::printf(\"%d\\n\", x); } return 0; }\n",
+    );
+    for (flags, ends) in
+        [("", false), ("-Wl,--no-eh-frame-hdr", true), ("-static -Wl,--no-eh-frame-hdr", false)]
+    {
+        sandbox.say(&format!("g++ -O2 {flags} -Wl,-q main.cc -o in"));
+        let expected = sandbox.run(&mut Command::new("./in"));
+        assert_eq!(expected.exit != 0, ends, "{flags}: {}", expected.stderr());
+        let optimized = sandbox.afterlink(&["optimize", "in", "-o", "out", "--scope", "all"]);
+        assert_eq!(optimized.exit, 0, "{flags}: {}", optimized.stderr());
+        let found = sandbox.run(&mut Command::new("./out"));
+        assert_eq!((found.exit, found.stdout()), (expected.exit, expected.stdout()), "{flags}");
     }
 }
