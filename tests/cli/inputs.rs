@@ -368,3 +368,23 @@ fn a_library_that_can_be_started() {
     assert_eq!(optimized.exit, 0, "{}", optimized.stderr());
     sandbox.say("./out.so");
 }
+
+/// A function with `__builtin_setjmp` takes the address of a label that it does not go to itself: the reason speaks of that, too.
+#[test]
+fn label_that_others_go_to() {
+    let sandbox = Sandbox::default();
+    sandbox.put(
+        "in.c",
+        b"static void *place[5];
+__attribute__((noinline)) void leave(int n) { if (n > 3) __builtin_longjmp(place, 1); }
+__attribute__((noinline)) int returned_to(int n) {
+    volatile int r = n; if (__builtin_setjmp(place)) return r + 5; leave(n); return r; }
+int main(int argc, char **argv) { return returned_to(argc) - 1; }
+",
+    );
+    sandbox.say("gcc -O2 -Wl,--emit-relocs in.c -o in");
+    let said = sandbox.say(&format!("{} info in", afterlink_testkit::tool::afterlink().display()));
+    let mut lines = said.lines();
+    assert!(lines.any(|l| l.contains("a label that others go to: returned_to")), "{said}");
+    assert!(lines.next().is_some_and(|l| l.contains("setjmp instead of __builtin_setjmp")), "{said}");
+}

@@ -12,8 +12,8 @@ pub enum Refusal {
     SpecialSection,
     /// Bytes that are no instruction, or one that the decoder does not know (APX).
     Undecodable,
-    /// An instruction reads the function's bytes, or takes the address of something in them that no
-    /// control flow reaches.
+    /// An instruction reads the function's bytes, or takes the address of something in them that it
+    /// does not go to itself: data, or a label for others (`__builtin_setjmp`).
     DataInCode,
     /// Behind an instruction that only raises a signal (`ud2`) stands what no control flow reaches and what moving would
     /// change: a handler may read it.
@@ -111,7 +111,7 @@ impl Refusal {
             Self::Undecodable => {
                 "mark data in the assembly source with its own symbol and size; compile without APX (-mapxf), which is not known yet"
             }
-            Self::DataInCode => "put the data into .rodata",
+            Self::DataInCode => "put the data into .rodata, and use setjmp instead of __builtin_setjmp",
             Self::DataBehindTrap => "tell the compiler that the trap does not go on (__builtin_trap)",
             Self::IndirectJump | Self::UnclaimedTable => {
                 "compile it with -fno-jump-tables, or report the pattern"
@@ -156,7 +156,7 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Self::SpecialSection => "lies in a section that is kept whole",
             Self::Undecodable => "has bytes that are no known instruction",
-            Self::DataInCode => "has data among its instructions",
+            Self::DataInCode => "has data among its instructions, or a label that others go to",
             Self::DataBehindTrap => "may have data behind a trap",
             Self::IndirectJump => "has an indirect jump with unknown targets",
             Self::ManyWays => "has too many ways that its indirect jumps may take",
