@@ -3,7 +3,7 @@
 
 use crate::address_map::places::Place;
 use crate::check::Check;
-use crate::file::dynamic_tables::Repeats;
+use crate::file::dynamic_tables::{self, Repeats};
 use crate::file::symbols;
 use crate::kept_bytes::expected::{Expected, Layout};
 use crate::moved_code::start_up;
@@ -77,6 +77,7 @@ fn fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<String> {
     let fault = symbols::value_fault(check, old, new);
     let fault = fault.or_else(|| symbols::name_fault(check, old, new, true));
     fault.or_else(|| {
-        (!symbols::names_where_it_lies(check, new)).then(|| "has the number of another section".to_owned())
+        (!dynamic_tables::names_where_it_lies(check, new))
+            .then(|| "has the number of another section".to_owned())
     })
 }

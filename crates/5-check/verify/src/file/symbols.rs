@@ -15,9 +15,6 @@ const ENOUGH: usize = 4096;
 /// Bytes of a row.
 const ROW_SIZE: usize = 24;
 
-/// Where in a row the number of its section stands.
-const SECTION_AT: usize = 6;
-
 /// What stands in the name of a fragment that gcc or afterlink split off.
 const COLD: &str = ".cold";
 const WARM: &str = ".warm";
@@ -90,15 +87,6 @@ pub(crate) fn name_fault(check: &Check, old: &Symbol, new: &Symbol, dynamic: boo
     };
     let same = number(check.input, old) == number(check.output, new);
     (!same).then(|| "has its name elsewhere".to_owned())
-}
-
-/// Whether a row of the output's `.dynsym` has the number of the section that the symbol lies in. The input's may have a stale one, which the
-/// image mends (`afterlink_image::Symbol::section`); the output's has none.
-pub(crate) fn names_where_it_lies(check: &Check, new: &Symbol) -> bool {
-    let at = new.index as usize * ROW_SIZE + SECTION_AT;
-    let table = check.output.dynamic_symbols.section.map(|id| check.output.section_bytes(id));
-    let number = table.and_then(|bytes| bytes.get(at..at + 2)?.try_into().ok()).map(u16::from_le_bytes);
-    number == Some(new.section)
 }
 
 fn is_named_alike(old: &Symbol, new: &Symbol) -> bool {

@@ -37,6 +37,9 @@ pub(super) fn own(check: &Check, function: &MovedFunction) -> Own {
     Own { entry: function.entry, ranges, code, bases: Vec::new() }
 }
 
+/// A cut that ends in an indirect jump, with the table that it goes through; with none it leads out of the function.
+pub(super) type NearJump = (usize, Option<u64>);
+
 impl Body {
     /// Cuts the code at its branches and at `named`, the other places that something leads to, ascending.
     pub fn new(check: &Check, own: Own, named: &[u64]) -> Self {

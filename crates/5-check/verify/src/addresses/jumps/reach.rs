@@ -1,11 +1,8 @@
 //! Where control comes to in a function of which it is known where its indirect jumps lead.
 
-use super::body::Body;
+use super::body::{Body, NearJump};
 use super::run::Tables;
 use rustc_hash::FxHashSet;
-
-/// A cut that ends in an indirect jump, with the table that it goes through; with none it leads out of the function.
-pub(super) type NearJump = (usize, Option<u64>);
 
 pub(super) struct Reach<'b> {
     body: &'b Body,

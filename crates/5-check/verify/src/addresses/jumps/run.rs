@@ -1,10 +1,9 @@
 //! Runs a function on what is known of its values instead of the values themselves (Cousot and Cousot, "Abstract
 //! interpretation", 1977), and so finds where control comes to, which tables it goes through, and what is computed with.
 
-use super::body::Body;
+use super::body::{Body, NearJump};
 use super::frame::Frame;
 use super::hub::{Hub, Targets};
-use super::reach::NearJump;
 use super::steps::{From, Step};
 use super::values::{ENTRY, GIVEN, LABEL, STORED, SUM, Value};
 use crate::check::Check;
