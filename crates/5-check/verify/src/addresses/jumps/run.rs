@@ -5,7 +5,7 @@ use super::body::{Body, NearJump};
 use super::frame::Frame;
 use super::hub::{Hub, Targets};
 use super::steps::{From, Step};
-use super::values::{ENTRY, GIVEN, LABEL, STORED, SUM, Value};
+use super::values::{ENTRY, GIVEN, LABEL, STORED, SUM, TARGET, Value};
 use crate::check::Check;
 use crate::input::code::Kind;
 use afterlink_isa::judgement::{Convention, GENERAL, Memory, REGISTERS, Reader};
@@ -117,7 +117,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             match jump? {
                 Value::Unset => way.push(before[*way.last()?]?),
                 Value::Target(base) => return self.tables.contains_key(&base).then_some(Some(base)),
-                Value::Other(traits) if traits & SUM == 0 => return Some(None),
+                Value::Other(traits) if traits & (SUM | TARGET) == 0 => return Some(None),
                 _ => return None,
             }
         }
@@ -270,6 +270,11 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
         };
         if !is_known {
             self.blame(address, UNKNOWN);
+        }
+        if own.traits(value) & TARGET != 0 {
+            // Where several ways meet, nobody remembers whose table it was.
+            let tables = self.tables;
+            tables.keys().for_each(|&base| self.come_to_any(Targets::Table(base), state));
         }
         let targets = if own.is_made(value) { Targets::Made } else { Targets::Labels };
         self.come_to_any(targets, state);

@@ -67,3 +67,47 @@ fn a_label_between_two_instructions_is_a_fault_of_each_jump_that_may_lead_there(
     assert_eq!(found.reached, 8, "nothing leads to the last handler");
     assert_eq!(found.faults, ["a jump leads between two instructions"; 8]);
 }
+
+/// Two tables, and one jump to what was found in either: as compilers make of two switches with the same end.
+const MERGED: &str = "
+.globl _start
+_start: cmp $1,%edi
+ ja other
+ lea first(%rip),%rdx
+ movslq (%rdx,%rdi,4),%rax
+ add %rdx,%rax
+ jmp both
+other: lea second(%rip),%rdx
+ movslq (%rdx,%rsi,4),%rax
+ add %rdx,%rax
+both: jmp *%rax
+a: ret
+b: ret
+end: nop
+.section .rodata
+first: .long a - first
+second: .long b - second
+.section .note.GNU-stack,\"\",@progbits
+";
+
+#[test]
+fn a_jump_through_one_of_two_tables_leads_to_the_places_of_both() {
+    let bytes = link_assembly(MERGED, "gcc", &["-static", "-no-pie"]);
+    let image = Image::parse(&bytes).unwrap();
+    let place = |name: &str| image.symbols.iter().find(|s| s.is_named(name)).unwrap().address.get();
+    let check = Check::of_unchanged(&image);
+    let code = check.code.sections.iter().map(|s| (s.start, s.end)).collect();
+    let mut bases = vec![place("first"), place("second")];
+    bases.sort_unstable();
+    let own = Own { entry: place("_start"), ranges: vec![(place("_start"), place("end"))], code, bases };
+    let targets = [place("a"), place("b")];
+    let body = Body::new(&check, own, &targets);
+    let tables = [("first", vec![targets[0]]), ("second", vec![targets[1]])];
+    let tables: Tables = tables.into_iter().map(|(table, to)| (place(table), to)).collect();
+    let mut run = Run::new(&check, &body, &tables, (&[], &[]), BTreeSet::new());
+    run.enter();
+    let unreached: Vec<u64> =
+        (0..body.cuts.len()).filter(|&cut| !run.is_reached(cut)).map(|cut| body.cuts[cut].start).collect();
+    assert_eq!(unreached, [0; 0], "{:x?}", targets);
+    assert!(run.faults.is_empty());
+}

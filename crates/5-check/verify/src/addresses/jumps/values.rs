@@ -14,8 +14,10 @@ pub(super) const GIVEN: u8 = 8;
 const LOADED: u8 = 16;
 /// It may be several things, of which one is the address of a table.
 const SEVERAL: u8 = 32;
+/// It may be a place that a table's entry leads to.
+pub(super) const TARGET: u8 = 64;
 /// What may be the address of a table and may be something else: of that it is no longer known what it is.
-const TABLE_AMONG: u8 = SEVERAL | SUM | GIVEN | LOADED;
+const TABLE_AMONG: u8 = SEVERAL | SUM | GIVEN | LOADED | TARGET;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) enum Value {
@@ -69,7 +71,8 @@ impl Own {
 
     pub fn traits(&self, value: Value) -> u8 {
         match value {
-            Value::Unset | Value::Target(_) => 0,
+            Value::Unset => 0,
+            Value::Target(_) => TARGET,
             Value::Address(place) if place == self.entry => ENTRY,
             Value::Address(place) if self.holds(place) => LABEL,
             Value::Address(place) if self.is_code(place) => 0,
@@ -152,7 +155,7 @@ mod tests {
         let of_tables =
             words.flat_map(|t| [Value::Word(t), Value::Entry(t), Value::Target(t), Value::Base(t)]);
         let addresses = addresses.into_iter().map(Value::Address);
-        let others = (0..64).map(Value::Other);
+        let others = (0..128).map(Value::Other);
         let first = [Value::Unset, Value::Frame(0), Value::Frame(8)];
         first.into_iter().chain(addresses).chain(of_tables).chain(others).collect()
     }
