@@ -2,7 +2,6 @@
 
 use afterlink_testkit::sandbox::Sandbox;
 use std::fs;
-use std::process::Command;
 
 const SOURCE: &[u8] = b"#include <stdio.h>
 static __attribute__((noinline)) int twice(int n) { return n > 3 ? n * 2 : n - 1; }
@@ -10,7 +9,7 @@ int main(int argc, char **argv) { printf(\"%s %d\\n\", argv[argc - 1], twice(arg
 ";
 const FIXED: &str = "-no-pie -fno-pie";
 
-/// A program, and what it says.
+/// A folder with the program, as `in`.
 fn sandbox(flags: &str) -> Sandbox {
     let sandbox = Sandbox::default();
     sandbox.put("in.c", SOURCE);
@@ -18,16 +17,10 @@ fn sandbox(flags: &str) -> Sandbox {
     sandbox
 }
 
-fn output(sandbox: &Sandbox, program: &str) -> String {
-    let run = sandbox.run(Command::new(sandbox.path(program)).arg("ran"));
-    assert_eq!(run.exit, 0, "{program}: {}", run.stderr());
-    run.stdout()
-}
-
 /// Whatever order it is put into, it is proven and says the same; and so it does when it is counted.
 #[track_caller]
 fn assert_rewritten(sandbox: &Sandbox) {
-    let expected = output(sandbox, "in");
+    let expected = sandbox.say("./in ran");
     for seed in ["1", "2", "3"] {
         let order =
             "--scope all --order-blocks random --order-functions random --split random --trap-old-code";
@@ -35,13 +28,13 @@ fn assert_rewritten(sandbox: &Sandbox) {
             ["optimize", "in", "-o", "out", "--seed", seed].into_iter().chain(order.split(' ')).collect();
         let done = sandbox.afterlink(&words);
         assert_eq!(done.exit, 0, "{}", done.stderr());
-        assert_eq!(output(sandbox, "out"), expected);
+        assert_eq!(sandbox.say("./out ran"), expected);
         let proven = sandbox.afterlink(&["verify", "in", "out"]);
         assert_eq!(proven.exit, 0, "{}{}", proven.stdout(), proven.stderr());
     }
     let done = sandbox.afterlink(&["instrument", "in", "-o", "counted", "--counters", "counters"]);
     assert_eq!(done.exit, 0, "{}", done.stderr());
-    assert_eq!(output(sandbox, "counted"), expected);
+    assert_eq!(sandbox.say("./counted ran"), expected);
 }
 
 /// Start and size in the file of the header of properties.

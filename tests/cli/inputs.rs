@@ -383,7 +383,9 @@ int main(int argc, char **argv) { return returned_to(argc) - 1; }
 ",
     );
     sandbox.say("gcc -O2 -Wl,--emit-relocs in.c -o in");
-    let said = sandbox.say(&format!("{} info in", afterlink_testkit::tool::afterlink().display()));
+    let info = sandbox.afterlink(&["info", "in"]);
+    assert_eq!(info.exit, 0, "{}", info.stderr());
+    let said = info.stdout();
     let mut lines = said.lines();
     assert!(lines.any(|l| l.contains("a label that others go to: returned_to")), "{said}");
     assert!(lines.next().is_some_and(|l| l.contains("setjmp instead of __builtin_setjmp")), "{said}");

@@ -27,6 +27,17 @@ fn optimize(sandbox: &Sandbox, profile: &str) -> String {
     done.stdout() + &done.stderr()
 }
 
+/// Counts a run, in `counters`, and gives the profile that they make, which is in `P.fdata`.
+#[track_caller]
+fn counted(sandbox: &Sandbox) -> String {
+    let instrument = sandbox.afterlink(&["instrument", "in", "-o", "counted", "--counters", "counters"]);
+    assert_eq!(instrument.exit, 0, "{}", instrument.stderr());
+    sandbox.say("./counted");
+    let convert = sandbox.afterlink(&["profile", "convert", "counters", "-o", "P.fdata"]);
+    assert_eq!(convert.exit, 0, "{}", convert.stderr());
+    fs::read_to_string(sandbox.path("P.fdata")).unwrap()
+}
+
 /// The name with the most counts.
 fn hottest(profile: &str) -> String {
     let counts = profile.lines().filter(|line| line.starts_with("1 __BOLT_FDE_FUNCat"));
@@ -38,19 +49,15 @@ fn hottest(profile: &str) -> String {
 #[test]
 fn its_own_counters_fit() {
     let sandbox = sandbox();
-    let instrument = sandbox.afterlink(&["instrument", "in", "-o", "counted", "--counters", "counters"]);
-    assert_eq!(instrument.exit, 0, "{}", instrument.stderr());
-    sandbox.say(sandbox.path("counted").to_str().unwrap());
+    let profile = counted(&sandbox);
     let said = optimize(&sandbox, "counters");
-    let convert = sandbox.afterlink(&["profile", "convert", "counters", "-o", "P.fdata"]);
-    assert_eq!(convert.exit, 0, "{}", convert.stderr());
     assert!(!said.contains("WARNING"), "{said}");
     let said = optimize(&sandbox, "P.fdata");
     let line = said.lines().find(|l| l.starts_with("profile")).expect("a line about the profile");
     let names: Vec<&str> = line.split_whitespace().skip(1).take(3).collect();
     assert!(names[0] == names[2] && line.contains("100.0 % of the counts fit"), "{line}");
     // A name for an address is no name of what stands elsewhere, or has a name.
-    let hottest = hottest(&fs::read_to_string(sandbox.path("P.fdata")).unwrap());
+    let hottest = hottest(&profile);
     let main = sandbox.say("nm in").lines().find(|l| l.ends_with(" T main")).unwrap().to_owned();
     let main = main.split(' ').next().unwrap().trim_start_matches('0').to_owned();
     let mut text = format!("1 main 0 1 {hottest} 0 0 100\n");
@@ -64,12 +71,8 @@ fn its_own_counters_fit() {
 #[test]
 fn addresses_get_the_same_names() {
     let sandbox = sandbox();
-    let instrument = sandbox.afterlink(&["instrument", "in", "-o", "counted", "--counters", "counters"]);
-    assert_eq!(instrument.exit, 0, "{}", instrument.stderr());
-    sandbox.say(sandbox.path("counted").to_str().unwrap());
-    let convert = sandbox.afterlink(&["profile", "convert", "counters", "-o", "P.fdata"]);
-    assert_eq!(convert.exit, 0, "{}", convert.stderr());
-    let hottest = hottest(&fs::read_to_string(sandbox.path("P.fdata")).unwrap());
+    let profile = counted(&sandbox);
+    let hottest = hottest(&profile);
     let address = u64::from_str_radix(hottest.strip_prefix("__BOLT_FDE_FUNCat").unwrap(), 16).unwrap();
     sandbox.put("seen", format!("E cycles\nS {:x} 7\n", address + 4).as_bytes());
     let convert = sandbox.afterlink(&["profile", "convert", "seen", "--binary", "in", "-o", "seen.fdata"]);

@@ -74,7 +74,7 @@ fn first_found(input: &Image) -> Option<u64> {
 /// Whether the program has, or calls, a function of libgcc that makes entries known.
 fn may_register(input: &Image) -> bool {
     let symbols = input.symbols.iter().chain(input.dynamic_symbols.iter());
-    symbols.into_iter().any(|s| s.name().starts_with("__register_frame"))
+    symbols.into_iter().any(|s| s.name_starts_with("__register_frame"))
 }
 
 /// The rows that the output's table must have.
