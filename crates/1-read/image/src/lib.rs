@@ -214,6 +214,12 @@ impl<'a> Image<'a> {
         self.dynamic_symbols.iter().filter(exported).map(|s| s.address)
     }
 
+    /// Address and bytes of the search table of unwind entries.
+    pub fn search_table(&self) -> Option<(InputAddr, &'a [u8])> {
+        let header = self.segments.iter().find(|s| s.kind == elf::PT_GNU_EH_FRAME.0)?;
+        Some((header.address, self.bytes_at(header.address, usize::try_from(header.file_size).ok()?)?))
+    }
+
     /// Where in `.eh_frame` the entries start that unwinders find. A static program without a search table registers them from
     /// a symbol of `crtbeginT.o` on; the start files' stand before it. With a search table, these would be found, too, and a
     /// walk would go on where it ended. Where nothing registers any, none is found.

@@ -152,6 +152,11 @@ impl<'a> SymbolTable<'a> {
         (section != 0 && section < elf::SHN_LORESERVE).then(|| InputAddr(row.st_value.get(LE)))
     }
 
+    /// The number of a section, or `SHN_*`, that a row has: in `.dynsym` maybe not that in which the [symbol](Symbol::section) lies.
+    pub fn named_section(&self, index: u32) -> Option<u16> {
+        self.rows.get(index as usize).map(|row| row.st_shndx.get(LE).0)
+    }
+
     pub fn get(&self, index: u32) -> Option<Symbol<'a>> {
         let row = self.rows.get(index as usize)?;
         let mut symbol = Symbol {

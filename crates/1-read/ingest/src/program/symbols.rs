@@ -54,9 +54,7 @@ pub(super) fn pieces(image: &Image, origin: Option<&Origin>, code: &[Code]) -> V
 /// Where code starts by the search table of unwind entries, but for linkage stubs: of functions without a symbol nothing
 /// else tells.
 fn unwound(image: &Image) -> Vec<InputAddr> {
-    let header = image.segments.iter().find(|s| s.kind == elf::PT_GNU_EH_FRAME.0);
-    let bytes = header.and_then(|h| image.bytes_at(h.address, usize::try_from(h.file_size).ok()?));
-    let table = header.zip(bytes).and_then(|(h, bytes)| EhFrameHdr::parse(bytes, h.address).ok());
+    let table = image.search_table().and_then(|(address, bytes)| EhFrameHdr::parse(bytes, address).ok());
     let is_function = |at: &InputAddr| {
         let section = image.section_at(*at).map(|id| &image.sections[id]);
         section.is_some_and(|s| s.is_code() && !s.name.starts_with(".plt"))

@@ -40,9 +40,7 @@ pub(crate) fn read<'a>(image: &Image<'a>) -> Result<EhFrame<'a>> {
 /// # Errors
 /// If it leads to other entries than those of the section at `frames`.
 fn search_table(image: &Image, frames: InputAddr) -> Result<Vec<(InputAddr, InputAddr)>> {
-    let header = image.segments.iter().find(|s| s.kind == elf::PT_GNU_EH_FRAME.0);
-    let bytes = header.and_then(|h| image.bytes_at(h.address, usize::try_from(h.file_size).ok()?));
-    let table = header.zip(bytes).and_then(|(h, bytes)| EhFrameHdr::parse(bytes, h.address).ok());
+    let table = image.search_table().and_then(|(address, bytes)| EhFrameHdr::parse(bytes, address).ok());
     match table {
         Some(table) if table.eh_frame != frames => {
             Err(Error::new(format!("the search table leads to unwind entries at {:#x}", table.eh_frame))

@@ -12,10 +12,6 @@ use afterlink_image::{Image, Section, SectionId, Symbol, elf};
 /// Where a relocation's row has the number of its symbol.
 const RELOCATION_SYMBOL: u64 = 12;
 
-/// Bytes of a row of the symbol table, and where in it the number of its section stands.
-const ROW_SIZE: usize = 24;
-const SECTION_AT: usize = 6;
-
 /// The input's rows that are repeated, ascending; a row occurs as often as it is repeated.
 pub(crate) struct Repeats {
     of: Vec<u32>,
@@ -113,10 +109,7 @@ impl<'c, 'd, 'a> Parts<'c, 'd, 'a> {
 /// Whether a row of the output's `.dynsym` has the number of the section that the symbol lies in. The input's may have a stale one, which the
 /// image mends (`afterlink_image::Symbol::section`); the output's has none.
 pub(crate) fn names_where_it_lies(check: &Check, new: &Symbol) -> bool {
-    let at = new.index as usize * ROW_SIZE + SECTION_AT;
-    let table = check.output.dynamic_symbols.section.map(|id| check.output.section_bytes(id));
-    let number = table.and_then(|bytes| bytes.get(at..at + 2)?.try_into().ok()).map(u16::from_le_bytes);
-    number == Some(new.section)
+    check.output.dynamic_symbols.named_section(new.index) == Some(new.section)
 }
 
 /// By how many bytes a section may be larger because rows were added to the dynamic symbol table.
