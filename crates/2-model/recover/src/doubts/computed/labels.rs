@@ -123,8 +123,9 @@ impl<'l, 'b, 'a> Follower<'l, 'b, 'a> {
         let convention = body.convention();
         for (i, inst) in body.insts(block).iter().enumerate().skip(index) {
             if inst.operation == Operation::Call {
-                let handed_on = !self.is_entry && convention.arguments.contains(register);
-                if handed_on || inst.operands[0].register() == Some(register) {
+                let is_used =
+                    convention.arguments.contains(register) || inst.operands[0].register() == Some(register);
+                if is_used && !self.is_entry {
                     return true;
                 }
                 if !convention.kept.contains(register) {
@@ -170,7 +171,7 @@ impl<'l, 'b, 'a> Follower<'l, 'b, 'a> {
         }
         let is_narrow = inst.operands[1].register() == Some(register) && inst.operands[1].word().is_none();
         match inst.operation {
-            Operation::Compare | Operation::Test => return self.is_entry,
+            Operation::Compare | Operation::Test | Operation::Call => return self.is_entry,
             Operation::Jump | Operation::Push | Operation::Return => return true,
             // Half of an address is a number.
             Operation::Move if is_narrow => return false,
