@@ -16,6 +16,11 @@ impl Places {
         Self(1 << number)
     }
 
+    /// General registers, a bit for each number.
+    pub const fn registers(set: u32) -> Self {
+        Self(set as u64)
+    }
+
     /// A status flag, by the number that the instruction set's module gives it.
     pub const fn flag(number: u8) -> Self {
         debug_assert!(number < 32);
@@ -110,6 +115,25 @@ pub struct Effects {
     pub may_raise: bool,
     /// Of a direct call: where it leads, from the end of the instruction.
     pub callee: Option<i64>,
+    pub stack: StackUse,
+}
+
+/// What an instruction has to do with where the stack is, but for stepping up and down on it. Registers by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackUse {
+    None,
+    /// A register becomes the stack pointer, or an address at a distance from it.
+    Saved(u8),
+    /// A register, the stack pointer maybe, is stored in the frame.
+    Stored(u8),
+    /// A register becomes what stands in the frame.
+    Loaded(u8),
+    /// The stack pointer becomes what that register says, or an address at a distance from it.
+    Restored(u8),
+    /// The stack pointer becomes what stands in the frame.
+    RestoredFromFrame,
+    /// The stack pointer becomes anything else.
+    Replaced,
 }
 
 /// Reads effects, one instruction after the other.
@@ -142,6 +166,14 @@ impl Arch {
         match self {
             Self::X86_64 => x86_64::REGISTERS,
             Self::Aarch64 => Places::first_registers(31),
+        }
+    }
+
+    /// The stack pointer.
+    pub fn stack_pointer(self) -> Places {
+        match self {
+            Self::X86_64 => x86_64::STACK_POINTER,
+            Self::Aarch64 => Places::NONE,
         }
     }
 

@@ -27,7 +27,7 @@ pub mod x86_64;
 pub use calls::{CallThroughMemory, FrameStep, InPlaceForms, PlainCall};
 pub use counter::CounterForm;
 pub use disassembly::Disassembler;
-pub use effects::{Effects, EffectsReader, Places, StepKind};
+pub use effects::{Effects, EffectsReader, Places, StackUse, StepKind};
 pub use encoding::{Encoding, OutOfReach};
 pub use facts::{Facts, Run, TableJump, Whole};
 pub use huge_pages::HugePages;

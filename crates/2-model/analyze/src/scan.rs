@@ -2,7 +2,7 @@
 
 use afterlink_core::InputAddr;
 use afterlink_image::Image;
-use afterlink_isa::{Arch, EffectsReader, Places, StepKind};
+use afterlink_isa::{Arch, EffectsReader, Places, StackUse, StepKind};
 use afterlink_program::{Block, BlockId, Function};
 
 /// One instruction of a block's body.
@@ -32,6 +32,39 @@ pub struct Scan {
     steps: Vec<Step>,
     /// For each block, where its steps end.
     ends: Vec<u32>,
+    stack: StackUses,
+}
+
+/// What a function's instructions have to do with where the stack is, in whatever order; sets of registers.
+#[derive(Clone, Copy, Debug, Default)]
+struct StackUses {
+    saved: u32,
+    stored: u32,
+    loaded: u32,
+    restored: u32,
+    is_restored_from_frame: bool,
+    is_replaced: bool,
+}
+
+impl StackUses {
+    fn add(&mut self, stack: StackUse) {
+        match stack {
+            StackUse::None => {}
+            StackUse::Saved(register) => self.saved |= 1 << register,
+            StackUse::Stored(register) => self.stored |= 1 << register,
+            StackUse::Loaded(register) => self.loaded |= 1 << register,
+            StackUse::Restored(register) => self.restored |= 1 << register,
+            StackUse::RestoredFromFrame => self.is_restored_from_frame = true,
+            StackUse::Replaced => self.is_replaced = true,
+        }
+    }
+
+    /// The stack pointer only comes back to where it was.
+    fn keep(&self, stack_pointer: Places) -> bool {
+        let is_stored = Places::registers(self.stored).meets(Places::registers(self.saved) | stack_pointer);
+        let known = self.saved | if is_stored { self.loaded } else { 0 };
+        !self.is_replaced && self.restored & !known == 0 && (is_stored || !self.is_restored_from_frame)
+    }
 }
 
 /// Reads functions of one program. What it gives takes ten times the bytes of the code, so whoever asks for all functions
@@ -66,7 +99,8 @@ impl Scan {
         function: &Function,
         body: impl Fn(&Block) -> Option<&'b [u8]>,
     ) -> Option<Self> {
-        let mut scan = Self { arch, steps: Vec::new(), ends: Vec::with_capacity(function.blocks.len()) };
+        let ends = Vec::with_capacity(function.blocks.len());
+        let mut scan = Self { arch, steps: Vec::new(), ends, stack: StackUses::default() };
         let mut reader = EffectsReader::new(arch);
         for (_, block) in function.blocks.iter() {
             let bytes = body(block)?;
@@ -76,6 +110,7 @@ impl Scan {
                 let end = at + usize::from(effects.len);
                 let callee = effects.callee.map(|callee| block.input + end as u64 + callee as u64);
                 let (reads, writes, kind) = (effects.reads, effects.writes, effects.kind);
+                scan.stack.add(effects.stack);
                 scan.steps.push(Step {
                     at: at as u32,
                     reads,
@@ -119,6 +154,12 @@ impl Scan {
         &self.steps[start as usize..self.ends[block] as usize]
     }
 
+    /// Whether the stack pointer is one all the time: it goes up and down, and becomes nothing but what it was before. Hand-written code uses
+    /// it as one more register, or reads what stands somewhere else by taking it off a stack.
+    pub fn keeps_stack(&self) -> bool {
+        self.stack.keep(self.arch.stack_pointer())
+    }
+
     pub fn all(&self) -> &[Step] {
         &self.steps
     }
@@ -128,10 +169,52 @@ impl Scan {
 mod tests {
     use super::*;
     use afterlink_program::{Stop, Terminator};
-    use afterlink_testkit::assembly::{START, Sample, falls, sample};
+    use afterlink_testkit::assembly::{Body, START, Sample, falls, sample};
+    use iced_x86::code_asm::*;
 
     fn scan_of(sample: &Sample) -> Option<Scan> {
         Scan::new(Arch::X86_64, &sample.function, |block| sample.body(block))
+    }
+
+    /// The stack pointer comes back to where it was, by whatever register or word of the frame, or it is none.
+    #[test]
+    fn a_stack_pointer_that_becomes_something_else_is_none() {
+        let keeps = |body: Body| scan_of(&sample(&[(body, falls(1))])).unwrap().keeps_stack();
+        assert!(keeps(|a| {
+            a.mov(rbx, rsp)?;
+            a.sub(rsp, rdi)?;
+            a.mov(rsp, rbx)
+        }));
+        assert!(keeps(|a| {
+            a.lea(r10, qword_ptr(rsp + 8))?;
+            a.and(rsp, -64)?;
+            a.lea(rsp, qword_ptr(r10 - 8))
+        }));
+        assert!(keeps(|a| {
+            a.mov(qword_ptr(rbp - 8), rsp)?;
+            a.sub(rsp, rdi)?;
+            a.mov(rsp, qword_ptr(rbp - 8))
+        }));
+        assert!(keeps(|a| {
+            a.mov(rax, rsp)?;
+            a.mov(qword_ptr(rsp - 8), rax)?;
+            a.mov(rsi, qword_ptr(rsp - 8))?;
+            a.mov(rsp, rsi)
+        }));
+        assert!(!keeps(|a| {
+            a.mov(rbx, rsp)?;
+            a.mov(rsp, rdi)?;
+            a.mov(rsp, rbx)
+        }));
+        assert!(!keeps(|a| {
+            a.mov(rdi, qword_ptr(rsp + 8))?;
+            a.mov(rsp, rdi)
+        }));
+        assert!(!keeps(|a| a.mov(rsp, qword_ptr(rsp + 8))));
+        assert!(!keeps(|a| {
+            a.mov(rbx, rsp)?;
+            a.xchg(rsp, rdi)
+        }));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! function, which are counted as edges.
 
 use crate::context::Context;
+use crate::plan::has_stack;
 use crate::sites::Gaps;
 use afterlink_analyze::liveness::Liveness;
 use afterlink_analyze::scan::{Scan, Step};
@@ -63,7 +64,7 @@ pub(crate) fn of_function(code: &Code) -> (Vec<TargetPlace>, usize) {
 impl Code<'_, '_, '_> {
     fn may_have(&self, gaps: &Gaps, steps: &[Step], i: usize, needed: Places) -> bool {
         let arch: Arch = self.scan.arch();
-        let has_stack = !self.function.unwind.is_empty();
+        let has_stack = has_stack(self.function, self.scan);
         let is_free = !needed.meets(arch.flags());
         has_stack && is_free && gaps.may_have_code(i) && !steps[i].is_probe
     }

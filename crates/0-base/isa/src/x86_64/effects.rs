@@ -1,6 +1,6 @@
 //! What each instruction reads and overwrites, as far as afterlink cares.
 
-use crate::effects::{Effects, Places, StepKind};
+use crate::effects::{Effects, Places, StackUse, StepKind};
 use crate::x86_64::ENDBR64;
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, InstructionInfoOptions,
@@ -9,6 +9,7 @@ use iced_x86::{
 
 /// All general registers.
 pub const REGISTERS: Places = Places::first_registers(16);
+pub const STACK_POINTER: Places = Places::register(4);
 /// OF, SF, ZF, AF and PF, by these numbers: what `inc` changes. It leaves CF alone.
 pub const FLAGS: Places = Places::flag(0)
     .union(Places::flag(1))
@@ -77,7 +78,44 @@ fn step(inst: &Instruction, bytes: &[u8], factory: &mut InstructionInfoFactory) 
     let writes = if may_fault { writes.without(REGISTERS) } else { writes };
     let end = inst.len() as u64;
     let callee = (kind == StepKind::Call).then(|| inst.near_branch64().wrapping_sub(end) as i64);
-    Effects { len: inst.len() as u8, reads, writes, kind, may_fault, may_raise, callee }
+    let stack = stack_use(inst, factory);
+    Effects { len: inst.len() as u8, reads, writes, kind, may_fault, may_raise, callee, stack }
+}
+
+fn stack_use(inst: &Instruction, factory: &mut InstructionInfoFactory) -> StackUse {
+    use Mnemonic as M;
+    let is_frame = |register| matches!(register, Register::RSP | Register::RBP);
+    let in_frame = |op| inst.op_kind(op) == OpKind::Memory && is_frame(inst.memory_base());
+    let number = |register: Register| register.number() as u8;
+    // No register if the operand is none.
+    let (to, from) = (inst.op0_register(), inst.op1_register());
+    match inst.mnemonic() {
+        M::Mov if to == Register::RSP && from.is_gpr64() => StackUse::Restored(number(from)),
+        M::Mov if to == Register::RSP && in_frame(1) => StackUse::RestoredFromFrame,
+        M::Mov if to.is_gpr64() && from == Register::RSP => StackUse::Saved(number(to)),
+        M::Mov if to != Register::RSP && to.is_gpr64() && in_frame(1) => StackUse::Loaded(number(to)),
+        M::Mov if in_frame(0) && from.is_gpr64() => StackUse::Stored(number(from)),
+        M::Lea if to == Register::RSP && inst.memory_base() == Register::RSP => StackUse::None,
+        M::Lea if to == Register::RSP && inst.memory_base().is_gpr64() => {
+            StackUse::Restored(number(inst.memory_base()))
+        }
+        M::Lea if to.is_gpr64() && inst.memory_base() == Register::RSP => StackUse::Saved(number(to)),
+        // Up or down from where it was.
+        M::Add | M::Sub | M::And | M::Inc | M::Dec | M::Enter | M::Leave => StackUse::None,
+        M::Pop if to == Register::RSP => StackUse::Replaced,
+        _ if inst.stack_pointer_increment() != 0 => StackUse::None,
+        _ if inst.flow_control() != FlowControl::Next => StackUse::None,
+        _ if writes_stack_pointer(inst, factory) => StackUse::Replaced,
+        _ => StackUse::None,
+    }
+}
+
+fn writes_stack_pointer(inst: &Instruction, factory: &mut InstructionInfoFactory) -> bool {
+    let info = factory.info_options(inst, InstructionInfoOptions::NO_MEMORY_USAGE);
+    info.used_registers().iter().any(|used| {
+        used.register().full_register() == Register::RSP
+            && !matches!(used.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess)
+    })
 }
 
 fn effects(inst: &Instruction, factory: &mut InstructionInfoFactory) -> (Places, Places) {

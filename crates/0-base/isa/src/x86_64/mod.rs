@@ -21,7 +21,7 @@ pub use calls::{CALL, CALL_THROUGH_MEMORY, instruction_starts, is_plain_call, le
 pub use counter::write_counter;
 pub use decode::{Sweep, decode, full};
 pub(crate) use effects::{COUNTER_REGISTERS, SHORT_BRANCH_READS};
-pub use effects::{EffectsReader, FLAGS, REGISTERS};
+pub use effects::{EffectsReader, FLAGS, REGISTERS, STACK_POINTER};
 pub use encode::{
     BRANCH_LONG, BRANCH_SHORT, JUMP_LONG, JUMP_SHORT, SHORT_BRANCH, write_branch, write_jump,
     write_short_branch,

@@ -18,8 +18,10 @@
 use crate::address_map::places::{Block, MovedFunction};
 use crate::check::Check;
 use crate::input::code::{Inst, Kind};
+use crate::moved_code::stack_pointer;
 use afterlink_core::InputAddr;
 use afterlink_isa::judgement::{Effect, Reader, Use};
+use std::cell::OnceCell;
 use std::ops::Range;
 
 /// A set of registers and flags, as in [`Use`].
@@ -29,6 +31,8 @@ type Set = u32;
 pub(crate) struct Liveness {
     /// Start, end, and sets for the instructions of each block, ascending.
     blocks: Vec<(u64, u64, Vec<Set>)>,
+    /// Whether its stack pointer is one all the time; asked of few.
+    keeps_stack: OnceCell<bool>,
 }
 
 impl Liveness {
@@ -38,12 +42,13 @@ impl Liveness {
         Analysis::new(check, blocks, taken).run(function.entry)
     }
 
-    /// Whether what `effect` changes may be read from `address` on.
+    /// Whether what `effect` changes may be read from `address` on, or what it writes below the stack pointer stands where no stack is.
     pub fn forbids(&self, check: &Check, address: u64, effect: Effect) -> bool {
         let changed = match effect {
             Effect::Flags => check.code.judgement.convention().counter_flags,
             Effect::Register(register) => 1 << register,
-            Effect::Nothing(_) => return false,
+            Effect::Nothing(_) => return !self.keeps_stack(check),
+            Effect::Targets(_) if !self.keeps_stack(check) => return true,
             Effect::Targets(_) => check.code.judgement.convention().status_flags,
         };
         let after = self.blocks.partition_point(|b| b.0 <= address);
@@ -57,6 +62,13 @@ impl Liveness {
             None => live_outside(check, address),
         };
         live & changed != 0
+    }
+
+    fn keeps_stack(&self, check: &Check) -> bool {
+        *self.keeps_stack.get_or_init(|| {
+            let blocks = self.blocks.iter().map(|&(start, end, _)| (start, end));
+            stack_pointer::is_kept(check, blocks)
+        })
     }
 }
 
@@ -167,7 +179,7 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
             sets
         };
         let in_order = self.order.iter().map(|&(start, b)| (start, self.blocks[b].input_end(), sets(b)));
-        Liveness { blocks: in_order.collect() }
+        Liveness { blocks: in_order.collect(), keeps_stack: OnceCell::new() }
     }
 
     /// Calls `visit` with what is live behind a block and in front of each of its instructions, from the last to the first, and

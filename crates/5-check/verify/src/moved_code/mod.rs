@@ -16,5 +16,6 @@ mod inlined;
 pub(crate) mod liveness;
 mod looked_up;
 mod replaced;
+mod stack_pointer;
 pub(crate) mod start_up;
 mod walk;

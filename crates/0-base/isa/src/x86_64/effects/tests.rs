@@ -131,3 +131,45 @@ fn some_instructions_may_raise_a_signal() {
     assert_eq!(raising.map(|body| only_step(body).may_raise), [true; 6]);
     assert_eq!(others.map(|body| only_step(body).may_raise), [false; 6]);
 }
+
+#[test]
+fn what_becomes_of_the_stack_pointer_is_told() {
+    const RBP: u8 = 5;
+    let use_of = |body: Body| only_step(body).stack;
+    assert_eq!(use_of(|a| a.mov(rbp, rsp)), StackUse::Saved(RBP));
+    assert_eq!(use_of(|a| a.lea(rdi, qword_ptr(rsp + 8))), StackUse::Saved(7));
+    assert_eq!(use_of(|a| a.mov(qword_ptr(rbp - 8), rsp)), StackUse::Stored(4));
+    assert_eq!(use_of(|a| a.mov(qword_ptr(rsp + 8), rax)), StackUse::Stored(0));
+    assert_eq!(use_of(|a| a.mov(rax, qword_ptr(rsp + 8))), StackUse::Loaded(0));
+    assert_eq!(use_of(|a| a.mov(rsp, rbp)), StackUse::Restored(RBP));
+    assert_eq!(use_of(|a| a.lea(rsp, qword_ptr(rbp - 40))), StackUse::Restored(RBP));
+    assert_eq!(use_of(|a| a.mov(rsp, qword_ptr(rbp - 40))), StackUse::RestoredFromFrame);
+    let steps: [Body; 10] = [
+        |a| a.push(rax),
+        |a| a.pop(rax),
+        |a| a.add(rsp, 8),
+        |a| a.sub(rsp, rax),
+        |a| a.and(rsp, -64),
+        |a| a.lea(rsp, qword_ptr(rsp - 128)),
+        |a| a.leave(),
+        |a| a.call(rax),
+        |a| a.ret_1(8),
+        |a| a.mov(rax, qword_ptr(rdi)),
+    ];
+    for (i, step) in steps.into_iter().enumerate() {
+        assert_eq!(use_of(step), StackUse::None, "{i}");
+    }
+    let others: [Body; 8] = [
+        |a| a.mov(rsp, qword_ptr(rdi)),
+        |a| a.mov(esp, edi),
+        |a| a.xchg(rsp, rdi),
+        |a| a.pop(rsp),
+        |a| a.cmove(rsp, rdi),
+        |a| a.xor(esp, esp),
+        |a| a.imul_3(rsp, rdi, 8),
+        |a| a.mov(rsp, 7u64),
+    ];
+    for (i, other) in others.into_iter().enumerate() {
+        assert_eq!(use_of(other), StackUse::Replaced, "{i}");
+    }
+}

@@ -4,12 +4,13 @@ use super::Liveness;
 use crate::address_map::places::{Block, MovedFunction, Reason};
 use crate::check::Check;
 use afterlink_image::Image;
-use afterlink_isa::judgement::Effect;
+use afterlink_isa::judgement::{Effect, Handed};
 use std::process::Command;
 
 const RCX: u8 = 1;
 const RDI: u8 = 7;
 const R11: u8 = 11;
+const COUNTED: Handed = Handed { is_jump: false, touch: 0, load: 0 };
 
 fn assemble(text: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
@@ -192,4 +193,41 @@ fn flags_go_into_the_middle_of_another_function() {
     let flags = [("b0", 1, Effect::Flags)];
     assert_eq!(forbidden(&text("inside"), &[], &flags), [true]);
     assert_eq!(forbidden(&text("other"), &[], &flags), [false]);
+}
+
+/// Code that steps down from the stack pointer and keeps something there may stand where there is a stack: in functions that give up
+/// room as compilers do, and not where words are taken off something else, or the stack pointer holds a number.
+#[test]
+fn where_the_stack_pointer_is_none_nothing_is_written_below_it() {
+    let nothing = |text: &str| {
+        let effects = [Effect::Nothing(Some(RCX)), Effect::Nothing(None), Effect::Targets(COUNTED)];
+        let found = forbidden(text, &[], &effects.map(|effect| ("b0", 0, effect)));
+        assert!(found.iter().all(|forbids| *forbids == found[0]), "{text}");
+        found[0]
+    };
+    for kept in [
+        "push %rbp\n mov %rsp,%rbp\n sub $64,%rsp\n and $-32,%rsp\n sub %rax,%rsp\n leave\n ret",
+        "push %rbp\n mov %rsp,%rbp\n lea -8(%rbp),%rsp\n pop %rbx\n pop %rbp\n ret",
+        "mov %rsp,%rbx\n sub %rdi,%rsp\n call other\n mov %rbx,%rsp\n ret",
+        "lea 8(%rsp),%r10\n and $-64,%rsp\n push -8(%r10)\n lea -8(%r10),%rsp\n ret",
+        "mov %rsp,%rax\n mov %rax,-40(%rbp)\n sub %rdi,%rsp\n mov -40(%rbp),%rsp\n ret",
+        "mov %rsp,%rax\n and $-64,%rsp\n mov %rax,8(%rsp)\n mov 8(%rsp),%rsi\n lea (%rsi),%rsp\n ret",
+    ] {
+        assert!(!nothing(&format!("b0: {kept}\nother: ret\n")), "{kept}");
+    }
+    for lost in [
+        "mov %rsp,%rax\n mov %rdi,%rsp\n pop %rcx\n mov %rax,%rsp\n ret",
+        "mov (%rdi),%rsp\n ret",
+        "mov 8(%rsp),%rsp\n pop %rcx\n ret",
+        "mov 8(%rsp),%rdi\n mov %rdi,%rsp\n ret",
+        "lea (%rdi,%rcx,8),%rsp\n ret",
+        "mov $7,%esp\n ret",
+        "xchg %rdi,%rsp\n ret",
+        "pop %rsp\n ret",
+        "cmove %rdi,%rsp\n ret",
+        "imul $8,%rdi,%rsp\n ret",
+        "xor %esp,%esp\n ret",
+    ] {
+        assert!(nothing(&format!("b0: {lost}\n")), "{lost}");
+    }
 }
