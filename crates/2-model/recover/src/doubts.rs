@@ -7,6 +7,7 @@ pub(crate) mod computed;
 pub(crate) mod faults;
 pub(crate) mod moved_stack;
 pub(crate) mod patched_code;
+pub(crate) mod range_tables;
 pub(crate) mod read_code;
 pub(crate) mod restartable;
 pub(crate) mod runtime_tables;

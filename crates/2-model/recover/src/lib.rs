@@ -16,8 +16,8 @@ use afterlink_program::{Function, Program};
 use afterlink_unwind::RowTable;
 use code::{Code, pieces, sweep};
 use doubts::{
-    absolute_symbols, checked_calls, computed, moved_stack, patched_code, read_code, restartable,
-    runtime_tables, sorted_tables, sums,
+    absolute_symbols, checked_calls, computed, moved_stack, patched_code, range_tables, read_code,
+    restartable, runtime_tables, sorted_tables, sums,
 };
 use evidence::Evidence;
 use evidence::symbols::Symbols;
@@ -57,7 +57,9 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
         let taken_labels = sums::refuse(&mut code, &sums, &unwind_ranges);
         read_code::refuse_between(&mut code, &taken_labels, &taking, &pointers);
         summed = uses::refuse(&mut code, &taking);
-        sorted_tables::refuse(&mut code, &evidence, &symbols);
+        let words = sorted_tables::words(&code, &evidence, &symbols);
+        sorted_tables::refuse(&mut code, &words, &symbols);
+        range_tables::refuse(&mut code, &words, &symbols);
         pointers.extend(unknown_code::pointers(&mut code, &evidence, &unwind_ranges, &rooms));
     }
     let taken = taken::entries(&code, &pointers, &taking);

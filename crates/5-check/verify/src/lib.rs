@@ -27,7 +27,7 @@ use addresses::read_code::ReadCode;
 use addresses::relative_words::Named;
 use addresses::restartable::Sequences;
 use addresses::{
-    absolute_symbols, function_types, jump_tables, jumps, patched_code, pointers, restartable,
+    absolute_symbols, function_types, jump_tables, jumps, patched_code, pointers, range_tables, restartable,
     runtime_tables, sorted_tables, sums, taken, text_relocations, unread_words, uses,
 };
 use afterlink_core::limits::ENTRY_ALIGNMENT;
@@ -181,7 +181,7 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
         &|| callees::check(check, &layout, &jumps, &rows.input),
         &|| duplicates::check(check, &layout, &jumps),
         &|| entry_marks::check(check, &layout, &named, &jumps),
-        &|| sorted_tables::check(check, &layout),
+        &|| check_ranges(check, &layout),
         &|| check_tables(check),
         &|| blocks::check(check, &rows.input, &layout, &named, &jumps),
     ];
@@ -193,6 +193,14 @@ fn compare(check: &Check, mut rows: Unwinding, mut findings: Vec<Finding>, optio
 
 /// One of the checks that ask nothing of each other.
 type One<'x> = &'x (dyn Fn() -> Vec<Finding> + Sync);
+
+/// Tables of code in which things are looked up.
+fn check_ranges(check: &Check, layout: &Layout) -> Vec<Finding> {
+    let words = sorted_tables::words(check, layout);
+    let mut findings = sorted_tables::check(check, &words);
+    findings.extend(range_tables::check(check, &words));
+    findings
+}
 
 fn check_sums(check: &Check, jumps: &Jumps, said: &[sums::Sum]) -> Vec<Finding> {
     let (mut findings, text_end) = sums::check(check, said);

@@ -9,25 +9,26 @@ use crate::code::Code;
 use crate::evidence::Evidence;
 use crate::evidence::symbols::Symbols;
 use afterlink_core::{InputAddr, Refusal};
-use afterlink_image::{Image, Symbol, elf};
-use afterlink_isa::semantics::{Operation, Order, Register, Semantics, SemanticsReader};
+use afterlink_image::{DynamicRelocation, Image, Symbol, elf};
+use afterlink_isa::semantics::{Memory, Operation, Order, Register, Semantics, SemanticsReader};
 use afterlink_isa::{Encoding, Named};
 use rayon::prelude::*;
+use std::ops::RangeInclusive;
 
 /// Rows in ascending order that make a table.
 const LEAST: usize = 8;
 /// Bytes of a row at most; code may name a place so far in front of the first pointer or behind the last.
-const ROW: u64 = 64;
+pub(super) const ROW: u64 = 64;
 /// Instructions between a load and its comparison, and from there to who asks for its result.
-const NEAR: usize = 8;
+pub(super) const NEAR: usize = 8;
 
 /// A pointer to a function: where it stands, and where it leads.
-type Word = (InputAddr, InputAddr);
+pub(crate) type Word = (InputAddr, InputAddr);
 
-pub(crate) fn refuse(code: &mut Code, evidence: &Evidence, symbols: &Symbols) {
-    let words = words(code, evidence, symbols);
+/// `words` are all pointers to functions in data, by ascending address.
+pub(crate) fn refuse(code: &mut Code, words: &[Word], symbols: &Symbols) {
     let objects = Objects::read(code.image);
-    let tables = tables(&words, &objects);
+    let tables = tables(words, &objects);
     if tables.is_empty() {
         return;
     }
@@ -55,10 +56,26 @@ pub(crate) fn refuse(code: &mut Code, evidence: &Evidence, symbols: &Symbols) {
 
 /// Which piece names which of `tables`.
 fn uses(code: &Code, tables: &[&[Word]], symbols: &Symbols) -> Vec<(usize, usize)> {
-    let image = code.image;
     let end_of = |table: &[Word]| table[table.len() - 1].0.get() + ROW;
     let all = tables[0][0].0.get().saturating_sub(ROW)..=end_of(tables[tables.len() - 1]);
     let mut uses = Vec::new();
+    each_named(code, symbols, InputAddr(*all.start())..=InputAddr(*all.end()), |at, named| {
+        // One table begins behind the place, and two may end there.
+        let next = tables.partition_point(|t| t[0].0.get() < named.get().saturating_add(ROW));
+        let near = (next.saturating_sub(2)..next).filter(|&i| named.get() <= end_of(tables[i]));
+        uses.extend(near.filter_map(|table| Some((code.piece_at(at)?, table))));
+    });
+    uses
+}
+
+/// Calls `visit` with each place of code at which an address in `all` is named, and that address.
+pub(super) fn each_named(
+    code: &Code,
+    symbols: &Symbols,
+    all: RangeInclusive<InputAddr>,
+    mut visit: impl FnMut(InputAddr, InputAddr),
+) {
+    let image = code.image;
     for (_, relocations) in image.kept_relocations().filter(|(id, _)| image.sections[*id].is_code()) {
         for r in relocations.iter() {
             let said = image.arch.relocation(r.kind).filter(|said| said.names == Named::Address);
@@ -66,16 +83,11 @@ fn uses(code: &Code, tables: &[&[Word]], symbols: &Symbols) -> Vec<(usize, usize
                 said.is_some_and(|s| matches!(s.encoding, Encoding::Absolute64 | Encoding::Absolute32));
             let end = if is_absolute { 0 } else { 4 };
             let named = symbols.of(&r).1 + r.addend.wrapping_add(end) as u64;
-            if !all.contains(&named.get()) {
-                continue;
+            if all.contains(&named) {
+                visit(r.address, named);
             }
-            // One table begins behind the place, and two may end there.
-            let next = tables.partition_point(|t| t[0].0.get() < named.get().saturating_add(ROW));
-            let near = (next.saturating_sub(2)..next).filter(|&i| named.get() <= end_of(tables[i]));
-            uses.extend(near.filter_map(|table| Some((code.piece_at(r.address)?, table))));
         }
     }
-    uses
 }
 
 /// Runs of words that are equally far apart and lead further and further, by ascending address.
@@ -131,11 +143,10 @@ impl Objects {
 
 /// All pointers to functions in data, by ascending address. Tables of virtual functions are in the order of their
 /// declarations and never searched.
-fn words(code: &Code, evidence: &Evidence, symbols: &Symbols) -> Vec<Word> {
+pub(crate) fn words(code: &Code, evidence: &Evidence, symbols: &Symbols) -> Vec<Word> {
     let image = code.image;
-    let is_loaded = |kind: u32| image.arch.relocation(kind).is_some_and(|r| r.names == Named::Loaded);
-    let relative = image.dynamic.relocations.iter().filter(|r| is_loaded(r.kind));
-    let mut words: Vec<Word> = relative.map(|r| (r.address, InputAddr(r.addend as u64))).collect();
+    let mut words: Vec<Word> =
+        image.dynamic.relocations.iter().filter_map(|r| at_start_up(image, r)).collect();
     words.extend(evidence.data_words.iter().map(|&(address, target, _)| (address, target)));
     words.retain(|&(address, target)| {
         code.is_entry(target) && !symbols.is_virtual(address) && !is_walked(code, address)
@@ -145,11 +156,25 @@ fn words(code: &Code, evidence: &Evidence, symbols: &Symbols) -> Vec<Word> {
     words
 }
 
-/// What the C runtime calls one by one.
+/// What the dynamic linker puts into a word, if it is an address of the file. Another object's function may come before an exported one; if none does,
+/// it is this one's.
+fn at_start_up(image: &Image, relocation: &DynamicRelocation) -> Option<Word> {
+    let base = match image.arch.relocation(relocation.kind)?.names {
+        Named::Loaded => 0,
+        Named::Symbol | Named::Address => {
+            image.dynamic_symbols.get(relocation.symbol).filter(|s| s.is_defined())?.address.get()
+        }
+        _ => return None,
+    };
+    Some((relocation.address, InputAddr(base.wrapping_add(relocation.addend as u64))))
+}
+
+/// What the C runtime calls one by one, and the global offset table, of which each word is for itself.
 fn is_walked(code: &Code, address: InputAddr) -> bool {
     code.image.section_at(address).is_some_and(|id| {
         let name = code.image.sections[id].name;
-        [".init_array", ".fini_array", ".preinit_array", ".ctors", ".dtors"].contains(&name)
+        [".init_array", ".fini_array", ".preinit_array", ".ctors", ".dtors", ".got", ".got.plt"]
+            .contains(&name)
     })
 }
 
@@ -159,33 +184,44 @@ fn compares(code: &Code, piece: usize) -> bool {
     let arch = code.image.arch;
     let insts = SemanticsReader::new(arch).read_all(bytes, start.get());
     let stack = arch.convention().stack_pointer;
-    let ordered = |(i, inst): (usize, &Semantics)| {
-        inst.operation == Operation::Compare
-            && inst.operands.iter().any(|operand| operand.word().is_some())
-            && (is_loaded(inst, stack)
-                || insts[i.saturating_sub(NEAR)..i].iter().any(|load| loads_operand(load, inst, stack)))
-            && insts[i + 1..].iter().take(NEAR).any(asks_order)
-    };
-    insts.iter().enumerate().any(ordered)
+    let is_found = |c: Comparand| !c.memory.is_relative || c.memory.is_narrow;
+    (0..insts.len()).any(|i| comparands(&insts, i, stack).any(is_found))
 }
 
-/// Whether `inst` has an operand in memory that is no word of the stack frame.
-fn is_loaded(inst: &Semantics, stack: Register) -> bool {
+/// A word in memory, but not on the stack, that a comparison may be about, and the register that it is held against.
+#[derive(Clone, Copy)]
+pub(super) struct Comparand {
+    pub memory: Memory,
+    pub against: Option<Register>,
+}
+
+/// What the instruction of that number asks of which is the lower one.
+pub(super) fn comparands(insts: &[Semantics], i: usize, stack: Register) -> impl Iterator<Item = Comparand> {
+    let inst = &insts[i];
+    let is_asked = inst.operation == Operation::Compare
+        && inst.operands.iter().any(|operand| operand.word().is_some())
+        && insts[i + 1..].iter().take(NEAR).any(asks_order);
+    let against = |filled: Option<Register>| {
+        inst.operands.iter().find_map(|operand| operand.word().filter(|word| Some(*word) != filled))
+    };
+    let loads = insts[i.saturating_sub(NEAR)..i].iter().rev();
+    let loaded_before = loads.filter_map(move |load| {
+        let filled = load.operands[0];
+        let fills = load.operation == Operation::Move
+            && filled.word().is_some()
+            && load.is_memory(1)
+            && inst.operands.contains(&filled);
+        let memory = loaded(load, stack).filter(|_| fills)?;
+        Some(Comparand { memory, against: against(filled.word()) })
+    });
+    let own = loaded(inst, stack).map(|memory| Comparand { memory, against: against(None) });
+    own.into_iter().chain(loaded_before).filter(move |_| is_asked)
+}
+
+/// The operand in memory of `inst` that is no word of the stack frame.
+fn loaded(inst: &Semantics, stack: Register) -> Option<Memory> {
     let is_named = inst.is_memory(0) || inst.is_memory(1);
-    let far = |m: &afterlink_isa::semantics::Memory| {
-        m.only_base() != Some(stack) && (!m.is_relative || m.is_narrow)
-    };
-    is_named && inst.memory.as_ref().is_some_and(far)
-}
-
-/// Whether `load` fills a register that `comparison` compares.
-fn loads_operand(load: &Semantics, comparison: &Semantics, stack: Register) -> bool {
-    let target = load.operands[0];
-    load.operation == Operation::Move
-        && target.word().is_some()
-        && load.is_memory(1)
-        && is_loaded(load, stack)
-        && comparison.operands.contains(&target)
+    inst.memory.filter(|m| is_named && m.only_base() != Some(stack))
 }
 
 fn asks_order(inst: &Semantics) -> bool {

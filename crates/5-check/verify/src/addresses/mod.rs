@@ -8,6 +8,7 @@ pub(crate) mod jump_tables;
 pub(crate) mod jumps;
 pub(crate) mod patched_code;
 pub(crate) mod pointers;
+pub(crate) mod range_tables;
 pub(crate) mod read_code;
 pub(crate) mod relative_words;
 pub(crate) mod restartable;

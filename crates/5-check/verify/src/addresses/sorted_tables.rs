@@ -5,23 +5,28 @@
 use crate::address_map::places::Place;
 use crate::check::Check;
 use crate::input::references::virtual_tables;
+use crate::input::slots::filled_at_start_up;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::elf;
-use afterlink_isa::judgement::{Action, Handling, Order, Reader, Relocation, StartUpRelocation};
+use afterlink_isa::judgement::{Action, Handling, Order, Reader, Relocation};
+use std::ops::RangeInclusive;
 
 /// Rows that make a table, and bytes of a row.
 const ROWS: usize = 8;
-const ROW: u64 = 64;
+pub(super) const ROW: u64 = 64;
 /// Instructions from a load to its comparison, and from there to the question.
-const NEAR: usize = 6;
+pub(super) const NEAR: usize = 6;
 
-pub(crate) fn check(check: &Check, layout: &Layout) -> Vec<Finding> {
-    let words = words(check, layout);
+/// A pointer to a function: where it stands, and where it leads.
+pub(crate) type Word = (u64, u64);
+
+/// `words` are all of them, ascending.
+pub(crate) fn check(check: &Check, words: &[Word]) -> Vec<Finding> {
     let moved = |table: &[(u64, u64)]| table.iter().find(|w| check.place(w.1) != Place::Same).map(|w| w.1);
     // Where the table is, and a member that moved.
     let objects = objects(check);
-    let tables: Vec<(u64, u64, u64)> = tables(&words, &objects)
+    let tables: Vec<(u64, u64, u64)> = tables(words, &objects)
         .into_iter()
         .filter_map(|t| Some((t[0].0, t[t.len() - 1].0 + (t[1].0 - t[0].0), moved(t)?)))
         .collect();
@@ -30,6 +35,21 @@ pub(crate) fn check(check: &Check, layout: &Layout) -> Vec<Finding> {
         return findings;
     }
     let all = tables[0].0..=tables[tables.len() - 1].1;
+    each_named(check, all, |at, named| {
+        let next = tables.partition_point(|t| t.0 <= named);
+        let table = next.checked_sub(1).map(|i| tables[i]).filter(|t| named <= t.1);
+        if let Some((start, _, member)) = table.filter(|_| searches(check, at)) {
+            let what = format!("the table at {start:#x}, in order and searched, names it, and it moved");
+            findings.push(Finding::new(FindingKind::Pointer, what).input(member));
+        }
+    });
+    findings.sort_by_key(|f| f.input);
+    findings.dedup_by_key(|f| f.input);
+    findings
+}
+
+/// Calls `visit` with each place of code at which an address in `all` is named, and that address.
+pub(super) fn each_named(check: &Check, all: RangeInclusive<u64>, mut visit: impl FnMut(u64, u64)) {
     let symbols: Vec<u64> = check.input.symbols.iter().map(|s| s.address.get()).collect();
     for (section, rows) in check.input.kept_relocations() {
         if !check.input.sections[section].is_code() {
@@ -40,20 +60,11 @@ pub(crate) fn check(check: &Check, layout: &Layout) -> Vec<Finding> {
             let absolute = matches!(meaning, Some(Relocation::Absolute { .. }));
             let Some(symbol) = symbols.get(row.symbol as usize) else { continue };
             let named = symbol.wrapping_add(row.addend as u64).wrapping_add(if absolute { 0 } else { 4 });
-            if !all.contains(&named) {
-                continue;
-            }
-            let next = tables.partition_point(|t| t.0 <= named);
-            let table = next.checked_sub(1).map(|i| tables[i]).filter(|t| named <= t.1);
-            if let Some((start, _, member)) = table.filter(|_| searches(check, row.address.get())) {
-                let what = format!("the table at {start:#x}, in order and searched, names it, and it moved");
-                findings.push(Finding::new(FindingKind::Pointer, what).input(member));
+            if all.contains(&named) {
+                visit(row.address.get(), named);
             }
         }
     }
-    findings.sort_by_key(|f| f.input);
-    findings.dedup_by_key(|f| f.input);
-    findings
 }
 
 /// Words that stand equally far apart and ascend, eight and more of them.
@@ -123,13 +134,9 @@ fn is_border(objects: &[Object], left: u64, right: u64) -> bool {
 }
 
 /// Where pointers to functions stand, and where they lead, but for those that only the C runtime and calls of
-/// virtual functions use.
-fn words(check: &Check, layout: &Layout) -> Vec<(u64, u64)> {
-    let at_start =
-        check.input.dynamic.relocations.iter().filter(|r| {
-            check.code.judgement.start_up_relocation(r.kind) == Some(StartUpRelocation::FromBase)
-        });
-    let mut words: Vec<(u64, u64)> = at_start.map(|r| (r.address.get(), r.addend as u64)).collect();
+/// virtual functions use, and the global offset table.
+pub(crate) fn words(check: &Check, layout: &Layout) -> Vec<Word> {
+    let mut words: Vec<Word> = filled_at_start_up(check.input).collect();
     if !check.input.link_kind.is_position_independent() {
         words.extend(check.references.data_words.iter().filter(|f| f.size == 8).filter_map(|f| {
             let at = layout.offset(f.address)? as usize;
@@ -137,7 +144,7 @@ fn words(check: &Check, layout: &Layout) -> Vec<(u64, u64)> {
             Some((f.address, u64::from_le_bytes(word.try_into().ok()?)))
         }));
     }
-    let walked = [".init_array", ".fini_array", ".preinit_array", ".ctors", ".dtors"];
+    let walked = [".init_array", ".fini_array", ".preinit_array", ".ctors", ".dtors", ".got", ".got.plt"];
     let sections = check.input.sections.iter().filter(|(_, s)| walked.contains(&s.name));
     let mut walked: Vec<(u64, u64)> = sections.map(|(_, s)| (s.address.get(), s.end().get())).collect();
     // Virtual functions stand in the order in which a class declares them, and are never searched.

@@ -1,0 +1,104 @@
+//! Tables of ranges of code whose ends are the names of the functions that follow: `{ copy, copy_end, … }`, as a handler of signals looks up where it may
+//! go on, since C has no other name for the end of a function. It holds an address against two neighbouring words, which lead to a function and to
+//! the one right behind it: both stay.
+//!
+//! Neighbours that lead to neighbours are common, since tables list functions as they are written. So the code that names the
+//! object with the words must ask as well whether something lies between two neighbouring words in memory.
+
+use crate::code::Code;
+use crate::doubts::sorted_tables::{Comparand, NEAR, ROW, Word, comparands, each_named};
+use crate::evidence::symbols::Symbols;
+use afterlink_core::{InputAddr, Refusal};
+use afterlink_image::{Image, Symbol, elf};
+use afterlink_isa::semantics::{Memory, SemanticsReader};
+use rayon::prelude::*;
+
+/// Bytes of a pointer.
+const WORD: u64 = 8;
+/// Objects that one place may lie in: without symbols they reach over each other.
+const AROUND: usize = 2 + (2 * ROW / WORD) as usize;
+
+/// `words` are all pointers to functions in data, by ascending address.
+pub(crate) fn refuse(code: &mut Code, words: &[Word], symbols: &Symbols) {
+    let pairs: Vec<(InputAddr, [usize; 2])> =
+        words.windows(2).filter_map(|w| Some((w[0].0, neighbours(code, [w[0], w[1]])?))).collect();
+    if pairs.is_empty() {
+        return;
+    }
+    let objects = objects(code.image, &pairs);
+    let mut uses = Vec::new();
+    let (first, last) = (objects[0].0, objects.iter().map(|o| o.1).fold(InputAddr(0), InputAddr::max));
+    each_named(code, symbols, first..=last, |at, named| {
+        let behind = objects.partition_point(|object| object.0 <= named);
+        let near = behind.saturating_sub(AROUND)..behind;
+        let holds = |&i: &usize| named <= objects[i].1;
+        uses.extend(near.filter(holds).filter_map(|object| Some((code.piece_at(at)?, object))));
+    });
+    uses.sort_unstable();
+    uses.dedup();
+    let searched: Vec<usize> = uses
+        .par_chunk_by(|a, b| a.0 == b.0)
+        .flat_map_iter(|of_piece| {
+            let asks = asks_between(code, of_piece[0].0);
+            of_piece.iter().filter(move |_| asks).map(|used| used.1)
+        })
+        .collect();
+    for object in searched {
+        for &piece in objects[object].2.iter().flat_map(|&pair| &pairs[pair].1) {
+            code.refuse(piece, Refusal::Ordered);
+        }
+    }
+}
+
+/// The pieces that two words lead to, if these and they are neighbours.
+fn neighbours(code: &Code, [one, other]: [Word; 2]) -> Option<[usize; 2]> {
+    let piece = code.piece_at(one.1).filter(|_| other.0.since(one.0) == WORD)?;
+    let next = code.pieces.get(piece + 1)?;
+    (next.range.start == other.1).then_some([piece, piece + 1])
+}
+
+/// The objects in which the pairs lie, ascending: start, end, and pairs. Where no symbol tells, what is near.
+fn objects(image: &Image, pairs: &[(InputAddr, [usize; 2])]) -> Vec<(InputAddr, InputAddr, Vec<usize>)> {
+    let is_sized = |s: &Symbol| s.kind == elf::STT_OBJECT.0 && s.size > 0;
+    let mut sized: Vec<(InputAddr, InputAddr)> =
+        image.symbols.iter().filter(is_sized).map(|s| (s.address, s.address + s.size)).collect();
+    sized.sort_unstable();
+    let mut objects: Vec<(InputAddr, InputAddr, Vec<usize>)> = Vec::new();
+    for (pair, &(at, _)) in pairs.iter().enumerate() {
+        let last = sized[..sized.partition_point(|o| o.0 <= at)].last();
+        let (start, end) = match last {
+            Some(&(start, end)) if at + 2 * WORD <= end => (start, end),
+            _ => (InputAddr(at.get().saturating_sub(ROW)), at + 2 * WORD + ROW),
+        };
+        match objects.last_mut().filter(|object| (object.0, object.1) == (start, end)) {
+            Some(object) => object.2.push(pair),
+            None => objects.push((start, end, vec![pair])),
+        }
+    }
+    objects.sort_unstable_by_key(|object| object.0);
+    objects
+}
+
+/// Whether the piece asks whether something lies between two words that stand side by side.
+fn asks_between(code: &Code, piece: usize) -> bool {
+    let (bytes, start) = (code.bytes(piece), code.pieces[piece].range.start);
+    let arch = code.image.arch;
+    let insts = SemanticsReader::new(arch).read_all(bytes, start.get());
+    let stack = arch.convention().stack_pointer;
+    let of_inst = |i: usize| comparands(&insts, i, stack).map(move |compared| (i, compared));
+    let compared: Vec<(usize, Comparand)> = (0..insts.len()).flat_map(of_inst).collect();
+    compared.iter().enumerate().any(|(n, (at, one))| {
+        let mut near = compared[n + 1..].iter().take_while(|(other, _)| other - at <= 2 * NEAR);
+        near.any(|(other, two)| other > at && are_bounds(one, two))
+    })
+}
+
+/// Whether two words are of one row: side by side, or found by the same registers and held against the same number, where a step to the next row may
+/// lie between the two.
+fn are_bounds(one: &Comparand, other: &Comparand) -> bool {
+    let place = |m: &Memory| (m.base, m.index, m.scale, m.is_relative, m.is_narrow);
+    let distance = one.memory.displacement.wrapping_sub(other.memory.displacement) as i64;
+    let same_number = one.against.is_some() && one.against == other.against;
+    place(&one.memory) == place(&other.memory)
+        && (distance.unsigned_abs() == WORD || same_number && distance != 0)
+}
