@@ -6,7 +6,9 @@
 #include <sys/mman.h>
 
 #ifdef MCOUNT
-#define LISTED(bound) __##bound##___mcount_loc
+#define LISTED(bound) NAMED(bound, MCOUNT)
+#define NAMED(bound, section) JOINED(bound, section)
+#define JOINED(bound, section) __##bound##_##section
 #define PLAIN __attribute__((noinline, no_instrument_function))
 #else
 #define LISTED(bound) __##bound##___patchable_function_entries

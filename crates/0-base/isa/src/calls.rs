@@ -105,6 +105,14 @@ impl Arch {
         }
     }
 
+    /// The nop in place of a call that compilers write at entries, for tracers.
+    pub fn room_for_call(self) -> Option<&'static [u8]> {
+        match self {
+            Self::X86_64 => Some(&x86_64::ROOM_FOR_CALL),
+            Self::Aarch64 => None,
+        }
+    }
+
     /// The form of direct calls; `None` if passes do not know those of the instruction set yet.
     pub fn plain_call(self) -> Option<PlainCall> {
         match self {

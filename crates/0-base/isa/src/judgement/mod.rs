@@ -153,6 +153,11 @@ impl Judgement {
         }
     }
 
+    /// The nop as long as a call that gcc's `-mnop-mcount` puts at entries, for a tracer to make a call of it.
+    pub fn room_for_call(self) -> Option<&'static [u8]> {
+        (self.arch == Arch::X86_64).then_some(&[0x0f, 0x1f, 0x44, 0x00, 0x00])
+    }
+
     /// Whether the number that stands `at` bytes behind the start of `code` is what an index is added to where the instruction there
     /// accesses memory: nobody then has it as an address by itself.
     pub fn is_displacement_of_access(self, code: &[u8], at: usize) -> bool {

@@ -45,6 +45,9 @@ pub const TRAP: u8 = 0xcc;
 /// What C libraries register with the kernel as the signature of restartable sequences: the operand of a `ud1`.
 pub(crate) const RESTART_SIGNATURE: [u8; 4] = 0x5305_3053_u32.to_le_bytes();
 
+/// `nopl 0(%rax,%rax,1)`, as gcc's `-mnop-mcount` writes it.
+pub(crate) const ROOM_FOR_CALL: [u8; 5] = [0x0f, 0x1f, 0x44, 0, 0];
+
 /// `endbr64`: the mark that indirect branches may land here.
 pub const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 

@@ -1,6 +1,7 @@
 //! Functions into which a tracer writes jumps and calls of its own while the program runs, at places that the compiler has
 //! filled with nops and listed: `-fpatchable-function-entry`, `-mrecord-mcount`, `asm goto` with a table of jumps, XRay;
-//! and those whose stack maps (LLVM's) count from the function's start to places in it.
+//! and those whose stack maps or fault maps (LLVM's) count from the function's start to places in it. A list may have any name
+//! (`-mfentry-section=`): then the nop tells that it names.
 //!
 //! A list's address may stand in front of a function's entry, which no jump leads to and no symbol covers; a counter may come
 //! to stand where the nops were; and nops that fill a block of their own are taken for padding. So they stay.
@@ -10,8 +11,14 @@ use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::Image;
 
 /// The compilers' and the kernel's names for such lists.
-const LISTS: [&str; 5] =
-    ["__patchable_function_entries", "__mcount_loc", "__jump_table", "xray_instr_map", ".llvm_stackmaps"];
+const LISTS: [&str; 6] = [
+    "__patchable_function_entries",
+    "__mcount_loc",
+    "__jump_table",
+    "xray_instr_map",
+    ".llvm_stackmaps",
+    ".llvm_faultmaps",
+];
 
 pub(crate) fn refuse(code: &mut Code) {
     for place in listed(code.image) {
@@ -39,10 +46,17 @@ fn only_nops(code: &Code, place: InputAddr, next: usize) -> bool {
 
 /// All addresses in the lists, whether absolute or relative to where they stand.
 fn listed(image: &Image) -> Vec<InputAddr> {
-    let lists = image.kept_relocations().filter(|(id, _)| LISTS.contains(&image.sections[*id].name));
-    let places = lists.flat_map(|(_, rows)| rows.iter()).filter_map(|row| {
-        let symbol = image.symbols.get(row.symbol).filter(|s| s.is_defined())?;
-        Some(InputAddr(symbol.address.get().wrapping_add_signed(row.addend)))
+    let room = image.arch.room_for_call();
+    let data = image.kept_relocations().filter(|(id, _)| !image.sections[*id].is_code());
+    let places = data.flat_map(|(id, rows)| {
+        let section = &image.sections[id];
+        let (is_list, is_loaded) = (LISTS.contains(&section.name), section.is_loaded());
+        rows.iter().filter_map(move |row| {
+            let symbol = image.symbols.get(row.symbol).filter(|s| s.is_defined())?;
+            let place = InputAddr(symbol.address.get().wrapping_add_signed(row.addend));
+            let is_room = || room.is_some_and(|room| image.bytes_at(place, room.len()) == Some(room));
+            (is_list || is_loaded && is_room()).then_some(place)
+        })
     });
     // Tables of jumps name data, too.
     let is_code = |a: &InputAddr| image.section_at(*a).is_some_and(|id| image.sections[id].is_code());

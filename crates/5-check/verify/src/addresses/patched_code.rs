@@ -1,5 +1,5 @@
-//! Functions that tracers write into while the program runs, at places that a section lists, or in which LLVM's stack maps name places
-//! by their distance from the start: they must not move.
+//! Functions that tracers write into while the program runs, at places that a section lists, or in which LLVM's stack maps and fault maps name
+//! places by their distance from the start: they must not move.
 
 use crate::check::Check;
 use crate::verdict::finding::{Finding, FindingKind};
@@ -7,11 +7,12 @@ use afterlink_image::Section;
 
 pub(crate) fn check(check: &Check) -> Vec<Finding> {
     let mut listed: Vec<u64> = Vec::new();
-    for (section, rows) in check.input.kept_relocations() {
-        if is_list(&check.input.sections[section]) {
-            let symbols = rows.iter().filter_map(|r| Some((check.input.symbols.get(r.symbol)?, r.addend)));
-            listed.extend(symbols.map(|(symbol, addend)| symbol.address.get().wrapping_add_signed(addend)));
-        }
+    let loaded = check.input.kept_relocations().filter(|(id, _)| check.input.sections[*id].is_loaded());
+    for (section, rows) in loaded.filter(|(id, _)| !check.input.sections[*id].is_code()) {
+        let is_list = is_list(&check.input.sections[section]);
+        let symbols = rows.iter().filter_map(|r| Some((check.input.symbols.get(r.symbol)?, r.addend)));
+        let places = symbols.map(|(symbol, addend)| symbol.address.get().wrapping_add_signed(addend));
+        listed.extend(places.filter(|place| is_list || is_room(check, *place)));
     }
     listed.sort_unstable();
     listed.dedup();
@@ -25,9 +26,14 @@ pub(crate) fn check(check: &Check) -> Vec<Finding> {
 /// Lists of gcc, clang and the kernel's macros.
 fn is_list(section: &Section) -> bool {
     let name = section.name.trim_start_matches(['_', '.']);
-    let lists =
-        ["patchable_function_entries", "mcount_loc", "jump_table", "xray_instr_map", "llvm_stackmaps"];
-    lists.contains(&name)
+    let llvm = name.strip_prefix("llvm_").is_some_and(|kind| matches!(kind, "stackmaps" | "faultmaps"));
+    llvm || ["patchable_function_entries", "mcount_loc", "jump_table", "xray_instr_map"].contains(&name)
+}
+
+/// Whether a tracer may put a call there: a list of such places may have any name.
+fn is_room(check: &Check, place: u64) -> bool {
+    let room = check.code.judgement.room_for_call();
+    room.is_some_and(|room| check.code.bytes(place, room.len()) == Some(room))
 }
 
 /// Findings for the functions that a listed place may belong to, if they moved: the one around it, and the next one if only nops
