@@ -12,7 +12,12 @@
 	ret
 	end field_or_default
 
+	# LLVM's assembler knows the section, and that nobody writes to it.
+#ifdef __clang__
+	.section .llvm_faultmaps, "a", @progbits
+#else
 	.section .llvm_faultmaps, "aw", @progbits
+#endif
 	.globl fault_maps
 	.type fault_maps, @object
 fault_maps:
