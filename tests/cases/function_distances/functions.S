@@ -73,6 +73,15 @@
 	jmp *%rcx
 	end by_steps
 
+	function lower
+	lea 5(%rdi, %rdi, 2), %eax
+	ret
+	end lower
+	function upper
+	lea 9(%rdi), %eax
+	ret
+	end upper
+
 	.set .Lfirst, first
 	.section .rodata
 	.p2align 2

@@ -8,7 +8,6 @@
 
 use crate::code::Code;
 use afterlink_core::{InputAddr, Refusal};
-use afterlink_image::Image;
 
 /// The compilers' and the kernel's names for such lists.
 const LISTS: [&str; 6] = [
@@ -21,7 +20,7 @@ const LISTS: [&str; 6] = [
 ];
 
 pub(crate) fn refuse(code: &mut Code) {
-    for place in listed(code.image) {
+    for place in listed(code) {
         let next = code.pieces.partition_point(|p| p.range.start <= place);
         let around = code.piece_at(place);
         let behind = (next < code.pieces.len()).then_some(next);
@@ -44,8 +43,17 @@ fn only_nops(code: &Code, place: InputAddr, next: usize) -> bool {
     bytes.is_empty()
 }
 
+/// Whether an entry stands there, or in front of it the mark that indirect branches may land there and nothing else. Elsewhere such a nop fills up.
+fn starts_function(code: &Code, place: InputAddr) -> bool {
+    let Some(piece) = code.piece_at(place) else { return false };
+    let start = code.pieces[piece].range.start;
+    let mark = code.image.arch.mark_size(code.bytes(piece));
+    place == start || place == start + u64::from(mark)
+}
+
 /// All addresses in the lists, whether absolute or relative to where they stand.
-fn listed(image: &Image) -> Vec<InputAddr> {
+fn listed(code: &Code) -> Vec<InputAddr> {
+    let image = code.image;
     let room = image.arch.room_for_call();
     let data = image.kept_relocations().filter(|(id, _)| !image.sections[*id].is_code());
     let places = data.flat_map(|(id, rows)| {
@@ -54,7 +62,8 @@ fn listed(image: &Image) -> Vec<InputAddr> {
         rows.iter().filter_map(move |row| {
             let symbol = image.symbols.get(row.symbol).filter(|s| s.is_defined())?;
             let place = InputAddr(symbol.address.get().wrapping_add_signed(row.addend));
-            let is_room = || room.is_some_and(|room| image.bytes_at(place, room.len()) == Some(room));
+            let is_nop = || room.is_some_and(|room| image.bytes_at(place, room.len()) == Some(room));
+            let is_room = || is_nop() && starts_function(code, place);
             (is_list || is_loaded && is_room()).then_some(place)
         })
     });

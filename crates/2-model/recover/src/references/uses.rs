@@ -81,7 +81,7 @@ fn follow(code: &Code, reader: &mut SemanticsReader, taking: &Taking) -> Option<
     let piece = taking.piece;
     let (bytes, start) = (code.bytes(piece), code.pieces[piece].range.start);
     let (registers, sums, slots) = (Vec::new(), Vec::new(), Vec::new());
-    let mut holders = Holders { code, piece, registers, sums, slots, compared: None };
+    let mut holders = Holders { code, piece, own: taking.function, registers, sums, slots, compared: None };
     let mut at = taking.offset as usize;
     let mut summed = None;
     for _ in 0..WINDOW {
@@ -103,6 +103,8 @@ fn follow(code: &Code, reader: &mut SemanticsReader, taking: &Taking) -> Option<
 struct Holders<'h, 'i, 'a> {
     code: &'h Code<'i, 'a>,
     piece: usize,
+    /// The function whose address the first instruction takes.
+    own: InputAddr,
     registers: Vec<(Register, InputAddr)>,
     /// The same with a number added that is no constant.
     sums: Vec<(Register, InputAddr)>,
@@ -132,7 +134,8 @@ impl Holders<'_, '_, '_> {
         events.find_map(|event| self.code.bound_taken(event))
     }
 
-    /// Takes note of one instruction.
+    /// Takes note of one instruction, and gives what is wrong with what it does with the address of `own`: what is wrong with another function's alone
+    /// is told where that one's is taken.
     fn step(&mut self, inst: &Semantics) -> Option<Fault> {
         let named = self.named(inst);
         if inst.operation == Operation::Nothing {
@@ -140,24 +143,16 @@ impl Holders<'_, '_, '_> {
         }
         let parts = inst.memory.map_or([None; 2], |m| [m.base, m.index]);
         let in_memory = parts.into_iter().flatten().find_map(|r| self.held(r));
-        let read = in_memory.or(named.filter(|&address| is_displacement(inst, address)));
-        if let Some(address) = read.filter(|_| inst.operation != Operation::Address) {
-            return Some((address, address, Refusal::ComputedAddress));
-        }
         // Of three operands the first is only written.
         let first = usize::from(inst.operand_count == 3);
         let operands = [first, 1].map(|o| self.held(inst.operands[o].register()?));
         let addresses = operands.into_iter().flatten().chain(named);
         let span = addresses.map(|a| (a, a)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-        if let Some((low, high)) = span.filter(|_| is_difference(inst, named.is_some())) {
-            return Some((low, high, Refusal::ComputedAddress));
-        }
-        if let Some(address) = self.led_to(inst) {
-            return Some((address, address, Refusal::IndirectJump));
-        }
-        let asks = inst.asks.is_some() || inst.operation == Operation::SubtractBorrow;
-        if let Some((low, high)) = self.compared.filter(|_| asks) {
-            return Some((low, high, Refusal::Ordered));
+        let read = in_memory.or(named.filter(|&address| is_displacement(inst, address)));
+        let fault = self.fault(inst, read, span.filter(|_| is_difference(inst, named.is_some())));
+        let is_own = |(low, high, _): &Fault| (*low..=*high).contains(&self.own);
+        if let Some(fault) = fault.filter(is_own) {
+            return Some(fault);
         }
         if inst.operation == Operation::Compare {
             self.compared = span;
@@ -168,6 +163,27 @@ impl Holders<'_, '_, '_> {
         self.sums.retain(|(r, _)| !inst.writes.contains(*r));
         self.sums.extend(sum);
         None
+    }
+
+    /// What is wrong with what `inst` does, which may read what stands at an address, or work out a distance.
+    fn fault(
+        &self,
+        inst: &Semantics,
+        read: Option<InputAddr>,
+        difference: Option<(InputAddr, InputAddr)>,
+    ) -> Option<Fault> {
+        if let Some(address) = read.filter(|_| inst.operation != Operation::Address) {
+            return Some((address, address, Refusal::ComputedAddress));
+        }
+        if let Some((low, high)) = difference {
+            return Some((low, high, Refusal::ComputedAddress));
+        }
+        if let Some(address) = self.led_to(inst) {
+            return Some((address, address, Refusal::IndirectJump));
+        }
+        let asks = inst.asks.is_some() || inst.operation == Operation::SubtractBorrow;
+        let (low, high) = self.compared.filter(|_| asks)?;
+        Some((low, high, Refusal::Ordered))
     }
 
     /// The address that a jump or a call through a register counts from.

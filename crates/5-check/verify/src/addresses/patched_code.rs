@@ -30,10 +30,15 @@ fn is_list(section: &Section) -> bool {
     llvm || ["patchable_function_entries", "mcount_loc", "jump_table", "xray_instr_map"].contains(&name)
 }
 
-/// Whether a tracer may put a call there: a list of such places may have any name.
+/// Whether a tracer may put a call there, at an entry or behind its mark: a list of such places may have any name. Elsewhere such a nop fills up.
 fn is_room(check: &Check, place: u64) -> bool {
-    let room = check.code.judgement.room_for_call();
-    room.is_some_and(|room| check.code.bytes(place, room.len()) == Some(room))
+    let judgement = check.code.judgement;
+    let is_nop =
+        judgement.room_for_call().is_some_and(|room| check.code.bytes(place, room.len()) == Some(room));
+    let Some(function) = check.functions.at(place).filter(|_| is_nop) else { return false };
+    let start = check.functions.rows[function].start;
+    let before = check.code.bytes(start, (place - start) as usize);
+    before.is_some_and(|before| judgement.mark_size(before) == before.len())
 }
 
 /// Findings for the functions that a listed place may belong to, if they moved: the one around it, and the next one if only nops

@@ -87,7 +87,8 @@ fn follow(check: &Check, index: usize, address: u64, function: u64) -> Option<Us
         let goes_there = matches!(inst.kind, Kind::IndirectJump | Kind::IndirectCall)
             && handling.operands[0].is_some_and(|r| sums.contains(&r));
         let asks = is_compared && handling.asks.is_some();
-        if reads || goes_there || is_computation(&handling, &holders, names) || asks {
+        let by_another = i > 0 && names_function(check, at, inst);
+        if reads || goes_there || is_computation(&handling, &holders, names, by_another) || asks {
             let what =
                 format!("code at {at:#x} computes with the function's address, and the function moved");
             return Some(Used::Computed(Finding::new(FindingKind::Operand, what).input(function)));
@@ -109,6 +110,18 @@ fn follow(check: &Check, index: usize, address: u64, function: u64) -> Option<Us
         at += u64::from(inst.len);
     }
     summed
+}
+
+/// Whether a number in the instruction is a function's address.
+fn names_function(check: &Check, address: u64, inst: &Inst) -> bool {
+    check.references.fields_in(address, inst.len).iter().any(|field| {
+        let mut word = [0; 8];
+        let bytes = check.code.bytes(field.address, usize::from(field.size));
+        bytes.is_some_and(|bytes| {
+            word[..bytes.len()].copy_from_slice(bytes);
+            check.functions.starts_at(u64::from_le_bytes(word))
+        })
+    })
 }
 
 /// The register in which the instruction leaves the sum of the address and a number that is no constant, or moves such a sum.
@@ -133,8 +146,8 @@ fn sum(handling: &Handling, holders: &[Register], sums: &[Register], names: bool
 }
 
 /// Whether the instruction works out how far the address is, that one of `holders` or its own operand has, from something
-/// else, or reads what stands there. What is added to an address goes where the function goes, as long as nobody goes there.
-fn is_computation(handling: &Handling, holders: &[Register], names: bool) -> bool {
+/// else, such as `by_another` function's address in the instruction, or reads what stands there. What is added to an address goes where the function goes, as long as nobody goes there.
+fn is_computation(handling: &Handling, holders: &[Register], names: bool, by_another: bool) -> bool {
     let holds = |register: &Option<Register>| register.is_some_and(|r| holders.contains(&r));
     if matches!(handling.action, Action::Nothing | Action::Address) {
         return false;
@@ -146,7 +159,7 @@ fn is_computation(handling: &Handling, holders: &[Register], names: bool) -> boo
     let by_register = handling.operands[1].is_some() && !handling.same_operands;
     involved
         && match handling.action {
-            Action::Subtract => names || by_register || handling.second_in_memory,
+            Action::Subtract => names || by_register || by_another || handling.second_in_memory,
             Action::Invert => true,
             _ => false,
         }
