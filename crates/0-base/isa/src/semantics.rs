@@ -102,6 +102,8 @@ pub enum Control {
 pub enum Order {
     Unsigned,
     Signed,
+    /// Whether the difference is below zero.
+    OfDifference,
 }
 
 /// One of the first two operands as they are written out.

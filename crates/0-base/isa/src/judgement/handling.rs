@@ -24,6 +24,8 @@ pub enum Action {
 pub enum Order {
     Signed,
     Unsigned,
+    /// Whether the difference is below zero.
+    OfDifference,
 }
 
 /// One instruction.

@@ -149,6 +149,7 @@ fn asks(inst: &Instruction) -> Option<Order> {
     match inst.condition_code() {
         C::b | C::ae | C::be | C::a => Some(Order::Unsigned),
         C::l | C::ge | C::le | C::g => Some(Order::Signed),
+        C::s | C::ns => Some(Order::OfDifference),
         _ => None,
     }
 }

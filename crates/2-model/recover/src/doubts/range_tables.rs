@@ -6,11 +6,11 @@
 //! object with the words must ask as well whether something lies between two neighbouring words in memory.
 
 use crate::code::Code;
-use crate::doubts::sorted_tables::{Comparand, NEAR, ROW, Word, comparands, each_named};
+use crate::doubts::sorted_tables::{Comparand, NEAR, ROW, Word, comparands, each_named, is_asked};
 use crate::evidence::symbols::Symbols;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::{Image, Symbol, elf};
-use afterlink_isa::semantics::{Memory, SemanticsReader};
+use afterlink_isa::semantics::{Memory, Operation, SemanticsReader};
 use rayon::prelude::*;
 
 /// Bytes of a pointer.
@@ -86,7 +86,8 @@ fn asks_between(code: &Code, piece: usize) -> bool {
     let insts = SemanticsReader::new(arch).read_all(bytes, start.get());
     let stack = arch.convention().stack_pointer;
     let of_inst = |i: usize| comparands(&insts, i, stack).map(move |compared| (i, compared));
-    let compared: Vec<(usize, Comparand)> = (0..insts.len()).flat_map(of_inst).collect();
+    let asked = (0..insts.len()).filter(|&i| is_asked(&insts, i, &[Operation::Compare]));
+    let compared: Vec<(usize, Comparand)> = asked.flat_map(of_inst).collect();
     compared.iter().enumerate().any(|(n, (at, one))| {
         let mut near = compared[n + 1..].iter().take_while(|(other, _)| other - at <= 2 * NEAR);
         near.any(|(other, two)| other > at && are_bounds(one, two))

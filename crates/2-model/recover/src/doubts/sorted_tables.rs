@@ -5,6 +5,7 @@
 //! names the table must also ask which of two addresses in memory is the lower one, or call `bsearch`. And where a symbol says that
 //! one object ends and another begins, in a section in which compilers put objects one by one, a table ends.
 
+use super::columns;
 use crate::code::Code;
 use crate::evidence::Evidence;
 use crate::evidence::symbols::Symbols;
@@ -16,7 +17,7 @@ use rayon::prelude::*;
 use std::ops::RangeInclusive;
 
 /// Rows in ascending order that make a table.
-const LEAST: usize = 8;
+pub(super) const LEAST: usize = 8;
 /// Bytes of a row at most; code may name a place so far in front of the first pointer or behind the last.
 pub(super) const ROW: u64 = 64;
 /// Instructions between a load and its comparison, and from there to who asks for its result.
@@ -25,13 +26,25 @@ pub(super) const NEAR: usize = 8;
 /// A pointer to a function: where it stands, and where it leads.
 pub(crate) type Word = (InputAddr, InputAddr);
 
+/// What code names that searches a table, and where its members are.
+pub(super) struct Table {
+    pub start: InputAddr,
+    pub end: InputAddr,
+    pub members: Vec<InputAddr>,
+}
+
 /// `words` are all pointers to functions in data, by ascending address.
 pub(crate) fn refuse(code: &mut Code, words: &[Word], symbols: &Symbols) {
-    let objects = Objects::read(code.image);
-    let tables = tables(words, &objects);
+    let mut tables = columns::tables(code.image, words);
+    tables.extend(runs(words, &Objects::read(code.image)).into_iter().map(|run| Table {
+        start: InputAddr(run[0].0.get().saturating_sub(ROW)),
+        end: run[run.len() - 1].0 + ROW,
+        members: run.iter().map(|word| word.1).collect(),
+    }));
     if tables.is_empty() {
         return;
     }
+    tables.sort_by_key(|table| table.start);
     let mut uses = uses(code, &tables, symbols);
     uses.sort_unstable();
     uses.dedup();
@@ -47,23 +60,30 @@ pub(crate) fn refuse(code: &mut Code, words: &[Word], symbols: &Symbols) {
         })
         .collect();
     let uses = uses.into_iter().zip(found).filter(|(_, compares)| *compares).map(|(used, _)| used);
-    for &(_, member) in uses.flat_map(|(_, table)| tables[table]) {
+    for &member in uses.flat_map(|(_, table)| &tables[table].members) {
         if let Some(piece) = code.piece_at(member) {
             code.refuse(piece, Refusal::Ordered);
         }
     }
 }
 
-/// Which piece names which of `tables`.
-fn uses(code: &Code, tables: &[&[Word]], symbols: &Symbols) -> Vec<(usize, usize)> {
-    let end_of = |table: &[Word]| table[table.len() - 1].0.get() + ROW;
-    let all = tables[0][0].0.get().saturating_sub(ROW)..=end_of(tables[tables.len() - 1]);
+/// Which piece names which of `tables`, by ascending start.
+fn uses(code: &Code, tables: &[Table], symbols: &Symbols) -> Vec<(usize, usize)> {
+    // The furthest end of each table and all before it.
+    let mut reach = tables[0].end;
+    let reaches: Vec<InputAddr> = tables
+        .iter()
+        .map(|table| {
+            reach = reach.max(table.end);
+            reach
+        })
+        .collect();
     let mut uses = Vec::new();
-    each_named(code, symbols, InputAddr(*all.start())..=InputAddr(*all.end()), |at, named| {
-        // One table begins behind the place, and two may end there.
-        let next = tables.partition_point(|t| t[0].0.get() < named.get().saturating_add(ROW));
-        let near = (next.saturating_sub(2)..next).filter(|&i| named.get() <= end_of(tables[i]));
-        uses.extend(near.filter_map(|table| Some((code.piece_at(at)?, table))));
+    each_named(code, symbols, tables[0].start..=reach, |at, named| {
+        let behind = tables.partition_point(|table| table.start <= named);
+        let near = (0..behind).rev().take_while(|&i| named <= reaches[i]);
+        let holds = |&i: &usize| named <= tables[i].end;
+        uses.extend(near.filter(holds).filter_map(|table| Some((code.piece_at(at)?, table))));
     });
     uses
 }
@@ -91,8 +111,8 @@ pub(super) fn each_named(
 }
 
 /// Runs of words that are equally far apart and lead further and further, by ascending address.
-fn tables<'w>(words: &'w [Word], objects: &Objects) -> Vec<&'w [Word]> {
-    let mut tables = Vec::new();
+fn runs<'w>(words: &'w [Word], objects: &Objects) -> Vec<&'w [Word]> {
+    let mut runs = Vec::new();
     let mut rest = words;
     while let [first, second, ..] = rest {
         let stride = second.0.since(first.0);
@@ -102,12 +122,12 @@ fn tables<'w>(words: &'w [Word], objects: &Objects) -> Vec<&'w [Word]> {
         };
         let steps = rest.windows(2).take_while(|w| goes_on(w)).count();
         if steps + 1 >= LEAST {
-            tables.push(&rest[..=steps]);
+            runs.push(&rest[..=steps]);
         }
         // The last row of one run may be the first of the next.
         rest = &rest[steps.max(1)..];
     }
-    tables
+    runs
 }
 
 /// Objects with a symbol that tells their size, by ascending start: start, end, and the furthest end so far.
@@ -185,7 +205,13 @@ fn compares(code: &Code, piece: usize) -> bool {
     let insts = SemanticsReader::new(arch).read_all(bytes, start.get());
     let stack = arch.convention().stack_pointer;
     let is_found = |c: Comparand| !c.memory.is_relative || c.memory.is_narrow;
-    (0..insts.len()).any(|i| comparands(&insts, i, stack).any(is_found))
+    let asks = |i: &usize| is_asked(&insts, *i, &[Operation::Compare, Operation::Subtract]);
+    (0..insts.len()).filter(asks).any(|i| comparands(&insts, i, stack).any(is_found))
+}
+
+/// Whether the instruction of that number does one of these, and somebody asks which of its operands was the lower one.
+pub(super) fn is_asked(insts: &[Semantics], i: usize, operations: &[Operation]) -> bool {
+    operations.contains(&insts[i].operation) && insts[i + 1..].iter().take(NEAR).any(asks_order)
 }
 
 /// A word in memory, but not on the stack, that a comparison may be about, and the register that it is held against.
@@ -195,27 +221,29 @@ pub(super) struct Comparand {
     pub against: Option<Register>,
 }
 
-/// What the instruction of that number asks of which is the lower one.
+/// What the instruction of that number, which compares or subtracts, may hold against something.
 pub(super) fn comparands(insts: &[Semantics], i: usize, stack: Register) -> impl Iterator<Item = Comparand> {
     let inst = &insts[i];
-    let is_asked = inst.operation == Operation::Compare
-        && inst.operands.iter().any(|operand| operand.word().is_some())
-        && insts[i + 1..].iter().take(NEAR).any(asks_order);
+    let has_word = inst.operands.iter().any(|operand| operand.word().is_some());
     let against = |filled: Option<Register>| {
         inst.operands.iter().find_map(|operand| operand.word().filter(|word| Some(*word) != filled))
     };
-    let loads = insts[i.saturating_sub(NEAR)..i].iter().rev();
-    let loaded_before = loads.filter_map(move |load| {
-        let filled = load.operands[0];
-        let fills = load.operation == Operation::Move
-            && filled.word().is_some()
-            && load.is_memory(1)
-            && inst.operands.contains(&filled);
-        let memory = loaded(load, stack).filter(|_| fills)?;
+    // The operands, and what they were copied from.
+    let mut values = inst.operands.to_vec();
+    let moves = insts[i.saturating_sub(NEAR)..i].iter().rev();
+    let moves =
+        moves.filter(|before| before.operation == Operation::Move && before.operands[0].word().is_some());
+    let loaded_before = moves.filter_map(move |before| {
+        let [filled, source] = before.operands;
+        if !values.contains(&filled) {
+            return None;
+        }
+        values.extend(source.word().map(|_| source));
+        let memory = loaded(before, stack).filter(|_| before.is_memory(1))?;
         Some(Comparand { memory, against: against(filled.word()) })
     });
     let own = loaded(inst, stack).map(|memory| Comparand { memory, against: against(None) });
-    own.into_iter().chain(loaded_before).filter(move |_| is_asked)
+    own.into_iter().chain(loaded_before).filter(move |_| has_word)
 }
 
 /// The operand in memory of `inst` that is no word of the stack frame.
@@ -225,7 +253,8 @@ fn loaded(inst: &Semantics, stack: Register) -> Option<Memory> {
 }
 
 fn asks_order(inst: &Semantics) -> bool {
-    inst.asks == Some(Order::Unsigned) || inst.operation == Operation::SubtractBorrow
+    matches!(inst.asks, Some(Order::Unsigned | Order::OfDifference))
+        || inst.operation == Operation::SubtractBorrow
 }
 
 /// Where `bsearch` is called, ascending.

@@ -124,7 +124,7 @@ fn are_of_a_row(one: &Bound, other: &Bound) -> bool {
 /// The words that the instruction of that number may compare.
 fn bounds(insts: &[Handling], i: usize) -> Vec<Bound> {
     let compared = &insts[i];
-    let asks = |handling: &Handling| handling.asks == Some(Order::Unsigned);
+    let asks = |handling: &Handling| matches!(handling.asks, Some(Order::Unsigned | Order::OfDifference));
     let is_asked = insts[i + 1..].iter().take(NEAR).any(asks);
     if compared.action != Action::Compare || compared.whole == [false, false] || !is_asked {
         return Vec::new();

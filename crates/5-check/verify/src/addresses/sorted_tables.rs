@@ -9,38 +9,59 @@ use crate::input::slots::filled_at_start_up;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::elf;
-use afterlink_isa::judgement::{Action, Handling, Order, Reader, Relocation};
+use afterlink_isa::judgement::{Action, Handling, Order, Reader, Register, Relocation};
 use std::ops::RangeInclusive;
 
 /// Rows that make a table, and bytes of a row.
 const ROWS: usize = 8;
 pub(super) const ROW: u64 = 64;
+/// Bytes of a row of an object that is nothing but rows.
+const WIDEST: u64 = 4096;
 /// Instructions from a load to its comparison, and from there to the question.
 pub(super) const NEAR: usize = 6;
 
 /// A pointer to a function: where it stands, and where it leads.
 pub(crate) type Word = (u64, u64);
 
+/// Where a table is, and a member that moved.
+struct Table {
+    start: u64,
+    end: u64,
+    member: u64,
+}
+
 /// `words` are all of them, ascending.
 pub(crate) fn check(check: &Check, words: &[Word]) -> Vec<Finding> {
-    let moved = |table: &[(u64, u64)]| table.iter().find(|w| check.place(w.1) != Place::Same).map(|w| w.1);
-    // Where the table is, and a member that moved.
-    let objects = objects(check);
-    let tables: Vec<(u64, u64, u64)> = tables(words, &objects)
-        .into_iter()
-        .filter_map(|t| Some((t[0].0, t[t.len() - 1].0 + (t[1].0 - t[0].0), moved(t)?)))
-        .collect();
+    let moved = |table: &[Word]| table.iter().find(|w| check.place(w.1) != Place::Same).map(|w| w.1);
+    let runs = tables(words, &objects(check)).into_iter().filter_map(|t| {
+        Some(Table { start: t[0].0, end: t[t.len() - 1].0 + (t[1].0 - t[0].0), member: moved(t)? })
+    });
+    let mut tables: Vec<Table> = runs.collect();
+    tables.extend(columns(check, words, moved));
+    tables.sort_by_key(|table| table.start);
     let mut findings = Vec::new();
     if tables.is_empty() {
         return findings;
     }
-    let all = tables[0].0..=tables[tables.len() - 1].1;
-    each_named(check, all, |at, named| {
-        let next = tables.partition_point(|t| t.0 <= named);
-        let table = next.checked_sub(1).map(|i| tables[i]).filter(|t| named <= t.1);
-        if let Some((start, _, member)) = table.filter(|_| searches(check, at)) {
-            let what = format!("the table at {start:#x}, in order and searched, names it, and it moved");
-            findings.push(Finding::new(FindingKind::Pointer, what).input(member));
+    // How far each table and all before it reach.
+    let mut reach = 0;
+    let reaches: Vec<u64> = tables
+        .iter()
+        .map(|table| {
+            reach = reach.max(table.end);
+            reach
+        })
+        .collect();
+    each_named(check, tables[0].start..=reach, |at, named| {
+        let behind = tables.partition_point(|table| table.start <= named);
+        let near = (0..behind).rev().take_while(|&i| named <= reaches[i]).map(|i| &tables[i]);
+        let mut near = near.filter(|table| named <= table.end).peekable();
+        if near.peek().is_some() && searches(check, at) {
+            findings.extend(near.map(|table| {
+                let what =
+                    format!("the table at {:#x}, in order and searched, names it, and it moved", table.start);
+                Finding::new(FindingKind::Pointer, what).input(table.member)
+            }));
         }
     });
     findings.sort_by_key(|f| f.input);
@@ -65,6 +86,37 @@ pub(super) fn each_named(check: &Check, all: RangeInclusive<u64>, mut visit: imp
             }
         }
     }
+}
+
+/// Objects whose size is eight rows and more, in each of which a word at the same place leads further than in the row before; of the last row it may
+/// be missing.
+fn columns(check: &Check, words: &[Word], moved: impl Fn(&[Word]) -> Option<u64>) -> Vec<Table> {
+    let mut found = Vec::new();
+    for symbol in check.input.symbols.iter().filter(|s| s.kind == elf::STT_OBJECT.0 && s.size > 0) {
+        let (start, end) = (symbol.address.get(), symbol.address.get().saturating_add(symbol.size));
+        let from = words.partition_point(|word| word.0 < start);
+        let own = &words[from..from + words[from..].partition_point(|word| word.0 < end)];
+        if own.len() < ROWS || moved(own).is_none() {
+            continue;
+        }
+        for width in own[1..=ROWS.min(own.len() - 1)].iter().map(|word| word.0 - own[0].0) {
+            let rows = symbol.size / width;
+            if width > WIDEST || symbol.size % width != 0 || rows < ROWS as u64 {
+                continue;
+            }
+            for first in own.iter().take_while(|word| word.0 < start + width) {
+                let rows_of = own.iter().filter(|word| word.0 >= first.0 && (word.0 - first.0) % width == 0);
+                let column: Vec<Word> = rows_of.copied().collect();
+                let is_whole = |n: usize| column[n].0 == first.0 + n as u64 * width;
+                let steps = (1..column.len()).take_while(|&n| is_whole(n) && column[n - 1].1 < column[n].1);
+                let column = &column[..1 + steps.count()];
+                if column.len() >= ROWS && column.len() as u64 + 1 >= rows {
+                    found.extend(moved(column).map(|member| Table { start, end, member }));
+                }
+            }
+        }
+    }
+    found
 }
 
 /// Words that stand equally far apart and ascend, eight and more of them.
@@ -174,15 +226,21 @@ fn searches(check: &Check, address: u64) -> bool {
     }
     (0..insts.len()).any(|i| {
         let compared = &insts[i];
-        if compared.action != Action::Compare || compared.whole == [false, false] {
+        let holds = matches!(compared.action, Action::Compare | Action::Subtract);
+        if !holds || compared.whole == [false, false] {
             return false;
         }
-        let fills = |load: &Handling| {
-            let is_compared = |o: usize| compared.whole[o] && compared.operands[o] == load.operands[0];
-            load.action == Action::Move && load.whole[0] && load.in_data && (is_compared(0) || is_compared(1))
-        };
-        let asks = |handling: &Handling| handling.asks == Some(Order::Unsigned);
-        (compared.in_data || insts[i.saturating_sub(NEAR)..i].iter().any(fills))
-            && insts[i + 1..].iter().take(NEAR).any(asks)
+        // The operands, and what they were copied from.
+        let mut values: Vec<Register> =
+            (0..2).filter_map(|o| compared.operands[o].filter(|_| compared.whole[o])).collect();
+        let mut loads =
+            insts[i.saturating_sub(NEAR)..i].iter().rev().filter(|m| m.action == Action::Move && m.whole[0]);
+        let is_loaded = loads.any(|before| {
+            let fills = before.operands[0].is_some_and(|filled| values.contains(&filled));
+            values.extend(before.operands[1].filter(|_| fills && before.whole[1]));
+            fills && before.in_data
+        });
+        let asks = |handling: &Handling| matches!(handling.asks, Some(Order::Unsigned | Order::OfDifference));
+        (compared.in_data || is_loaded) && insts[i + 1..].iter().take(NEAR).any(asks)
     })
 }

@@ -52,6 +52,7 @@ fn order(condition: ConditionCode) -> Option<Order> {
     match condition {
         C::b | C::ae | C::be | C::a => Some(Order::Unsigned),
         C::l | C::ge | C::le | C::g => Some(Order::Signed),
+        C::s | C::ns => Some(Order::OfDifference),
         _ => None,
     }
 }

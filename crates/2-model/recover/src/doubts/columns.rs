@@ -1,0 +1,63 @@
+//! Columns of functions in tables whose rows hold more: a name of any length, a second function. Where an object's size is a number of rows, each of
+//! which has a pointer at the same place, and these ascend from the first row to the last, somebody may search it by them.
+
+use super::sorted_tables::{LEAST, Table, Word};
+use afterlink_core::InputAddr;
+use afterlink_image::{Image, Symbol, elf};
+
+/// Bytes of a row at most.
+const WIDEST: u64 = 4096;
+/// Words among which the first row's end is looked for.
+const FIRST: usize = 8;
+
+/// The tables that are objects with such columns. `words` ascend.
+pub(super) fn tables(image: &Image, words: &[Word]) -> Vec<Table> {
+    let is_sized = |s: &Symbol| s.kind == elf::STT_OBJECT.0 && s.size > 0;
+    let mut objects: Vec<(InputAddr, InputAddr)> =
+        image.symbols.iter().filter(is_sized).map(|s| (s.address, s.address + s.size)).collect();
+    objects.sort_unstable();
+    objects.dedup();
+    let table = |&(start, end): &(InputAddr, InputAddr)| {
+        let from = words.partition_point(|word| word.0 < start);
+        let own = &words[from..from + words[from..].partition_point(|word| word.0 < end)];
+        let members = members((start, end), own);
+        (!members.is_empty()).then_some(Table { start, end, members })
+    };
+    objects.iter().filter_map(table).collect()
+}
+
+/// Where the columns of an object lead; `words` are those in it.
+fn members((start, end): (InputAddr, InputAddr), words: &[Word]) -> Vec<InputAddr> {
+    let mut members = Vec::new();
+    if words.len() < LEAST {
+        return members;
+    }
+    for next in &words[1..=FIRST.min(words.len() - 1)] {
+        let width = next.0.since(words[0].0);
+        let rows = end.since(start) / width;
+        if width > WIDEST || end.since(start) % width != 0 || rows < LEAST as u64 {
+            continue;
+        }
+        for first in words.iter().take_while(|word| word.0 < start + width) {
+            let column = column(first.0, width, words);
+            // The last row may be empty, for who walks to the end.
+            if column.len() >= LEAST && column.len() as u64 + 1 >= rows {
+                members.extend(column);
+            }
+        }
+    }
+    members
+}
+
+/// Where the words lead that stand a multiple of `width` behind the first, as long as they ascend.
+fn column(first: InputAddr, width: u64, words: &[Word]) -> Vec<InputAddr> {
+    let in_column = words.iter().filter(|word| word.0 >= first && word.0.since(first) % width == 0);
+    let mut column: Vec<Word> = Vec::new();
+    for &word in in_column {
+        if column.last().is_some_and(|last| word.0.since(last.0) != width || word.1 <= last.1) {
+            break;
+        }
+        column.push(word);
+    }
+    column.into_iter().map(|word| word.1).collect()
+}
