@@ -26,6 +26,13 @@ use functions::{blocks, families, link, stubs, surroundings, unwind};
 use rayon::prelude::*;
 use references::{labels, pointers, taken, unknown_code, uses};
 
+/// Refuses what is found by searching tables of functions' addresses.
+fn refuse_searched(code: &mut Code, evidence: &Evidence, symbols: &Symbols) {
+    let words = sorted_tables::words(code, evidence, symbols);
+    sorted_tables::refuse(code, &words, symbols);
+    range_tables::refuse(code, &words, symbols);
+}
+
 /// Recovers the program that `image` holds.
 ///
 /// # Errors
@@ -57,9 +64,7 @@ pub fn recover<'a>(image: &Image<'a>) -> Result<Program<'a>> {
         let taken_labels = sums::refuse(&mut code, &sums, &unwind_ranges);
         read_code::refuse_between(&mut code, &taken_labels, &taking, &pointers);
         summed = uses::refuse(&mut code, &taking);
-        let words = sorted_tables::words(&code, &evidence, &symbols);
-        sorted_tables::refuse(&mut code, &words, &symbols);
-        range_tables::refuse(&mut code, &words, &symbols);
+        refuse_searched(&mut code, &evidence, &symbols);
         pointers.extend(unknown_code::pointers(&mut code, &evidence, &unwind_ranges, &rooms));
     }
     let taken = taken::entries(&code, &pointers, &taking);

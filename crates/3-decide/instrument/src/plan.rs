@@ -83,7 +83,7 @@ pub(crate) fn plan(
     let edges = network.edges();
     let place_of = |edge| places.of(edge).map(|place| place.counted(context.counting));
     let candidates: Vec<Option<CounterPlace>> = edges.iter().map(place_of).collect();
-    let has_stack = has_stack(function, scan);
+    let has_stack = sites::has_stack(function, scan);
     let allowed = |place: &CounterPlace| has_stack || !place.form().uses_stack();
     let weights: Vec<f64> = edges
         .iter()
@@ -107,11 +107,6 @@ pub(crate) fn plan(
         network.blocks[place.block.index()].sites.push(place.call);
     }
     counters.iter().all(allowed).then_some(FunctionPlan { network, counters, targets, targets_left })
-}
-
-/// Whether code may be put in that writes below the stack pointer.
-pub(crate) fn has_stack(function: &Function, scan: &Scan) -> bool {
-    !function.unwind.is_empty() && scan.keeps_stack()
 }
 
 fn mark(network: &mut Network, kind: EdgeKind) {

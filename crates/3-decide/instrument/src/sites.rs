@@ -105,6 +105,11 @@ impl<'a> Gaps<'a> {
     }
 }
 
+/// Whether code may be put in that writes below the stack pointer.
+pub(crate) fn has_stack(function: &Function, scan: &Scan) -> bool {
+    !function.unwind.is_empty() && scan.keeps_stack()
+}
+
 /// The cheapest form where `needed` must be kept.
 pub(crate) fn form(arch: Arch, needed: Places) -> CounterForm {
     if !needed.meets(arch.flags()) {

@@ -5,8 +5,7 @@
 //! function, which are counted as edges.
 
 use crate::context::Context;
-use crate::plan::has_stack;
-use crate::sites::Gaps;
+use crate::sites::{Gaps, has_stack};
 use afterlink_analyze::liveness::Liveness;
 use afterlink_analyze::scan::{Scan, Step};
 use afterlink_isa::{Arch, Encoding, Places, StepKind, TargetCode};

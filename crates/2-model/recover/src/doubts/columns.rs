@@ -1,14 +1,25 @@
 //! Columns of functions in tables whose rows hold more: a name of any length, a second function. Where an object's size is a number of rows, each of
 //! which has a pointer at the same place, and these ascend from the first row to the last, somebody may search it by them.
 
-use super::sorted_tables::{LEAST, Table, Word};
 use afterlink_core::InputAddr;
 use afterlink_image::{Image, Symbol, elf};
 
+/// Rows in ascending order that make a table.
+pub(super) const LEAST: usize = 8;
 /// Bytes of a row at most.
 const WIDEST: u64 = 4096;
 /// Words among which the first row's end is looked for.
 const FIRST: usize = 8;
+
+/// A pointer to a function: where it stands, and where it leads.
+pub(crate) type Word = (InputAddr, InputAddr);
+
+/// What code names that searches a table, and where its members are.
+pub(super) struct Table {
+    pub start: InputAddr,
+    pub end: InputAddr,
+    pub members: Vec<InputAddr>,
+}
 
 /// The tables that are objects with such columns. `words` ascend.
 pub(super) fn tables(image: &Image, words: &[Word]) -> Vec<Table> {

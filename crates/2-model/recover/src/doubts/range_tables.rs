@@ -6,7 +6,8 @@
 //! object with the words must ask as well whether something lies between two neighbouring words in memory.
 
 use crate::code::Code;
-use crate::doubts::sorted_tables::{Comparand, NEAR, ROW, Word, comparands, each_named, is_asked};
+use crate::doubts::columns::Word;
+use crate::doubts::sorted_tables::{Comparand, NEAR, ROW, comparands, each_named, is_asked};
 use crate::evidence::symbols::Symbols;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::{Image, Symbol, elf};

@@ -5,7 +5,7 @@
 //! names the table must also ask which of two addresses in memory is the lower one, or call `bsearch`. And where a symbol says that
 //! one object ends and another begins, in a section in which compilers put objects one by one, a table ends.
 
-use super::columns;
+use super::columns::{self, LEAST, Table, Word};
 use crate::code::Code;
 use crate::evidence::Evidence;
 use crate::evidence::symbols::Symbols;
@@ -16,22 +16,10 @@ use afterlink_isa::{Encoding, Named};
 use rayon::prelude::*;
 use std::ops::RangeInclusive;
 
-/// Rows in ascending order that make a table.
-pub(super) const LEAST: usize = 8;
 /// Bytes of a row at most; code may name a place so far in front of the first pointer or behind the last.
 pub(super) const ROW: u64 = 64;
 /// Instructions between a load and its comparison, and from there to who asks for its result.
 pub(super) const NEAR: usize = 8;
-
-/// A pointer to a function: where it stands, and where it leads.
-pub(crate) type Word = (InputAddr, InputAddr);
-
-/// What code names that searches a table, and where its members are.
-pub(super) struct Table {
-    pub start: InputAddr,
-    pub end: InputAddr,
-    pub members: Vec<InputAddr>,
-}
 
 /// `words` are all pointers to functions in data, by ascending address.
 pub(crate) fn refuse(code: &mut Code, words: &[Word], symbols: &Symbols) {
