@@ -36,6 +36,10 @@ fn empty() {
     assert_clear_error(&optimize_by(&sandbox, "empty"), &["empty"]);
     assert_clear_error(&optimize_by(&sandbox, "absent"), &["absent"]);
     assert!(!sandbox.path("out").exists());
+    for job in ["convert", "merge"] {
+        assert_clear_error(&sandbox.afterlink(&["profile", job, "empty", "-o", "out"]), &["empty"]);
+        assert!(!sandbox.path("out").exists());
+    }
 }
 
 #[test]
