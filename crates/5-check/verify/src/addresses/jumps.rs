@@ -45,6 +45,8 @@ pub(crate) struct Jumps {
     pub words: Vec<(u64, u64)>,
     /// Places in code whose address something stores or names, ascending ([`taken::pointers`]).
     pub taken: Vec<u64>,
+    /// Indirect jumps that surely leave their function: tail calls of what a pointer says, where nobody has the address of a label. Ascending.
+    pub leaving: Vec<u64>,
 }
 
 /// Judges all moved functions. `named` are the words that code names, `summed` the functions to which code adds numbers that are no constants,
@@ -58,12 +60,14 @@ pub(crate) fn judge(check: &Check, layout: &Layout, named: &Named, summed: &[u64
     let judge = Judge { check, layout, named, summed, taken: &taken, entered: OnceLock::new() };
     let found: Vec<Judged> =
         check.places.functions.par_iter().filter_map(|function| judge.function(function)).collect();
-    for (words, finding) in found {
+    for Judged { words, leaving, finding } in found {
         jumps.words.extend(words);
+        jumps.leaving.extend(leaving);
         jumps.findings.extend(finding);
     }
     jumps.words.sort_unstable();
     jumps.words.dedup();
+    jumps.leaving.sort_unstable();
     jumps.taken = taken;
     jumps
 }
@@ -79,8 +83,22 @@ struct Seen {
     named: Vec<u64>,
 }
 
-/// The words of a function's tables, each with its base, and the first thing that is wrong.
-type Judged = (Vec<(u64, u64)>, Option<Finding>);
+/// What is known of a function.
+#[derive(Default)]
+struct Judged {
+    /// The words of its tables, each with its base.
+    words: Vec<(u64, u64)>,
+    /// Indirect jumps that surely leave it.
+    leaving: Vec<u64>,
+    /// The first thing that is wrong.
+    finding: Option<Finding>,
+}
+
+impl Judged {
+    fn wrong(fault: Fault) -> Self {
+        Self { finding: Some(finding(fault)), ..Self::default() }
+    }
+}
 
 struct Judge<'j, 'c, 'a> {
     check: &'j Check<'c, 'a>,
@@ -95,7 +113,7 @@ struct Judge<'j, 'c, 'a> {
 }
 
 impl Judge<'_, '_, '_> {
-    /// The words of the function's tables and the first thing that is wrong; `None` if there is neither.
+    /// What is known of the function; `None` if there is nothing.
     fn function(&self, function: &MovedFunction) -> Option<Judged> {
         let mut own = body::own(self.check, function);
         let labels = self.labels(&own);
@@ -107,12 +125,10 @@ impl Judge<'_, '_, '_> {
             }
             let pads: Vec<u64> = self.check.pads.within(&own.ranges).collect();
             let body = Body::new(self.check, own, &pads);
-            return self
-                .reach_near(&body, &[], &Tables::default())
-                .map(|fault| (Vec::new(), Some(finding(fault))));
+            return self.reach_near(&body, &[], &Tables::default()).map(Judged::wrong);
         }
         if has_jumps && self.names_data_among_code(&own, &named) {
-            return Some((Vec::new(), Some(finding((own.entry, BESIDE)))));
+            return Some(Judged::wrong((own.entry, BESIDE)));
         }
         let tables = self.tables(&own, &named);
         let leads_inside = !labels.is_empty() || !tables.is_empty() || names_itself;
@@ -129,6 +145,8 @@ impl Judge<'_, '_, '_> {
         // Nothing in the function could be meant by any jump: only whether all of it is reached is left.
         let near = if leads_inside { None } else { Some(Vec::new()) };
         let near = near.or_else(|| (labels.is_empty() && !names_itself).then(|| run.near_jumps()).flatten());
+        let far = near.iter().flatten().filter(|(_, base)| base.is_none());
+        let leaving = far.map(|&(cut, _)| body.last_inst(self.check, cut)).collect();
         let mut fault = match near {
             Some(jumps) => self.reach_near(&body, &jumps, &tables),
             None if moves_stack => Some((body.own.entry, MOVED_STACK)),
@@ -143,7 +161,7 @@ impl Judge<'_, '_, '_> {
             .bases
             .iter()
             .flat_map(|&base| (0..tables[&base].len() as u64).map(move |i| (base + 4 * i, base)));
-        Some((words.collect(), fault.map(finding)))
+        Some(Judged { words: words.collect(), leaving, finding: fault.map(finding) })
     }
 
     fn look_at(&self, own: &Own) -> Seen {

@@ -39,20 +39,22 @@ pub(crate) fn check(
 
 /// Places that matter to what is counted in front of them, for an instrumented output.
 #[derive(Default)]
-struct Known {
+struct Known<'j> {
     /// Those that an indirect jump may lead to, ascending.
     taken: Vec<u64>,
     /// Those at which [somebody may look an instruction up](looked_up), ascending.
     held: Vec<u64>,
+    /// Indirect jumps that lead to none of them in their own function, ascending.
+    leaving: &'j [u64],
 }
 
-impl Known {
-    fn of(check: &Check, layout: &Layout, named: &Named, jumps: &Jumps) -> Self {
+impl<'j> Known<'j> {
+    fn of(check: &Check, layout: &Layout, named: &Named, jumps: &'j Jumps) -> Self {
         if check.places.counters.is_none() {
             return Self::default();
         }
         let taken = indirect_targets::all(check, layout, named, jumps);
-        Self { taken, held: looked_up::places(check, layout, jumps) }
+        Self { taken, held: looked_up::places(check, layout, jumps), leaving: &jumps.leaving }
     }
 }
 
@@ -63,7 +65,7 @@ fn check_function(check: &Check, rows: &UnwindRows, function: &MovedFunction, kn
         let what = "the function's first block is not its entry";
         findings.push(Finding::new(FindingKind::Map, what).input(function.entry));
     }
-    let liveness = check.places.counters.map(|_| Liveness::of(check, function, &known.taken));
+    let liveness = check.places.counters.map(|_| Liveness::of(check, function, &known.taken, known.leaving));
     let liveness = liveness.as_ref();
     let depths = Depths::of(check, rows, blocks);
     let duplicates = &duplicates::places(blocks);

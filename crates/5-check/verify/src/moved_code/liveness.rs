@@ -13,7 +13,7 @@
 //! - a handler of the signal that an access to memory raises may leave it out, so that no register is surely overwritten, or go on at
 //!   any place of the function whose address is stored or named, with registers and without flags;
 //! - an exception that may come out of an instruction reaches its landing pad, with registers and without flags;
-//! - an indirect jump reaches every instruction of the function whose address is stored or named anywhere.
+//! - an indirect jump reaches every instruction of the function whose address is stored or named anywhere, unless it surely leaves the function.
 
 use crate::address_map::places::{Block, MovedFunction};
 use crate::check::Check;
@@ -36,10 +36,11 @@ pub(crate) struct Liveness {
 }
 
 impl Liveness {
-    pub fn of(check: &Check, function: &MovedFunction, taken: &[u64]) -> Self {
+    /// `leaving` are indirect jumps that lead to none of `taken` in their function; both ascend.
+    pub fn of(check: &Check, function: &MovedFunction, taken: &[u64], leaving: &[u64]) -> Self {
         let blocks: Vec<Block> =
             check.places.blocks[function.blocks.clone()].iter().filter(|b| !b.is_added()).copied().collect();
-        Analysis::new(check, blocks, taken).run(function.entry)
+        Analysis::new(check, blocks, taken, leaving).run(function.entry)
     }
 
     /// Whether what `effect` changes may be read from `address` on, or what it writes below the stack pointer stands where no stack is.
@@ -99,10 +100,12 @@ struct Analysis<'x, 'c, 'a> {
     live_at_taken: Set,
     /// Registers that the function changes somewhere.
     changed: Set,
+    /// Indirect jumps that lead to no such block, ascending.
+    leaving: &'x [u64],
 }
 
 impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
-    fn new(check: &'x Check<'c, 'a>, blocks: Vec<Block>, taken: &[u64]) -> Self {
+    fn new(check: &'x Check<'c, 'a>, blocks: Vec<Block>, taken: &[u64], leaving: &'x [u64]) -> Self {
         let mut order: Vec<(u64, usize)> = blocks.iter().enumerate().map(|(i, b)| (b.input, i)).collect();
         order.sort_unstable();
         let mut reader = Reader::new(check.code.judgement);
@@ -142,6 +145,7 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
             live_at_jumps: 0,
             live_at_taken: 0,
             changed,
+            leaving,
         };
         analysis.taken = (0..analysis.blocks.len()).filter(|&i| analysis.is_taken(i, taken)).collect();
         analysis
@@ -227,6 +231,7 @@ impl<'x, 'c, 'a> Analysis<'x, 'c, 'a> {
             }
             Kind::Call | Kind::IndirectCall => convention.general,
             Kind::Return => convention.general & !(convention.scratch & self.changed),
+            Kind::IndirectJump if self.leaving.binary_search(&address).is_ok() => convention.general,
             Kind::IndirectJump => convention.general | self.live_at_jumps,
         }
     }

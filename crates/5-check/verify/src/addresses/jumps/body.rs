@@ -99,6 +99,13 @@ impl Body {
         ways.iter().enumerate().map(only).collect()
     }
 
+    /// Where the last instruction of a cut stands.
+    pub fn last_inst(&self, check: &Check, cut: usize) -> u64 {
+        let cut = &self.cuts[cut];
+        let before = &check.code.insts[cut.insts.start..cut.insts.end.saturating_sub(1)];
+        cut.start + before.iter().map(|inst| u64::from(inst.len)).sum::<u64>()
+    }
+
     /// Calls `visit` with each cut that control goes to directly.
     pub fn each_way(&self, cut: &Cut, mut visit: impl FnMut(usize)) {
         let is_direct = matches!(cut.kind, Kind::Jump | Kind::Branch | Kind::ShortBranch | Kind::Transaction);

@@ -49,7 +49,7 @@ fn forbidden(text: &str, taken: &[&str], queries: &[(&str, usize, Effect)]) -> V
     };
     let mut taken: Vec<u64> = taken.iter().map(|name| label(name)).collect();
     taken.sort_unstable();
-    let liveness = Liveness::of(&check, &function, &taken);
+    let liveness = Liveness::of(&check, &function, &taken, &[]);
     let forbids = |(name, index, effect): &(&str, usize, Effect)| {
         let first = check.code.index_at(label(name)).unwrap();
         let before = &check.code.insts[first..first + index];

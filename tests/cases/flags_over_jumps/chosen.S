@@ -1,0 +1,42 @@
+#include "assembly.h"
+	.text
+	function chosen
+	push %rbx
+	.cfi_adjust_cfa_offset 8
+	cmp $4, %edi
+	jae 5f
+	xor %ebx, %ebx
+	mov %edi, %ecx
+	lea .Ltable(%rip), %rdx
+	movslq (%rdx, %rcx, 4), %rax
+	add %rdx, %rax
+	test $1, %sil
+	jmp *%rax
+.Lfirst:
+	jne 3f
+	mov $1, %ebx
+	jmp 4f
+.Lsecond:
+	jne 3f
+	mov $20, %ebx
+	jmp 4f
+.Lthird:
+	je 4f
+	mov $300, %ebx
+3:	mov $77, %ebx
+4:	lea (%rsi, %rbx), %eax
+	pop %rbx
+	.cfi_remember_state
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_restore_state
+5:	pop %rbx
+	.cfi_adjust_cfa_offset -8
+	jmp *otherwise(%rip)
+	end chosen
+
+	.section .rodata
+	.p2align 2
+.Ltable:
+	.long .Lfirst - .Ltable, .Lsecond - .Ltable, .Lthird - .Ltable, .Lfirst - .Ltable
+	.section .note.GNU-stack, "", @progbits
