@@ -184,7 +184,8 @@ impl<'a> Pair<'_, 'a> {
         let is_unit =
             matches!(was.tag(), dw::DW_TAG_compile_unit | dw::DW_TAG_partial_unit | dw::DW_TAG_skeleton_unit);
         let mut runs = old.runs.iter().filter(|run| run.0 < run.1);
-        let first = runs.find_map(|&run| self.counterparts.first_place(run));
+        let is_held = |place| new.runs.iter().any(|run| (run.0..run.1).contains(&place));
+        let first = runs.find_map(|&run| self.counterparts.first_place(run, is_held));
         let entry = old.entry.map(|entry| self.place(entry)).or(first);
         let (Some(place), false) = (entry, is_unit) else { return Ok(()) };
         // An entry that names no place starts with the run that holds it.
