@@ -174,6 +174,13 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         })
     }
 
+    /// Whether an address is one of padding, and one of the output stands where the padding would, behind the code in front of it. So compilers place a
+    /// label at a function's end that nothing leads to.
+    pub fn is_padding_behind(&self, input: u64, output: u64) -> bool {
+        let is_code = self.check.code.at(input).is_none_or(|inst| !inst.is_padding());
+        !is_code && self.is_in_padding_behind(input, output)
+    }
+
     /// Whether padding of the input corresponds to what was added behind the code in front of it.
     fn is_in_padding_behind(&self, input: u64, output: u64) -> bool {
         let before = self.blocks.partition_point(|block| block.input_end() <= input).checked_sub(1);

@@ -204,7 +204,9 @@ impl<'a> Pair<'_, 'a> {
 
     /// Whether an address of the output may stand for one of the input.
     fn is_at(&self, address: u64, found: u64) -> bool {
-        found == self.place(address) || self.counterparts.is_in_branch(address, found)
+        found == self.place(address)
+            || self.counterparts.is_in_branch(address, found)
+            || self.counterparts.is_padding_behind(address, found)
     }
 
     fn judge_attribute(&self, was: &Entry, old: &Attribute, is: &Entry, new: &Attribute) -> Judged {
