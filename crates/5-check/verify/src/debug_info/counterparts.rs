@@ -87,6 +87,12 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         self.is_code(address) || self.check.places.fragment_at(address).is_some()
     }
 
+    /// Whether an address lies in the output's code, or where a part of it ends: there a call comes back, by its place, that never does.
+    pub fn is_output_code_or_end(&self, address: u64) -> bool {
+        let is_end = |last| self.check.places.fragment_at(last).is_some();
+        self.is_output_code(address) || address.checked_sub(1).is_some_and(is_end)
+    }
+
     /// The block that stands for an address, if the code there is not another function's.
     pub fn block_at(&self, address: u64) -> Option<&Block> {
         in_block(&self.blocks, address)
