@@ -134,6 +134,16 @@ fn forms_of_compilers_and_linkers() {
     }
 }
 
+/// In DWARF64 the two ends of a run leave no room for a list where the start is a number: of such an entry that was cut nothing is said, and all
+/// else follows.
+#[test]
+fn ends_without_room() {
+    let sandbox = Sandbox::default();
+    sandbox.build_debugged("clang-22 -O2 -fuse-ld=lld -gdwarf64 -gdwarf-5");
+    let said = optimize(&sandbox, "in", "out");
+    assert!(said.contains("follows the code") && !said.contains("fault"), "{said}");
+}
+
 /// Where a call comes back is right behind it, and not behind the jump that was added there.
 #[test]
 fn places_behind_calls() {
