@@ -392,7 +392,7 @@ fn extent(unit: &Unit, entry: &Entry) -> Result<Option<Extent>, Fault> {
     Ok(Some(Extent { entry: said.or(Some(start)), runs: smallvec![(start, end)] }))
 }
 
-/// Whether the two ends of an entry's run leave no room to name a list: neither has as many bytes as the list's place, or the address is one by number.
+/// Whether the two ends of an entry's run leave no room to name a list: the end has fewer bytes than the place of one, and the start is a number of an address.
 fn lacks_room(entry: &Entry, format: Format) -> bool {
     let form = |name| entry.attr(name).map(Attribute::form);
     match (form(dw::DW_AT_low_pc), form(dw::DW_AT_high_pc)) {
