@@ -134,6 +134,16 @@ fn forms_of_compilers_and_linkers() {
     }
 }
 
+/// In DWARF64 the two ends of a run leave no room for a list where the start is a number: of such an entry that was cut nothing is said, and all
+/// else follows.
+#[test]
+fn ends_without_room() {
+    let sandbox = Sandbox::default();
+    sandbox.build_debugged("clang-22 -O2 -fuse-ld=lld -gdwarf64 -gdwarf-5");
+    let said = optimize(&sandbox, "in", "out");
+    assert!(said.contains("follows the code") && !said.contains("fault"), "{said}");
+}
+
 /// Where a call comes back is right behind it, and not behind the jump that was added there.
 #[test]
 fn places_behind_calls() {
@@ -164,6 +174,28 @@ fn places_behind_calls() {
     assert_eq!(around.len(), places.len());
     assert!(around.iter().all(|pair| pair[0].1.starts_with("call")), "{around:?}");
     assert!(around.iter().any(|pair| pair[1].1.starts_with("jmp")), "{around:?}");
+}
+
+/// gcc lets labels stand at the end of a function's hot part, where only padding is: they follow the code in front of them.
+#[test]
+fn a_label_at_the_end_of_a_function() {
+    let sandbox = Sandbox::default();
+    let source = afterlink_testkit::tests_folder().join("cli/programs/label_at_end.c");
+    sandbox.say(&format!("gcc-12 -O2 -g -dA -S {} -o in.s", source.display()));
+    let text = fs::read_to_string(sandbox.path("in.s")).unwrap();
+    let text = text.replacen("\tret\n", "\tret\n.Lend:\n", 1);
+    let is_label = |line: &str| line.contains(".LDL") && line.ends_with("DW_AT_low_pc");
+    assert_eq!(text.lines().filter(|line| is_label(line)).count(), 1, "{text}");
+    let lines = text.lines().map(|line| if is_label(line) { "\t.quad\t.Lend" } else { line });
+    sandbox.put("in.s", lines.map(|line| format!("{line}\n")).collect::<String>().as_bytes());
+    sandbox.say("gcc-12 -Wl,-q in.s -o in");
+    let said = optimize(&sandbox, "in", "out");
+    assert!(said.contains("follows the code") && !said.contains("fault"), "{said}");
+    let label = |file| {
+        let said = sandbox.say(&format!("llvm-dwarfdump-22 --name=failed {file}"));
+        said.split("DW_AT_low_pc").nth(1).expect("its place").lines().next().unwrap().to_owned()
+    };
+    assert_ne!(label("in"), label("out"));
 }
 
 /// What two symbolizers say of an address, each in one text.

@@ -241,6 +241,25 @@ fn hot_parts_in_place_of_calls() {
     assert!(of_callees > 20 && of_callers > 20, "{of_callees} and {of_callers}");
 }
 
+/// Of padding, which a copy of a block leaves out, nothing is said there, whatever was added in its place; and a block that begins with a call that nothing leads into the code in
+/// place of begins behind that code.
+#[test]
+fn padding_and_blocks_at_calls() {
+    for name in ["padded_loops.c", "block_at_call.c"] {
+        let sandbox = Sandbox::default();
+        let source = afterlink_testkit::tests_folder().join("cli/programs/replaced").join(name);
+        fs::copy(source, sandbox.path(name)).unwrap();
+        sandbox.say(&format!("gcc-12 -O2 -g -Wl,-q {name} -o in"));
+        for seed in 1..=8 {
+            let command = format!("optimize in -o out --scope all --pass {IN_PLACE} {seed}");
+            let outcome = sandbox.afterlink(&command.split(' ').collect::<Vec<_>>());
+            let said = outcome.stdout();
+            assert_eq!(outcome.exit, 0, "{name} {seed}: {}", outcome.stderr());
+            assert!(said.contains("follows the code") && !said.contains("fault"), "{name} {seed}: {said}");
+        }
+    }
+}
+
 /// Prints the names of all frames, wherever they change, of a program that is followed by single instructions up to where it prints. What leads out of code
 /// in place of a call is passed over: some of it is the caller's by name, in the callee's frame.
 const FOLLOW: &str = r#"

@@ -86,6 +86,23 @@ fn debuggers_say_the_same() {
     }
 }
 
+/// Where a call that never comes back ends a part of a function, the place behind it is one that a table of addresses may name. Where a unit of DWARF 4
+/// names no base for lists, as clang's with no function in several runs, its entries have lists all the same.
+#[test]
+fn a_function_that_ends_in_a_call_and_is_cut() {
+    let source = afterlink_testkit::tests_folder().join("cli/programs/label_at_end.c");
+    for with in BUILDS {
+        let sandbox = Sandbox::default();
+        sandbox.say(&format!("{with} -Wl,-q {} -o in", source.display()));
+        optimize(&sandbox);
+        let symbols = sandbox.say("nm out");
+        let symbol = symbols.lines().find(|row| row.ends_with(" t work.cold")).expect("it was cut");
+        let place = symbol.split(' ').next().unwrap();
+        let said = sandbox.say(&format!("llvm-symbolizer-22 --functions=short -e out 0x{place}"));
+        assert!(said.starts_with("work") && said.contains("label_at_end.c:"), "{with}: {said}");
+    }
+}
+
 #[test]
 fn cpp() {
     for compiler in ["g++-12 -gdwarf-4", "g++-12 -gdwarf-5", "clang++-22 -gdwarf-4", "clang++-22 -gdwarf-5"] {

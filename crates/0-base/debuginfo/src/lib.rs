@@ -418,6 +418,21 @@ fn put_together(
     Ok(Ok(unit.bytes))
 }
 
+/// Adds lists of ranges from before DWARF 5, whose offsets count from what `base` is: the field of the program's unit. clang has none where no function
+/// had several runs; then they count from the section's start.
+fn add_bare_ranges(unit: &mut Unit, base: Option<(&mut [u8], usize)>, ranges: &mut Tail) -> Result<()> {
+    let mut counted_from = ranges.end();
+    if let Some((skeleton, at)) = base {
+        write_number(skeleton, at, unit.offset_size, counted_from)?;
+        counted_from = 0;
+    }
+    for &(at, size, offset) in &unit.ranges.fields {
+        write_number(&mut unit.bytes, at, size, counted_from + offset)?;
+    }
+    ranges.bytes.extend_from_slice(&unit.ranges.bytes);
+    Ok(())
+}
+
 /// Puts the entries of a unit that stand in another file into the package, and gives their new id. `start` is where the unit stands
 /// that names them, and `ranges` the program's section of them.
 fn split_unit(
@@ -433,14 +448,8 @@ fn split_unit(
     let is_file = entries.sections.origin.is_none();
     let (unit, sections) = (&mut entries.unit, &entries.sections);
     let mut changed: Vec<(Part, Vec<u8>)> = Vec::new();
-    if let Some(at) = split.ranges_base_at {
-        write_number(skeleton, at, unit.offset_size, ranges.end())?;
-    }
     if unit.version < 5 {
-        for &(at, size, offset) in &unit.ranges.fields {
-            write_number(&mut unit.bytes, at, size, offset)?;
-        }
-        ranges.bytes.extend_from_slice(&unit.ranges.bytes);
+        add_bare_ranges(unit, split.ranges_base_at.map(|at| (&mut *skeleton, at)), ranges)?;
     } else if !unit.ranges.table.is_empty() {
         let mut lists = Tail { start: 0, bytes: Vec::new() };
         add_lists(&mut unit.bytes, &unit.ranges, true, unit.offset_size, &mut lists)?;

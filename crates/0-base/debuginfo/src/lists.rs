@@ -290,7 +290,8 @@ pub fn moved_locations(entries: Vec<Entry>, moves: &Moves) -> Vec<Entry> {
         }
         let mut parts = moves.parts(entry.start, entry.end);
         let last = parts.len().saturating_sub(1);
-        if !parts.is_empty() {
+        // Nothing may be left of a call's first bytes where code stands in place of it, and all of it where its block stands a second time.
+        if !parts.is_empty() || moves.is_copied_in_duplicates(entry.start, entry.end) {
             parts.extend(moves.duplicate_parts(entry.start, entry.end));
         }
         for (i, part) in parts.iter().enumerate() {

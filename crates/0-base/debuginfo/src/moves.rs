@@ -199,6 +199,11 @@ impl Moves {
         parts
     }
 
+    /// Whether duplicates have instructions of a run, and not only how blocks end.
+    pub(crate) fn is_copied_in_duplicates(&self, start: u64, end: u64) -> bool {
+        self.duplicates_in(start, end).flatten().any(|piece| piece.inside == Inside::Each)
+    }
+
     /// Runs of the output of such code, of the calls in a run.
     pub(crate) fn beside_in(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
         let first = self.beside.partition_point(|b| b.call < start);

@@ -302,7 +302,8 @@ impl Pieces {
         } else if code.is_of_callee() {
             let copied = u64::from(code.copied);
             let body = Piece { input_size: copied, output_size: copied, inside: Inside::Each, ..piece };
-            let mut own = vec![body];
+            // What is nothing but padding has no body, and what was added in its place is how it ends.
+            let mut own = if copied > 0 { vec![body] } else { Vec::new() };
             let terminator = (code.start + copied, input_size - copied);
             add_terminator(image, terminator, (output + copied, end.get()), &mut own);
             self.duplicates.push(own);

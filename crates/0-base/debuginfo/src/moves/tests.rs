@@ -1,4 +1,6 @@
 use super::*;
+use crate::lists::{Entry, moved_locations};
+use smallvec::SmallVec;
 
 /// A function of two blocks, the second in front of the first; its first ends with a jump that became longer, and padding.
 fn moves() -> Moves {
@@ -98,4 +100,27 @@ fn a_folded_function_has_places_and_no_code() {
     assert!(!moves.touches(0x1040, 0x1050) && !moves.is_folded(0x1008, 0x1018));
     // A place is one, as of any other code.
     assert_eq!(moves.parts(0x1034, 0x1034), [Part { input: 0x1034, start: 0x9004, end: 0x9004 }]);
+}
+
+/// Where one instruction leads into the code in place of a call, nothing is left of the first bytes of the call; where its block stands a second time, they
+/// are all there, and hold what they held.
+#[test]
+fn the_first_bytes_of_a_call_that_stands_a_second_time() {
+    let piece = |input, input_size, output, output_size, inside| Piece {
+        input,
+        input_size,
+        output,
+        output_size,
+        jump_size: 0,
+        inside,
+    };
+    let own = vec![piece(0x1000, 4, 0x9000, 4, Inside::Each), piece(0x1004, 5, 0x9004, 1, Inside::FromEnd)];
+    let twice = piece(0x1000, 9, 0xa000, 9, Inside::Each);
+    let moves = Moves::new(own, Vec::new(), vec![(0x1000, 0x2000)]).with_duplicates(vec![vec![twice]]);
+    let expression: SmallVec<[u8; 24]> = [0x50].as_slice().into();
+    let entry =
+        |start, end| Entry { start, end, expression: expression.clone(), views: (0, 0), is_default: false };
+    let led = moved_locations(vec![entry(0x1004, 0x1008)], &moves);
+    let runs: Vec<(u64, u64)> = led.iter().map(|entry| (entry.start, entry.end)).collect();
+    assert_eq!(runs, [(0xa004, 0xa008)]);
 }

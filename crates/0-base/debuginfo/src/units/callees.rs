@@ -188,6 +188,8 @@ impl Walk<'_, '_> {
         }
         let now = Reader::new(&unit.bytes, host).uleb()?;
         let entry = host..attributes.last().map_or(host, |a| a.end);
+        // The function's own entry may hold a declaration of another one by now, and have its name elsewhere.
+        let name = (name.form, &self.bytes[name.at..name.end]);
         let Some(laid) =
             Laid::out(&unit.bytes, (entry.clone(), now), (&attributes, low, high, name), abbreviations)
         else {
@@ -214,17 +216,17 @@ impl Laid {
     fn out(
         unit: &[u8],
         (entry, code): (std::ops::Range<usize>, u64),
-        (attributes, low, high, name): (&[Attribute], &Attribute, &Attribute, &Attribute),
+        (attributes, low, high, name): (&[Attribute], &Attribute, &Attribute, (DwForm, &[u8])),
         abbreviations: &mut Abbreviations,
     ) -> Option<Self> {
         let is_longer = abbreviations.declares_longer(code);
         let code_size = uleb_size(code) + usize::from(is_longer);
         let sizes = attributes.iter().map(|a| a.end - a.at).sum::<usize>();
         let used = code_size + sizes - (low.end - low.at) - (high.end - high.at) + OFFSET;
-        let own = CODE + name.end - name.at;
+        let own = CODE + name.1.len();
         let spare = entry.len().checked_sub(used + own)?;
         let declares = Declares { is_longer, is_padded: spare > 0 };
-        let declaration = abbreviations.declaration(name.form)?;
+        let declaration = abbreviations.declaration(name.0)?;
         let code = abbreviations.declaring(code, declares)?;
         let mut bytes = Vec::with_capacity(entry.len());
         write_uleb(&mut bytes, code);
@@ -246,7 +248,7 @@ impl Laid {
         }
         let at = entry.start + bytes.len();
         write_uleb(&mut bytes, declaration);
-        bytes.extend_from_slice(&unit[name.at..name.end]);
+        bytes.extend_from_slice(name.1);
         (bytes.len() == entry.len()).then_some(Self { bytes, places, declaration: at })
     }
 }

@@ -184,3 +184,35 @@ fn only_what_was_cut_has_a_list() {
     let (bytes, lists, _) = led(&many);
     assert_eq!((bytes[first], bytes[second], lists), (2, 2, 2));
 }
+
+/// Where a function's entry holds the declaration of another one, its name stands elsewhere in it; a declaration of the function itself has the name all the same.
+#[test]
+fn a_declaration_of_a_function_whose_entry_holds_another_one() {
+    const LOW_HIGH_NAME: [u8; 8] = [0x11, 0x01, 0x12, 0x07, 0x03, 0x08, 0, 0];
+    let kind = |code, children| [&[code, 0x2e, children][..], &LOW_HIGH_NAME].concat();
+    let unit_and_caller = [1, 0x11, 1, 0, 0, 5, 0x2e, 1, 0, 0];
+    // The entry of a call names where it comes back, and its callee.
+    let call = [3, 0x89, 0x82, 0x01, 0, 0x11, 0x01, 0x31, 0x13, 0, 0];
+    let abbreviations = [&unit_and_caller[..], &call, &kind(2, 1), &kind(4, 0), &[0]].concat();
+    let entry = |code: u8, low: u64, name: u8| {
+        [&[code][..], &low.to_le_bytes(), &0x30u64.to_le_bytes(), &[name, 0]].concat()
+    };
+    // The middle one has no children, so no declaration stands behind its own entry.
+    let functions =
+        [entry(2, 0x1000, b'c'), vec![0], entry(4, 0x1040, b'b'), entry(2, 0x1080, b'a'), vec![0]];
+    let (first, second, third) = (12u32, 32u32, 51u32);
+    let call = |callee: u32| [&[3][..], &0x1100u64.to_le_bytes(), &callee.to_le_bytes()].concat();
+    let calls = [vec![5], call(second), call(third), vec![0, 0]].concat();
+    let body = [&[4, 0, 0, 0, 0, 0, 8, 1][..], &functions.concat(), &calls].concat();
+    let bytes = [&(body.len() as u32).to_le_bytes()[..], &body].concat();
+    let scattered = |at: u64| [0, 1, 2].map(|i| piece(at + 0x10 * i, at + 0x1000 * (i + 1)));
+    let pieces = [0x1000, 0x1040, 0x1080].map(scattered).concat();
+    let moves = Moves::new(pieces, vec![], vec![(0x1000, 0x1100)]);
+    let sections = Sections { abbrev: &abbreviations, ..Sections::default() };
+    let (lines, kept_addresses) = (&Lines::default(), &BTreeSet::new());
+    let (tables, parts) = (&Tables::default(), &crate::NoParts);
+    let all = Led { sections: &sections, moves: &moves, lines, kept_addresses, tables, parts };
+    let Ok(led) = update(&all, &bytes, false, None) else { panic!("a whole unit") };
+    let ending = |start: u32| &led.bytes[start as usize + 17..start as usize + 19];
+    assert_eq!([ending(first), ending(third)], [b"a\0", b"b\0"]);
+}

@@ -92,7 +92,7 @@ fn judge_table(counterparts: &Counterparts, was: &Table, is: &Table) -> Result<(
             return Err(Fault { what, input: Some(input), output: Some(output) });
         }
     }
-    let is_code = |address: &[u8]| address.len() == 8 && counterparts.is_output_code(number(address));
+    let is_code = |address: &[u8]| address.len() == 8 && counterparts.is_output_code_or_end(number(address));
     match more.chunks(8).find(|address| !is_code(address)) {
         None => Ok(()),
         Some(other) => {

@@ -87,6 +87,12 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         self.is_code(address) || self.check.places.fragment_at(address).is_some()
     }
 
+    /// Whether an address lies in the output's code, or where a part of it ends: there a call comes back, by its place, that never does.
+    pub fn is_output_code_or_end(&self, address: u64) -> bool {
+        let is_end = |last| self.check.places.fragment_at(last).is_some();
+        self.is_output_code(address) || address.checked_sub(1).is_some_and(is_end)
+    }
+
     /// The block that stands for an address, if the code there is not another function's.
     pub fn block_at(&self, address: u64) -> Option<&Block> {
         in_block(&self.blocks, address)
@@ -172,6 +178,13 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         block.is_some_and(|block| {
             matches!(block.reason, Reason::Inlined(_)) && block.input_end() == input && block.output == output
         })
+    }
+
+    /// Whether an address is one of padding, and one of the output stands where the padding would, behind the code in front of it. So compilers place a
+    /// label at a function's end that nothing leads to.
+    pub fn is_padding_behind(&self, input: u64, output: u64) -> bool {
+        let is_code = self.check.code.at(input).is_none_or(|inst| !inst.is_padding());
+        !is_code && self.is_in_padding_behind(input, output)
     }
 
     /// Whether padding of the input corresponds to what was added behind the code in front of it.
@@ -268,8 +281,14 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         Image { must: joined(must), may: joined(may) }
     }
 
-    /// Where the first code of a run is of which anything is left.
-    pub fn first_place(&self, run: Run) -> Option<u64> {
+    /// Whether what stands for runs is a single run that starts at a place, as two ends can tell it.
+    pub fn is_one_run(&self, runs: &[Run], place: u64) -> bool {
+        matches!(self.image(runs).must[..], [run] if run.0 == place)
+    }
+
+    /// Where the first code of a run is of which anything is left. What leads into code in place of a call may be nothing: it counts if `is_held` says that
+    /// the run has what stands at its place, which is a way out then, and not the callee's code.
+    pub fn first_place(&self, run: Run, is_held: impl Fn(u64) -> bool) -> Option<u64> {
         if !self.is_code(run.0) {
             return Some(run.0);
         }
@@ -277,10 +296,10 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         let code = &self.check.code;
         let stays = self.unfolded((run.0, blocks.first().map_or(run.1, |b| b.input.min(run.1))));
         let stays = stays.iter().find_map(|part| first_code(code, part.0, part.1));
-        // What leads into code in place of a call may be nothing.
         let leads_in =
             |b: &Block| b.reason == Reason::Replaced && self.check.places.contexts.of_call(b.input).is_some();
-        let part = |b: &Block| Some(self.part(b, run)).filter(|part| part.0 < part.1 || leads_in(b));
+        let counts = |b: &Block, part: &Run| part.0 < part.1 || leads_in(b) && is_held(part.0);
+        let part = |b: &Block| Some(self.part(b, run)).filter(|part| counts(b, part));
         let moved = || blocks.iter().find_map(part).map(|part| part.0);
         // Padding that did not move may still be where it was.
         stays.or_else(moved).or((blocks.is_empty() && self.stays(run)).then_some(run.0))
@@ -381,16 +400,7 @@ impl Image {
 fn without_jump(check: &Check, block: Block) -> Block {
     let own_end = match block.reason {
         Reason::Copied => last_end(check, &block),
-        Reason::Duplicated | Reason::InPlace(_) => {
-            let insts = &check.code.insts[check.code.range(block.input, block.input_end())];
-            // A jump at the end is another one.
-            let gone = |kind| {
-                matches!(kind, Kind::Jump)
-                    || matches!((kind, block.reason), (Kind::Return, Reason::InPlace(_)))
-            };
-            let own = insts.iter().take_while(|inst| !gone(inst.kind)).map(|i| u64::from(i.len));
-            Some(block.output + own.sum::<u64>())
-        }
+        Reason::Duplicated | Reason::InPlace(_) => Some(end_of_duplicate(check, &block)),
         Reason::Replaced => {
             let call =
                 check.code.judgement.slot_of_call(check.places.output_bytes(block.output), block.output);
@@ -402,6 +412,21 @@ fn without_jump(check: &Check, block: Block) -> Block {
     };
     let end = own_end.unwrap_or(block.output_end()).min(block.output_end());
     Block { output_size: end.saturating_sub(block.output) as u32, ..block }
+}
+
+/// Where a duplicate's own code ends. Padding that control only runs through has no place in it, so where a block ends with that, or is nothing
+/// else, a jump that was added stands there.
+fn end_of_duplicate(check: &Check, block: &Block) -> u64 {
+    let insts = &check.code.insts[check.code.range(block.input, block.input_end())];
+    let shape = Shape::of(insts);
+    let end = block.output + insts[..shape.body].iter().map(|inst| u64::from(inst.len)).sum::<u64>();
+    let ending = insts.get(shape.body).filter(|inst| match inst.kind {
+        // A jump at the end is another one.
+        Kind::Jump => false,
+        Kind::Return => block.reason == Reason::Duplicated,
+        _ => shape.ends,
+    });
+    end + ending.map_or(0, |inst| u64::from(inst.len))
 }
 
 /// Where the last instruction of a copied block ends, if it goes on behind it.

@@ -14,7 +14,8 @@ use super::rows::Rows;
 use super::unit::{Attribute, Entries, Entry, R, Unit};
 use callees::Callees;
 use gimli::{
-    Abbreviation, AttributeValue, DwAt, DwoId, LittleEndian, Operation, UnitOffset, UnitType, constants as dw,
+    Abbreviation, AttributeValue, DwAt, DwoId, Format, LittleEndian, Operation, UnitOffset, UnitType,
+    constants as dw,
 };
 use inlined::Levels;
 use rustc_hash::FxHashMap;
@@ -176,15 +177,23 @@ impl<'a> Pair<'_, 'a> {
 
     fn judge_extent(&self, was: &Entry, old: &Extent, new: &Extent) -> Judged {
         let input = old.runs.iter().find(|r| r.0 < r.1).map(|r| r.0);
-        self.counterparts.judge_runs(&old.runs, &new.runs).map_err(|(what, at)| Fault {
-            what,
-            input,
-            output: Some(at),
-        })?;
         let is_unit =
             matches!(was.tag(), dw::DW_TAG_compile_unit | dw::DW_TAG_partial_unit | dw::DW_TAG_skeleton_unit);
+        // What cannot be said may be left out, but only that.
+        let is_unsaid = !is_unit
+            && new.runs.iter().all(|run| run.0 == run.1)
+            && lacks_room(was, self.input.encoding.format)
+            && old.entry.is_some_and(|entry| !self.counterparts.is_one_run(&old.runs, self.place(entry)));
+        if !is_unsaid {
+            self.counterparts.judge_runs(&old.runs, &new.runs).map_err(|(what, at)| Fault {
+                what,
+                input,
+                output: Some(at),
+            })?;
+        }
         let mut runs = old.runs.iter().filter(|run| run.0 < run.1);
-        let first = runs.find_map(|&run| self.counterparts.first_place(run));
+        let is_held = |place| new.runs.iter().any(|run| (run.0..run.1).contains(&place));
+        let first = runs.find_map(|&run| self.counterparts.first_place(run, is_held));
         let entry = old.entry.map(|entry| self.place(entry)).or(first);
         let (Some(place), false) = (entry, is_unit) else { return Ok(()) };
         // An entry that names no place starts with the run that holds it.
@@ -203,7 +212,9 @@ impl<'a> Pair<'_, 'a> {
 
     /// Whether an address of the output may stand for one of the input.
     fn is_at(&self, address: u64, found: u64) -> bool {
-        found == self.place(address) || self.counterparts.is_in_branch(address, found)
+        found == self.place(address)
+            || self.counterparts.is_in_branch(address, found)
+            || self.counterparts.is_padding_behind(address, found)
     }
 
     fn judge_attribute(&self, was: &Entry, old: &Attribute, is: &Entry, new: &Attribute) -> Judged {
@@ -379,6 +390,16 @@ fn extent(unit: &Unit, entry: &Entry) -> Result<Option<Extent>, Fault> {
         },
     };
     Ok(Some(Extent { entry: said.or(Some(start)), runs: smallvec![(start, end)] }))
+}
+
+/// Whether the two ends of an entry's run leave no room to name a list: the end has fewer bytes than the place of one, and the start is a number of an address.
+fn lacks_room(entry: &Entry, format: Format) -> bool {
+    let form = |name| entry.attr(name).map(Attribute::form);
+    match (form(dw::DW_AT_low_pc), form(dw::DW_AT_high_pc)) {
+        (Some(dw::DW_FORM_addr), _) | (_, None | Some(dw::DW_FORM_addr | dw::DW_FORM_data8)) => false,
+        (_, Some(dw::DW_FORM_data4)) => format == Format::Dwarf64,
+        _ => true,
+    }
 }
 
 /// Whether an attribute was judged with its entry's runs.
