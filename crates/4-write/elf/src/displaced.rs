@@ -12,6 +12,8 @@ use object::LittleEndian;
 use std::ops::Range;
 
 pub(crate) type ProgramHeader = elf::ProgramHeader64<LittleEndian>;
+/// Segments that follow what they describe to another place.
+pub(crate) const MOVABLE: [u32; 3] = [elf::PT_INTERP.0, elf::PT_NOTE.0, elf::PT_GNU_PROPERTY.0];
 const NO_ROOM: &str = "there is no room for one more program header";
 pub(crate) const HEADER_SIZE: u64 = size_of::<ProgramHeader>() as u64;
 
@@ -211,8 +213,7 @@ fn vacate(image: &Image<'_>, table_end: u64) -> Result<Option<Vacated>> {
     }
     // Invariant: the piece is not empty, so at least one section is inside.
     let first = inside[0];
-    let movable = [elf::PT_INTERP.0, elf::PT_NOTE.0, elf::PT_GNU_PROPERTY.0];
-    if covering_segments(image, &piece).any(|s| !movable.contains(&s.kind)) {
+    if covering_segments(image, &piece).any(|s| !MOVABLE.contains(&s.kind)) {
         return Err(blocked("a program header of another kind describes what has to move").at(first.name));
     }
     let distance = first.address.get().wrapping_sub(first.offset.get());
@@ -270,7 +271,7 @@ fn widen(image: &Image<'_>, sections: &[&Section<'_>], piece: &mut Range<u64>) {
     loop {
         let before = piece.clone();
         for s in covering_segments(image, &before) {
-            *piece = join(piece.clone(), &file_extent(s));
+            *piece = join(piece.clone(), &described(image, s));
         }
         for s in sections.iter().filter(|s| overlaps(&extent(s), &before)) {
             *piece = join(piece.clone(), &extent(s));
@@ -286,8 +287,25 @@ fn covering_segments<'b>(image: &'b Image<'_>, piece: &Range<u64>) -> impl Itera
     let piece = piece.clone();
     image.segments.iter().filter(move |s| {
         let describes = s.kind != elf::PT_LOAD.0 && s.kind != elf::PT_PHDR.0;
-        describes && overlaps(&file_extent(s), &piece) && !image.is_left_behind(s)
+        describes && overlaps(&described(image, s), &piece) && !image.is_left_behind(s)
     })
+}
+
+/// What a segment describes, in the file. The kernel reads what can move by offsets. All others are read where they are loaded, and their offsets may mean nothing: mold
+/// gives those that begin with zeroed data of threads the offset 0.
+fn described(image: &Image<'_>, segment: &Segment) -> Range<u64> {
+    if MOVABLE.contains(&segment.kind) {
+        return file_extent(segment);
+    }
+    let memory = segment.address.get()..segment.address.get().saturating_add(segment.memory_size);
+    let loads = image.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0);
+    let parts = loads.filter_map(|load| {
+        let start = load.address.get();
+        let common = memory.start.max(start)..memory.end.min(start.saturating_add(load.file_size));
+        let in_file = |at: u64| load.offset.get().saturating_add(at - start);
+        (common.start < common.end).then(|| in_file(common.start)..in_file(common.end))
+    });
+    parts.reduce(|a, b| join(a, &b)).unwrap_or_else(|| file_extent(segment))
 }
 
 /// Only headers or dynamic entries lead to the section, so that it may stand anywhere.
