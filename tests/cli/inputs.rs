@@ -240,6 +240,27 @@ fn headers_that_do_not_fit() {
     assert_eq!(sandbox.run(&mut Command::new(sandbox.path("out"))).stdout, b"here\n");
 }
 
+/// Where what is in the way cannot give way, the advice is about the option that put it there, and `info` says the same.
+#[test]
+fn options_that_leave_no_room_for_program_headers() {
+    let sandbox = Sandbox::default();
+    sandbox.put("main.c", b"#include <stdio.h>\nint main(void) { return puts(\"here\") < 0; }\n");
+    let ways = [
+        ("gcc -O1 -fuse-ld=gold -Wl,--build-id", "-Wl,--rosegment"),
+        ("clang-22 -O1 -static -fuse-ld=lld-22 -Wl,--build-id", "-Wl,--omagic"),
+    ];
+    for (with, option) in ways {
+        sandbox.say(&format!("{with} {option} main.c -o program -Wl,-q"));
+        let words = ["no room for one more program header", &format!("link without {option}")];
+        assert_refused(&sandbox, &sandbox.path("program"), &words);
+        sandbox.say(&format!("{with} main.c -o program -Wl,-q"));
+        assert_eq!(sandbox.afterlink(&["info", "program"]).exit, 0, "{with}");
+        assert_eq!(sandbox.afterlink(&["optimize", "program", "--scope", "all", "-o", "out"]).exit, 0);
+        assert_eq!(sandbox.say("./out"), "here\n");
+        fs::remove_file(sandbox.path("out")).unwrap();
+    }
+}
+
 /// mold gives headers that begin with zeroed data of threads the file offset 0, as if they described what stands behind the program headers.
 #[test]
 fn program_headers_without_an_offset() {

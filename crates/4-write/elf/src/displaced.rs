@@ -151,14 +151,40 @@ pub(crate) fn make_room(image: &Image<'_>, needs: Needs) -> Result<Room> {
         }
     }
     let failure = failure.unwrap_or_else(|| blocked("the program header table"));
-    let step = match frame_header {
+    Err(failure.next(way_out(image, frame_header)))
+}
+
+/// Whether what every output needs can be added to the program headers: a segment, and the header of a search table of unwind entries.
+///
+/// # Errors
+/// The one with which writing an output would end.
+pub fn require_room(image: &Image<'_>, has_unwind_entries: bool) -> Result<()> {
+    let needs = Needs { segments: 1, counters: false, frame_header: has_unwind_entries };
+    make_room(image, needs).map(drop)
+}
+
+/// What to link otherwise, so that the program headers can grow; `frame_header` says that one for unwind entries has to be added, too.
+fn way_out(image: &Image<'_>, frame_header: bool) -> &'static str {
+    let table = image.program_headers.get();
+    let home = image.segments.iter().find(|s| s.kind == elf::PT_LOAD.0 && file_extent(s).contains(&table));
+    let Some(home) = home else {
+        return "link without -Wl,--omagic (short: -Wl,-N), which puts the program's first section right behind headers that are not loaded";
+    };
+    let home = file_extent(home);
+    let has = |code: bool| contents(image).any(|s| s.is_code() == code && overlaps(&extent(s), &home));
+    if has(true) && !has(false) {
+        return "link without -Wl,--rosegment, which puts code right behind the program headers, and what could give way into a segment of its own";
+    }
+    match (frame_header, image.build_id.is_empty()) {
         // The new table of unwind entries asks for a header, too, if the linker has made none.
-        true => {
+        (true, _) => {
             "link with -Wl,--eh-frame-hdr,--build-id, which leave a header for unwinding and a note that can move"
         }
-        false => "link with -Wl,--build-id, which leaves a note there that can move",
-    };
-    Err(failure.next(step))
+        (false, true) => "link with -Wl,--build-id, which leaves a note there that can move",
+        (false, false) => {
+            "link with GNU ld (-fuse-ld=bfd) and its own linker script, which put notes there that can move"
+        }
+    }
 }
 
 fn program_headers(image: &Image<'_>) -> Vec<ProgramHeader> {
