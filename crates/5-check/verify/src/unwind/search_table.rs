@@ -71,6 +71,12 @@ fn first_found(input: &Image) -> Option<u64> {
     }
 }
 
+/// The address from which on a zero terminator ends the input's table: what unwinders start at ends at one. In front of that, and where nobody starts, only
+/// debuggers read, which go on behind it; linkers leave some in between (GNU ld's `--traditional-format`).
+pub(crate) fn end_from(input: &Image) -> u64 {
+    first_found(input).unwrap_or(0)
+}
+
 /// Whether the program has, or calls, a function of libgcc that makes entries known.
 fn may_register(input: &Image) -> bool {
     let symbols = input.symbols.iter().chain(input.dynamic_symbols.iter());
