@@ -7,7 +7,7 @@ cd "$(dirname "$0")"
 packages=(
     gcc gcc-12 libc6-dev binutils # the cases' compilers and linkers
     g++ g++-12 libstdc++-12-dev   # C++ by both compilers
-    clang-22 lld-22 llvm-22
+    clang-22 lld-22 llvm-22 mold
     bolt-22                   # profiles go both ways between it and afterlink
     libssl-dev libgmp-dev libluajit-5.1-dev # hand-written assembly of real libraries
     libpython3.11-dev librocksdb-dev # and an interpreter and a database

@@ -240,6 +240,49 @@ fn headers_that_do_not_fit() {
     assert_eq!(sandbox.run(&mut Command::new(sandbox.path("out"))).stdout, b"here\n");
 }
 
+/// Where what is in the way cannot give way, the advice is about the option that put it there, and `info` says the same.
+#[test]
+fn options_that_leave_no_room_for_program_headers() {
+    let sandbox = Sandbox::default();
+    sandbox.put("main.c", b"#include <stdio.h>\nint main(void) { return puts(\"here\") < 0; }\n");
+    let ways = [
+        ("gcc -O1 -fuse-ld=gold -Wl,--build-id", "-Wl,--rosegment"),
+        ("clang-22 -O1 -static -fuse-ld=lld-22 -Wl,--build-id", "-Wl,--omagic"),
+    ];
+    for (with, option) in ways {
+        sandbox.say(&format!("{with} {option} main.c -o program -Wl,-q"));
+        let words = ["no room for one more program header", &format!("link without {option}")];
+        assert_refused(&sandbox, &sandbox.path("program"), &words);
+        sandbox.say(&format!("{with} main.c -o program -Wl,-q"));
+        assert_eq!(sandbox.afterlink(&["info", "program"]).exit, 0, "{with}");
+        assert_eq!(sandbox.afterlink(&["optimize", "program", "--scope", "all", "-o", "out"]).exit, 0);
+        assert_eq!(sandbox.say("./out"), "here\n");
+        fs::remove_file(sandbox.path("out")).unwrap();
+    }
+}
+
+/// mold gives headers that begin with zeroed data of threads the file offset 0, as if they described what stands behind the program headers.
+#[test]
+fn program_headers_without_an_offset() {
+    let sandbox = Sandbox::default();
+    let source = "#include <stdio.h>\nstatic _Thread_local int own;\n\
+        #define TEN(x) x, x, x, x, x, x, x, x, x, x\n\
+        static int (*const put[])(const char *) = {TEN(TEN(puts))};\n\
+        int main(int n, char **names) { own += n; return put[own](\"here\") < 0; }\n";
+    sandbox.put("main.c", source.as_bytes());
+    sandbox.say("gcc-12 -O1 -fPIE -pie -fuse-ld=mold -Wl,-q main.c -o program");
+    let headers = sandbox.say("readelf -lW program");
+    let mut rows = headers.lines().filter(|row| row.trim_start().starts_with("GNU_RELRO"));
+    assert!(rows.any(|row| row.contains(" 0x000000 ")), "{headers}");
+    assert_eq!(sandbox.afterlink(&["info", "program"]).exit, 0);
+    for job in ["optimize program --scope all -o out", "instrument program -o out --counters counters"] {
+        let outcome = sandbox.afterlink(&job.split(' ').collect::<Vec<_>>());
+        assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+        assert_eq!(sandbox.say("./out"), "here\n");
+        assert_eq!(sandbox.afterlink(&["verify", "program", "out"]).exit, 0);
+    }
+}
+
 /// Without permission: only root can become somebody else to try it, and for root nothing is forbidden.
 #[test]
 fn what_is_forbidden() {

@@ -456,3 +456,49 @@ fn pieces(sandbox: &Sandbox, reason: &str) -> impl Iterator<Item = (serde_json::
         (piece, place)
     })
 }
+
+/// In a program without a search table, of which nobody finds the unwind entries, those of code in place of calls stay unfound, too.
+#[test]
+fn code_in_place_of_calls_where_nobody_finds_unwind_entries() {
+    let source = r#"
+static long sys(long n, long a, long b, long c) {
+    long r;
+    __asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
+    return r;
+}
+__attribute__((noinline)) void put(char *s, int n) { sys(1, 1, (long)s, n); }
+__attribute__((noinline)) int once(int x) { if (x & 1) put("odd\n", 4); return x * 3; }
+__attribute__((noinline)) int twice(int x) {
+    int s = x;
+    if (x & 2) { put("two\n", 4); s += once(x); put("2\n", 2); }
+    return s * 7;
+}
+__attribute__((noinline)) int often(int x, int y) {
+    int s = once(x + y) + y;
+    while (s > 100) { put("less\n", 5); s -= twice(y) + 50; }
+    return s;
+}
+__attribute__((noinline)) int all(int x) {
+    int s = 0;
+    for (int i = 0; i < x; i++) s += once(i) ^ twice(i) ^ often(i, s & 3);
+    return s;
+}
+void _start(void) { sys(60, all(9) == 0, 0, 0); }
+"#;
+    let sandbox = Sandbox::default();
+    sandbox.put("main.c", source.as_bytes());
+    let flags = "-O2 -static -nostdlib -no-pie -fcf-protection=none -fno-stack-protector -Wl,-q";
+    sandbox.say(&format!("gcc-12 {flags} main.c -o in"));
+    assert!(!sandbox.say("readelf -lW in").contains("GNU_EH_FRAME"));
+    let mut changed = 0;
+    for seed in 1..=24 {
+        let orders = "--order-blocks random --order-functions random --split random --pass hot-inlining";
+        let command = format!("optimize in -o out --scope all {orders} --seed {seed}");
+        let outcome = sandbox.afterlink(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!(outcome.exit, 0, "{}", outcome.stderr());
+        assert!(!outcome.stderr().contains("fault of afterlink"), "seed {seed}: {}", outcome.stderr());
+        changed += usize::from(!outcome.stdout().contains("hot-inlining 0 changes"));
+        assert_eq!(sandbox.say("./in"), sandbox.say("./out"), "seed {seed}");
+    }
+    assert!(changed > 0);
+}

@@ -9,56 +9,83 @@ use afterlink_program::{Block, BlockId, Chunk, Fragment, FuncId, Function, Secti
 /// Alignment of functions.
 const ALIGNMENT: u32 = 16;
 
-/// A function's blocks in the order in which they will be written: those of its first range, those of the others.
+/// A function's blocks in the order in which they will be written: those of its first range, those of the others. Each block knows its neighbours,
+/// so that added ones are put in without a search.
 pub(crate) struct Order {
-    parts: [Vec<BlockId>; 2],
+    /// By block.
+    places: Vec<Place>,
+    /// The first and the last block of each part.
+    ends: [Option<(BlockId, BlockId)>; 2],
+}
+
+/// Where a block stands.
+struct Place {
+    part: usize,
+    before: Option<BlockId>,
+    behind: Option<BlockId>,
 }
 
 impl Order {
     /// The input's.
     pub fn of_input(function: &Function) -> Self {
-        let mut parts = [Vec::new(), Vec::new()];
+        let mut order = Self { places: Vec::with_capacity(function.blocks.len()), ends: [None; 2] };
         for (id, block) in function.blocks.iter() {
-            parts[usize::from(!function.ranges[0].contains(block.input))].push(id);
+            order.append(usize::from(!function.ranges[0].contains(block.input)), id);
         }
-        Self { parts }
+        order
     }
 
     /// The fragments to write, without the empty ones.
     pub fn into_fragments(self, function: FuncId) -> [Option<Fragment>; 2] {
-        let [hot, cold] = self.parts;
+        let blocks = |part: usize| {
+            let first = self.ends[part].map(|(first, _)| first);
+            std::iter::successors(first, |block| self.places[block.index()].behind).collect::<Vec<_>>()
+        };
         let fragment = |section, blocks: Vec<BlockId>, alignment| {
             (!blocks.is_empty()).then_some(Fragment { function, section, blocks, alignment, padding: 0 })
         };
-        [fragment(SectionId::HOT, hot, ALIGNMENT), fragment(SectionId::COLD, cold, 1)]
+        [fragment(SectionId::HOT, blocks(0), ALIGNMENT), fragment(SectionId::COLD, blocks(1), 1)]
     }
 
     /// Puts an added block where it costs least: behind a block that falls into it; before its target, if nothing
     /// falls into that one; else behind everything.
     fn insert(&mut self, function: &Function, added: BlockId, from: BlockId, to: BlockId, falls: bool) {
-        let find = |parts: &[Vec<BlockId>; 2], block: BlockId| {
-            let part = usize::from(!parts[0].contains(&block));
-            let at = parts[part].iter().position(|&b| b == block);
-            // Invariant: every block of the function stands in one of its parts.
-            (part, at.expect("the block has a place"))
-        };
+        let Place { part, behind, .. } = self.places[from.index()];
         if falls {
-            let (part, at) = find(&self.parts, from);
-            self.parts[part].insert(at + 1, added);
-            return;
+            return self.put(added, part, (Some(from), behind));
         }
-        let (part, at) = find(&self.parts, to);
-        let free = |before: BlockId| {
-            let terminator = function.blocks[before].terminator;
+        let free = |before: &BlockId| {
+            let terminator = function.blocks[*before].terminator;
             use Terminator as T;
             matches!(terminator, T::Jump(_) | T::Indirect { .. } | T::Stop(_) | T::LastCall(_))
         };
-        if at > 0 && free(self.parts[part][at - 1]) {
-            self.parts[part].insert(at, added);
-        } else {
-            let (part, _) = find(&self.parts, from);
-            self.parts[part].push(added);
+        let target = &self.places[to.index()];
+        match target.before.filter(free) {
+            Some(before) => self.put(added, target.part, (Some(before), Some(to))),
+            None => self.append(part, added),
         }
+    }
+
+    fn append(&mut self, part: usize, block: BlockId) {
+        let last = self.ends[part].map(|(_, last)| last);
+        self.put(block, part, (last, None));
+    }
+
+    /// Puts a block between two neighbours.
+    fn put(&mut self, block: BlockId, part: usize, (before, behind): (Option<BlockId>, Option<BlockId>)) {
+        // Invariant: blocks come in the order of their numbers.
+        debug_assert_eq!(block.index(), self.places.len(), "the next block");
+        self.places.push(Place { part, before, behind });
+        if let Some(before) = before {
+            self.places[before.index()].behind = Some(block);
+        }
+        if let Some(behind) = behind {
+            self.places[behind.index()].before = Some(block);
+        }
+        let (first, last) = self.ends[part].unwrap_or((block, block));
+        let first = if before.is_none() { block } else { first };
+        let last = if behind.is_none() { block } else { last };
+        self.ends[part] = Some((first, last));
     }
 }
 
@@ -143,3 +170,6 @@ fn add_between(function: &mut Function, from: BlockId, to: BlockId) -> BlockId {
     }
     added
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,8 @@ use object::LittleEndian;
 use std::ops::Range;
 
 pub(crate) type ProgramHeader = elf::ProgramHeader64<LittleEndian>;
+/// Segments that follow what they describe to another place.
+pub(crate) const MOVABLE: [u32; 3] = [elf::PT_INTERP.0, elf::PT_NOTE.0, elf::PT_GNU_PROPERTY.0];
 const NO_ROOM: &str = "there is no room for one more program header";
 pub(crate) const HEADER_SIZE: u64 = size_of::<ProgramHeader>() as u64;
 
@@ -149,14 +151,40 @@ pub(crate) fn make_room(image: &Image<'_>, needs: Needs) -> Result<Room> {
         }
     }
     let failure = failure.unwrap_or_else(|| blocked("the program header table"));
-    let step = match frame_header {
+    Err(failure.next(way_out(image, frame_header)))
+}
+
+/// Whether what every output needs can be added to the program headers: a segment, and the header of a search table of unwind entries.
+///
+/// # Errors
+/// The one with which writing an output would end.
+pub fn require_room(image: &Image<'_>, has_unwind_entries: bool) -> Result<()> {
+    let needs = Needs { segments: 1, counters: false, frame_header: has_unwind_entries };
+    make_room(image, needs).map(drop)
+}
+
+/// What to link otherwise, so that the program headers can grow; `frame_header` says that one for unwind entries has to be added, too.
+fn way_out(image: &Image<'_>, frame_header: bool) -> &'static str {
+    let table = image.program_headers.get();
+    let home = image.segments.iter().find(|s| s.kind == elf::PT_LOAD.0 && file_extent(s).contains(&table));
+    let Some(home) = home else {
+        return "link without -Wl,--omagic (short: -Wl,-N), which puts the program's first section right behind headers that are not loaded";
+    };
+    let home = file_extent(home);
+    let has = |code: bool| contents(image).any(|s| s.is_code() == code && overlaps(&extent(s), &home));
+    if has(true) && !has(false) {
+        return "link without -Wl,--rosegment, which puts code right behind the program headers, and what could give way into a segment of its own";
+    }
+    match (frame_header, image.build_id.is_empty()) {
         // The new table of unwind entries asks for a header, too, if the linker has made none.
-        true => {
+        (true, _) => {
             "link with -Wl,--eh-frame-hdr,--build-id, which leave a header for unwinding and a note that can move"
         }
-        false => "link with -Wl,--build-id, which leaves a note there that can move",
-    };
-    Err(failure.next(step))
+        (false, true) => "link with -Wl,--build-id, which leaves a note there that can move",
+        (false, false) => {
+            "link with GNU ld (-fuse-ld=bfd) and its own linker script, which put notes there that can move"
+        }
+    }
 }
 
 fn program_headers(image: &Image<'_>) -> Vec<ProgramHeader> {
@@ -211,8 +239,7 @@ fn vacate(image: &Image<'_>, table_end: u64) -> Result<Option<Vacated>> {
     }
     // Invariant: the piece is not empty, so at least one section is inside.
     let first = inside[0];
-    let movable = [elf::PT_INTERP.0, elf::PT_NOTE.0, elf::PT_GNU_PROPERTY.0];
-    if covering_segments(image, &piece).any(|s| !movable.contains(&s.kind)) {
+    if covering_segments(image, &piece).any(|s| !MOVABLE.contains(&s.kind)) {
         return Err(blocked("a program header of another kind describes what has to move").at(first.name));
     }
     let distance = first.address.get().wrapping_sub(first.offset.get());
@@ -270,7 +297,7 @@ fn widen(image: &Image<'_>, sections: &[&Section<'_>], piece: &mut Range<u64>) {
     loop {
         let before = piece.clone();
         for s in covering_segments(image, &before) {
-            *piece = join(piece.clone(), &file_extent(s));
+            *piece = join(piece.clone(), &described(image, s));
         }
         for s in sections.iter().filter(|s| overlaps(&extent(s), &before)) {
             *piece = join(piece.clone(), &extent(s));
@@ -286,8 +313,25 @@ fn covering_segments<'b>(image: &'b Image<'_>, piece: &Range<u64>) -> impl Itera
     let piece = piece.clone();
     image.segments.iter().filter(move |s| {
         let describes = s.kind != elf::PT_LOAD.0 && s.kind != elf::PT_PHDR.0;
-        describes && overlaps(&file_extent(s), &piece) && !image.is_left_behind(s)
+        describes && overlaps(&described(image, s), &piece) && !image.is_left_behind(s)
     })
+}
+
+/// What a segment describes, in the file. The kernel reads what can move by offsets. All others are read where they are loaded, and their offsets may mean nothing: mold
+/// gives those that begin with zeroed data of threads the offset 0.
+fn described(image: &Image<'_>, segment: &Segment) -> Range<u64> {
+    if MOVABLE.contains(&segment.kind) {
+        return file_extent(segment);
+    }
+    let memory = segment.address.get()..segment.address.get().saturating_add(segment.memory_size);
+    let loads = image.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0);
+    let parts = loads.filter_map(|load| {
+        let start = load.address.get();
+        let common = memory.start.max(start)..memory.end.min(start.saturating_add(load.file_size));
+        let in_file = |at: u64| load.offset.get().saturating_add(at - start);
+        (common.start < common.end).then(|| in_file(common.start)..in_file(common.end))
+    });
+    parts.reduce(|a, b| join(a, &b)).unwrap_or_else(|| file_extent(segment))
 }
 
 /// Only headers or dynamic entries lead to the section, so that it may stand anywhere.

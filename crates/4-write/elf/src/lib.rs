@@ -32,7 +32,7 @@ mod segments;
 mod symbols;
 
 pub use debug_file::{DebugSection, SectionBytes, debug_link, debug_link_checksum_at, write_debug_file};
-pub use displaced::{Displaced, displaced};
+pub use displaced::{Displaced, displaced, require_room};
 pub use dynamic_tables::dynamic_symbols_can_grow;
 pub use layout::{counter_address, free_address};
 pub use patches::Patches;

@@ -1,6 +1,6 @@
 //! The output's program headers, from those of the input.
 
-use crate::displaced::{HEADER_SIZE, ProgramHeader, Room};
+use crate::displaced::{HEADER_SIZE, MOVABLE, ProgramHeader, Room};
 use crate::layout::{FileLayout, counters_stand_apart};
 use crate::{LE, OutputPlan, PAGE};
 use afterlink_core::{Error, Result};
@@ -63,7 +63,8 @@ fn move_displaced(header: &mut ProgramHeader, layout: &FileLayout) {
     let kind = header.p_type.get(LE);
     let (offset, size) = (header.p_offset.get(LE), header.p_filesz.get(LE));
     let Some(inside) = offset.checked_sub(d.offset.get()) else { return };
-    if kind == elf::PT_LOAD || kind == elf::PT_PHDR || size == 0 || inside.saturating_add(size) > d.size() {
+    // The offsets of others may mean nothing.
+    if !MOVABLE.contains(&kind.0) || size == 0 || inside.saturating_add(size) > d.size() {
         return;
     }
     let address = d.output + inside;

@@ -22,6 +22,7 @@ mod tables;
 mod targets;
 mod unwind;
 
+pub use afterlink_elf::require_room;
 pub use debug_file::{DebugFile, PlannedDebugFile};
 pub use tables::Outdated;
 

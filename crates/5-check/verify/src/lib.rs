@@ -88,7 +88,10 @@ impl<'c, 'a> Reading<'c, 'a> {
         forget: Forget<'c>,
     ) -> Self {
         let ((old_rows, new_rows), ((mut findings, matching), mut references)) = rayon::join(
-            || rayon::join(|| read_unwinding(input), || read_unwinding(output)),
+            || {
+                let end_from = unwind::search_table::end_from(input);
+                rayon::join(|| read_unwinding(input, end_from), || read_unwinding(output, 0))
+            },
             || (sections::check(input, output), References::read(input)),
         );
         findings.extend(segments::check(input, output, &matching.displaced));
@@ -208,8 +211,9 @@ fn check_sums(check: &Check, jumps: &Jumps, said: &[sums::Sum]) -> Vec<Finding> 
     findings
 }
 
-fn read_unwinding(image: &Image) -> Result<UnwindRows, String> {
-    unwind::table::address(image).map_or_else(|| Ok(UnwindRows::default()), |at| UnwindRows::read(image, at))
+fn read_unwinding(image: &Image, end_from: u64) -> Result<UnwindRows, String> {
+    let read = |at| UnwindRows::read(image, at, end_from);
+    unwind::table::address(image).map_or_else(|| Ok(UnwindRows::default()), read)
 }
 
 /// Everything loaded that stays where it was.

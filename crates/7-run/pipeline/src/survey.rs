@@ -1,8 +1,9 @@
 //! What could be done with a program, without doing it.
 
 use crate::report::{RefusalCount, refusals, write_refusals};
-use afterlink_core::Result;
+use afterlink_core::{Error, Result};
 use afterlink_image::{Image, LinkKind};
+use afterlink_program::Program;
 use afterlink_weigh::Weights;
 use std::fmt;
 
@@ -42,7 +43,7 @@ pub fn survey(input: &[u8]) -> Result<Survey> {
         is_written: image.arch.is_written(),
         link_kind: image.link_kind,
         build_id: image.build_id.iter().map(|b| format!("{b:02x}")).collect(),
-        obstacle: image.require_rewritable().err().map(|e| e.to_string()),
+        obstacle: obstacle(&image, &program).map(|e| e.to_string()),
         functions: program.functions.len(),
         movable_functions: movable().count(),
         movable_bytes: movable().map(|f| f.size()).sum(),
@@ -51,6 +52,13 @@ pub fn survey(input: &[u8]) -> Result<Survey> {
         jump_tables: functions().map(|f| f.jump_tables.len()).sum(),
         refused: refusals(&program, &Weights::default()),
     })
+}
+
+/// What keeps the program from being rewritten.
+fn obstacle(image: &Image, program: &Program) -> Option<Error> {
+    let has_unwind_entries = !program.eh_frame.fdes.is_empty();
+    let room = || afterlink_emit::require_room(image, has_unwind_entries);
+    image.require_rewritable().and_then(|()| room()).err()
 }
 
 impl Survey {

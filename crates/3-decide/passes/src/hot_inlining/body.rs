@@ -113,6 +113,8 @@ impl Body {
     fn exit(&mut self, program: &Program, to: Target, depth: u32) -> Option<()> {
         let to = of_anybody(to, self.callee);
         let address = program.input_of(to, self.callee)?;
+        // A last call of an undefined weak function leads to no code of the program: of what stands there, nothing is known.
+        program.code.at(address, 1)?;
         let is_own = matches!(to, Target::Code(id, _) if id == self.callee);
         // Other functions are gone to as if they had been called.
         if !is_own && depth > 0 {

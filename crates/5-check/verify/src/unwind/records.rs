@@ -19,15 +19,23 @@ impl Record<'_> {
     }
 }
 
-/// The records of a table up to its zero terminator, or to an error: one leads out of it.
-pub(crate) fn records<'a>(bytes: &'a [u8]) -> impl Iterator<Item = gimli::Result<Record<'a>>> {
+/// The records of a table up to its zero terminator, or to an error: one leads out of it. Terminators in front of `end_from` are passed.
+pub(crate) fn records<'a>(
+    bytes: &'a [u8],
+    end_from: usize,
+) -> impl Iterator<Item = gimli::Result<Record<'a>>> {
     let mut reader = EndianSlice::new(bytes, LittleEndian);
     let mut next = move || {
-        let offset = bytes.len() - reader.len();
-        let (size, _) = reader.read_initial_length()?;
-        let behind = bytes.len() - reader.len();
-        let body = reader.split(size)?.slice();
-        Ok((!body.is_empty()).then_some(Record { offset, behind, body }))
+        loop {
+            let offset = bytes.len() - reader.len();
+            let (size, _) = reader.read_initial_length()?;
+            let behind = bytes.len() - reader.len();
+            let body = reader.split(size)?.slice();
+            let is_passed = body.is_empty() && offset < end_from && !reader.is_empty();
+            if !is_passed {
+                return Ok((!body.is_empty()).then_some(Record { offset, behind, body }));
+            }
+        }
     };
     let mut is_done = bytes.is_empty();
     std::iter::from_fn(move || {

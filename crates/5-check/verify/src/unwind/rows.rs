@@ -67,14 +67,14 @@ pub(crate) struct Unwinding {
 }
 
 impl UnwindRows {
-    /// Reads the unwind table that stands at `address`, up to the end of its section.
+    /// Reads the unwind table that stands at `address`, up to the first terminator at or behind the address `end_from`, or the end of its section.
     ///
     /// # Errors
     /// A sentence that says what is wrong.
-    pub fn read(image: &Image, address: u64) -> Result<Self, String> {
+    pub fn read(image: &Image, address: u64, end_from: u64) -> Result<Self, String> {
         let table = Table::at(image, address).ok_or("the unwind table lies in no section")?;
         let damaged = |e: gimli::Error| format!("the unwind table is damaged: {e}");
-        let Entries { offsets, mut starts, data, foreign } = table.entries().map_err(damaged)?;
+        let Entries { offsets, mut starts, data, foreign } = table.entries(end_from).map_err(damaged)?;
         starts.sort_unstable();
         let foreign = foreign::read(image, &table, &foreign, &starts).map_err(damaged)?;
         let (filled, starts) = (Filled::of(image), Starts(data));

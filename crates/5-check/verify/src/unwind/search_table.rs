@@ -71,6 +71,12 @@ fn first_found(input: &Image) -> Option<u64> {
     }
 }
 
+/// The address from which on a zero terminator ends the input's table: what unwinders start at ends at one. In front of that, and where nobody starts, only
+/// debuggers read, which go on behind it; linkers leave some in between (GNU ld's `--traditional-format`).
+pub(crate) fn end_from(input: &Image) -> u64 {
+    first_found(input).unwrap_or(0)
+}
+
 /// Whether the program has, or calls, a function of libgcc that makes entries known.
 fn may_register(input: &Image) -> bool {
     let symbols = input.symbols.iter().chain(input.dynamic_symbols.iter());
@@ -89,11 +95,18 @@ fn expected(check: &Check, unwinding: &Unwinding) -> Result<Vec<(u64, u64)>, Box
     let is_found = |address: u64| unwinding.input.entry(address).map(|entry| entry.address >= first);
     // By the start of the output's entry.
     let mut moved: FxHashMap<u64, bool> = FxHashMap::default();
-    for block in check.places.blocks.iter().filter(|b| !b.is_added() || b.reason == Reason::Duplicated) {
+    for block in check.places.blocks.iter().filter(|b| b.reason != Reason::Inserted) {
         let entry = |output| unwinding.output.entry(output).map(|entry| entry.start);
-        let ends = [block.input, block.input_end() - 1].map(|input| (block.output, input));
+        // What stands in place of a call is found as the call is, whoever's code it is.
+        let call = match block.reason {
+            Reason::InPlace(context) => Some(check.places.contexts.all[context as usize].call),
+            _ => None,
+        };
+        let ends = [block.input, block.input_end().wrapping_sub(1)]
+            .map(|input| (block.output, call.unwrap_or(input)));
         // An entry of its own for the jump behind a last call speaks of what follows there.
-        let jump = entry(block.output_end() - 1).filter(|&start| is_jump_behind(check, block, start));
+        let behind = || entry(block.output_end() - 1).filter(|&start| is_jump_behind(check, block, start));
+        let jump = if call.is_none() { behind() } else { None };
         for (output, input) in ends.into_iter().chain(jump.map(|start| (start, block.input_end()))) {
             let (Some(start), Some(found)) = (entry(output), is_found(input)) else { continue };
             if *moved.entry(start).or_insert(found) != found {

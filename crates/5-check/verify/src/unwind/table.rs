@@ -74,13 +74,14 @@ impl<'a> Table<'a> {
         Some(Self { frame: EhFrame::new(bytes, LittleEndian), bases: bases(image, address), address, bytes })
     }
 
-    /// Where the entries of code that is there stand in the table. Parsed they would take thirty times as much.
-    pub fn entries(&self) -> gimli::Result<Entries<'a>> {
+    /// Where the entries of code that is there stand in the table, which ends at the first terminator at or behind `end_from`. Parsed they would take thirty times as much.
+    pub fn entries(&self, end_from: u64) -> gimli::Result<Entries<'a>> {
         let mut common = CommonEntries::default();
         let mut found = Entries::default();
         let mut unknown: FxHashMap<usize, Record> = FxHashMap::default();
         let mut work = 0;
-        for record in records::records(self.bytes) {
+        let end_from = usize::try_from(end_from.saturating_sub(self.address)).unwrap_or(usize::MAX);
+        for record in records::records(self.bytes, end_from) {
             let record = record?;
             let Some(at) = record.common() else {
                 if self.is_unknown(&record) {

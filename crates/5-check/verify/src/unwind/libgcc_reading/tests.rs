@@ -18,7 +18,7 @@ fn rows(directives: [&str; 4]) -> Vec<Vec<u8>> {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let bytes = std::fs::read(program).unwrap();
     let image = Image::parse(&bytes).unwrap();
-    let rows = UnwindRows::read(&image, table::address(&image).unwrap()).unwrap();
+    let rows = UnwindRows::read(&image, table::address(&image).unwrap(), 0).unwrap();
     let start = image.entry.get();
     (start..start + 4).map(|at| rows.at(&mut 0, at).0.unwrap().to_vec()).collect()
 }
