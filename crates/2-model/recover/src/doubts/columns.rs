@@ -32,7 +32,8 @@ pub(super) fn tables(image: &Image, words: &[Word]) -> Vec<Table> {
         let from = words.partition_point(|word| word.0 < start);
         let own = &words[from..from + words[from..].partition_point(|word| word.0 < end)];
         let members = members((start, end), own);
-        (!members.is_empty()).then_some(Table { start, end, members })
+        // Where it ends another object may begin.
+        (!members.is_empty()).then_some(Table { start, end: InputAddr(end.get() - 1), members })
     };
     objects.iter().filter_map(table).collect()
 }

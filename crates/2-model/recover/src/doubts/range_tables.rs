@@ -7,7 +7,7 @@
 
 use crate::code::Code;
 use crate::doubts::columns::Word;
-use crate::doubts::sorted_tables::{Comparand, NEAR, ROW, comparands, each_named, is_asked};
+use crate::doubts::sorted_tables::{Comparand, NEAR, comparands, each_named, is_asked};
 use crate::evidence::symbols::Symbols;
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::{Image, Symbol, elf};
@@ -16,24 +16,20 @@ use rayon::prelude::*;
 
 /// Bytes of a pointer.
 const WORD: u64 = 8;
-/// Objects that one place may lie in: without symbols they reach over each other.
-const AROUND: usize = 2 + (2 * ROW / WORD) as usize;
 
 /// `words` are all pointers to functions in data, by ascending address.
 pub(crate) fn refuse(code: &mut Code, words: &[Word], symbols: &Symbols) {
     let pairs: Vec<(InputAddr, [usize; 2])> =
         words.windows(2).filter_map(|w| Some((w[0].0, neighbours(code, [w[0], w[1]])?))).collect();
-    if pairs.is_empty() {
-        return;
-    }
     let objects = objects(code.image, &pairs);
+    let Some(first) = objects.first() else { return };
     let mut uses = Vec::new();
-    let (first, last) = (objects[0].0, objects.iter().map(|o| o.1).fold(InputAddr(0), InputAddr::max));
+    let (first, last) = (first.0, objects.iter().map(|o| o.1).fold(InputAddr(0), InputAddr::max));
     each_named(code, symbols, first..=last, |at, named| {
         let behind = objects.partition_point(|object| object.0 <= named);
-        let near = behind.saturating_sub(AROUND)..behind;
-        let holds = |&i: &usize| named <= objects[i].1;
-        uses.extend(near.filter(holds).filter_map(|object| Some((code.piece_at(at)?, object))));
+        // Where one object ends another may begin, and who searches names where it starts.
+        let last = behind.checked_sub(1).filter(|&last| named < objects[last].1);
+        uses.extend(last.and_then(|object| Some((code.piece_at(at)?, object))));
     });
     uses.sort_unstable();
     uses.dedup();
@@ -58,7 +54,7 @@ fn neighbours(code: &Code, [one, other]: [Word; 2]) -> Option<[usize; 2]> {
     (next.range.start == other.1).then_some([piece, piece + 1])
 }
 
-/// The objects in which the pairs lie, ascending: start, end, and pairs. Where no symbol tells, what is near.
+/// The objects in which the pairs lie, ascending: start, end, and pairs. What has no symbol compilers only copy, as they do for local arrays.
 fn objects(image: &Image, pairs: &[(InputAddr, [usize; 2])]) -> Vec<(InputAddr, InputAddr, Vec<usize>)> {
     let is_sized = |s: &Symbol| s.kind == elf::STT_OBJECT.0 && s.size > 0;
     let mut sized: Vec<(InputAddr, InputAddr)> =
@@ -67,10 +63,7 @@ fn objects(image: &Image, pairs: &[(InputAddr, [usize; 2])]) -> Vec<(InputAddr, 
     let mut objects: Vec<(InputAddr, InputAddr, Vec<usize>)> = Vec::new();
     for (pair, &(at, _)) in pairs.iter().enumerate() {
         let last = sized[..sized.partition_point(|o| o.0 <= at)].last();
-        let (start, end) = match last {
-            Some(&(start, end)) if at + 2 * WORD <= end => (start, end),
-            _ => (InputAddr(at.get().saturating_sub(ROW)), at + 2 * WORD + ROW),
-        };
+        let Some(&(start, end)) = last.filter(|own| at + 2 * WORD <= own.1) else { continue };
         match objects.last_mut().filter(|object| (object.0, object.1) == (start, end)) {
             Some(object) => object.2.push(pair),
             None => objects.push((start, end, vec![pair])),

@@ -3,7 +3,7 @@
 //! memory that it finds by the same registers, neither of the two functions has moved.
 
 use crate::address_map::places::Place;
-use crate::addresses::sorted_tables::{NEAR, ROW, Word, each_named};
+use crate::addresses::sorted_tables::{NEAR, Word, each_named};
 use crate::check::Check;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::elf;
@@ -11,8 +11,6 @@ use afterlink_isa::judgement::{Action, Handling, Order, Reader, Register};
 
 /// Bytes of a pointer.
 const WORD: u64 = 8;
-/// Objects that one place may lie in: without symbols they reach over each other.
-const AROUND: usize = 2 + (2 * ROW / WORD) as usize;
 
 /// Words side by side that lead to a function and the next one, of which one moved: where they stand, and which moved.
 type Pair = (u64, u64);
@@ -34,8 +32,9 @@ pub(crate) fn check(check: &Check, words: &[Word]) -> Vec<Finding> {
     let mut findings = Vec::new();
     each_named(check, all, |at, named| {
         let behind = objects.partition_point(|object| object.start <= named);
-        let near = &objects[behind.saturating_sub(AROUND)..behind];
-        for object in near.iter().filter(|object| named <= object.end) {
+        // Where one ends another may begin, and who searches names the start.
+        let last = behind.checked_sub(1).map(|last| &objects[last]);
+        if let Some(object) = last.filter(|object| named < object.end) {
             let Some(function) = check.functions.at(at).map(|i| &check.functions.rows[i]) else { return };
             let known = asked.filter(|known| known.0 == function.start).map(|known| known.1);
             let asks = known.unwrap_or_else(|| asks_between(check, function.start, function.end));
@@ -67,7 +66,7 @@ fn pair(check: &Check, one: Word, other: Word) -> Option<Pair> {
     Some((one.0, moved))
 }
 
-/// The objects that the pairs, which ascend, are in, by symbols, or what is near them; ascending.
+/// The objects that the pairs, which ascend, are in, by their symbols; ascending.
 fn objects(check: &Check, pairs: Vec<Pair>) -> Vec<Object> {
     let symbols = check.input.symbols.iter().filter(|s| s.kind == elf::STT_OBJECT.0 && s.size > 0);
     let mut sized: Vec<(u64, u64)> =
@@ -77,8 +76,8 @@ fn objects(check: &Check, pairs: Vec<Pair>) -> Vec<Object> {
     for pair in pairs {
         let (at, end) = (pair.0, pair.0 + 2 * WORD);
         let behind = sized.partition_point(|object| object.0 <= at);
-        let own = behind.checked_sub(1).map(|i| sized[i]).filter(|own| end <= own.1);
-        let (start, end) = own.unwrap_or((at.saturating_sub(ROW), end + ROW));
+        let before = behind.checked_sub(1).map(|i| sized[i]);
+        let Some((start, end)) = before.filter(|own| end <= own.1) else { continue };
         match objects.last_mut().filter(|last| (last.start, last.end) == (start, end)) {
             Some(object) => object.pairs.push(pair),
             None => objects.push(Object { start, end, pairs: vec![pair] }),

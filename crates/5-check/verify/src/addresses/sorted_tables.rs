@@ -111,7 +111,7 @@ fn columns(check: &Check, words: &[Word], moved: impl Fn(&[Word]) -> Option<u64>
                 let steps = (1..column.len()).take_while(|&n| is_whole(n) && column[n - 1].1 < column[n].1);
                 let column = &column[..1 + steps.count()];
                 if column.len() >= ROWS && column.len() as u64 + 1 >= rows {
-                    found.extend(moved(column).map(|member| Table { start, end, member }));
+                    found.extend(moved(column).map(|member| Table { start, end: end - 1, member }));
                 }
             }
         }

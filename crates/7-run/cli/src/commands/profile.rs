@@ -124,7 +124,15 @@ fn read_all(inputs: &[PathBuf], program: &Sampled) -> Result<Counts> {
     let original = program.original.as_deref().zip(original.as_deref());
     let ran = program.binary.as_deref().zip(binary.as_deref());
     let ran = ran.map(|(path, bytes)| files::Ran::new(path, bytes).made_of(original));
-    let profiles = inputs.iter().map(|p| files::read_profile(p, ran)).collect::<Result<Vec<_>>>()?;
+    let read = |path: &PathBuf| {
+        let is_empty = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0);
+        if is_empty {
+            let next = "make the profile again; a full disk or a run that was ended leaves such a file";
+            return Err(Error::new("the file is empty").in_file(path.display()).next(next));
+        }
+        files::read_profile(path, ran)
+    };
+    let profiles = inputs.iter().map(read).collect::<Result<Vec<_>>>()?;
     afterlink_profile::merge(profiles)
 }
 
