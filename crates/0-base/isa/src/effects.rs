@@ -16,11 +16,6 @@ impl Places {
         Self(1 << number)
     }
 
-    /// General registers, a bit for each number.
-    pub const fn registers(set: u32) -> Self {
-        Self(set as u64)
-    }
-
     /// A status flag, by the number that the instruction set's module gives it.
     pub const fn flag(number: u8) -> Self {
         debug_assert!(number < 32);

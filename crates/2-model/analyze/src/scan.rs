@@ -38,10 +38,10 @@ pub struct Scan {
 /// What a function's instructions have to do with where the stack is, in whatever order; sets of registers.
 #[derive(Clone, Copy, Debug, Default)]
 struct StackUses {
-    saved: u32,
-    stored: u32,
-    loaded: u32,
-    restored: u32,
+    saved: Places,
+    stored: Places,
+    loaded: Places,
+    restored: Places,
     is_restored_from_frame: bool,
     is_replaced: bool,
 }
@@ -50,10 +50,10 @@ impl StackUses {
     fn add(&mut self, stack: StackUse) {
         match stack {
             StackUse::None => {}
-            StackUse::Saved(register) => self.saved |= 1 << register,
-            StackUse::Stored(register) => self.stored |= 1 << register,
-            StackUse::Loaded(register) => self.loaded |= 1 << register,
-            StackUse::Restored(register) => self.restored |= 1 << register,
+            StackUse::Saved(register) => self.saved |= Places::register(register),
+            StackUse::Stored(register) => self.stored |= Places::register(register),
+            StackUse::Loaded(register) => self.loaded |= Places::register(register),
+            StackUse::Restored(register) => self.restored |= Places::register(register),
             StackUse::RestoredFromFrame => self.is_restored_from_frame = true,
             StackUse::Replaced => self.is_replaced = true,
         }
@@ -61,9 +61,10 @@ impl StackUses {
 
     /// The stack pointer only comes back to where it was.
     fn keep(&self, stack_pointer: Places) -> bool {
-        let is_stored = Places::registers(self.stored).meets(Places::registers(self.saved) | stack_pointer);
-        let known = self.saved | if is_stored { self.loaded } else { 0 };
-        !self.is_replaced && self.restored & !known == 0 && (is_stored || !self.is_restored_from_frame)
+        let is_stored = self.stored.meets(self.saved | stack_pointer);
+        let known = self.saved | if is_stored { self.loaded } else { Places::NONE };
+        let comes_back = self.restored.without(known) == Places::NONE;
+        !self.is_replaced && comes_back && (is_stored || !self.is_restored_from_frame)
     }
 }
 

@@ -3,7 +3,7 @@
 
 pub(crate) mod absolute_symbols;
 pub(crate) mod checked_calls;
-mod columns;
+pub(crate) mod columns;
 pub(crate) mod computed;
 pub(crate) mod faults;
 pub(crate) mod moved_stack;

@@ -16,7 +16,7 @@ use afterlink_program::{Function, Program};
 use afterlink_unwind::RowTable;
 use code::{Code, pieces, sweep};
 use doubts::{
-    absolute_symbols, checked_calls, computed, moved_stack, patched_code, range_tables, read_code,
+    absolute_symbols, checked_calls, columns, computed, moved_stack, patched_code, range_tables, read_code,
     restartable, runtime_tables, sorted_tables, sums,
 };
 use evidence::Evidence;
@@ -29,8 +29,9 @@ use references::{labels, pointers, taken, unknown_code, uses};
 /// Refuses what is found by searching tables of functions' addresses.
 fn refuse_searched(code: &mut Code, evidence: &Evidence, symbols: &Symbols) {
     let words = sorted_tables::words(code, evidence, symbols);
-    sorted_tables::refuse(code, &words, symbols);
-    range_tables::refuse(code, &words, symbols);
+    let objects = columns::objects(code.image, |_| true);
+    sorted_tables::refuse(code, &words, &objects, symbols);
+    range_tables::refuse(code, &words, &objects, symbols);
 }
 
 /// Recovers the program that `image` holds.

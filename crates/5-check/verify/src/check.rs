@@ -109,9 +109,7 @@ impl Check<'_, '_> {
         }
         for field in self.references.fields_in(address, inst.len) {
             let (at, size) = ((field.address - address) as usize, usize::from(field.size));
-            let mut word = [0; 8];
-            word[..size].copy_from_slice(self.code.bytes(field.address, size).unwrap_or(&[0; 8][..size]));
-            match self.place_named(field.address, u64::from_le_bytes(word)) {
+            match self.place_named(field.address, self.code.number(field.address, field.size).unwrap_or(0)) {
                 Place::Same => {}
                 Place::Moved(place) => match expected[..len].get_mut(at..at + size) {
                     Some(slot) => slot.copy_from_slice(&place.to_le_bytes()[..size]),

@@ -111,6 +111,12 @@ fn stack_use(inst: &Instruction, factory: &mut InstructionInfoFactory) -> StackU
 }
 
 fn writes_stack_pointer(inst: &Instruction, factory: &mut InstructionInfoFactory) -> bool {
+    // What an instruction does to each register takes long to ask, and few name this one.
+    let is_named =
+        |i| inst.op_kind(i) == OpKind::Register && inst.op_register(i).full_register() == Register::RSP;
+    if !(0..inst.op_count()).any(is_named) {
+        return false;
+    }
     let info = factory.info_options(inst, InstructionInfoOptions::NO_MEMORY_USAGE);
     info.used_registers().iter().any(|used| {
         used.register().full_register() == Register::RSP

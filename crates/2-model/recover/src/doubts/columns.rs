@@ -21,14 +21,22 @@ pub(super) struct Table {
     pub members: Vec<InputAddr>,
 }
 
-/// The tables that are objects with such columns. `words` ascend.
-pub(super) fn tables(image: &Image, words: &[Word]) -> Vec<Table> {
-    let is_sized = |s: &Symbol| s.kind == elf::STT_OBJECT.0 && s.size > 0;
-    let mut objects: Vec<(InputAddr, InputAddr)> =
+/// Where an object starts and ends.
+pub(crate) type Object = (InputAddr, InputAddr);
+
+/// All objects of which a symbol tells the size, and which are meant, ascending.
+pub(crate) fn objects(image: &Image, is_meant: impl Fn(&Symbol) -> bool) -> Vec<Object> {
+    let is_sized = |s: &Symbol| s.kind == elf::STT_OBJECT.0 && s.size > 0 && is_meant(s);
+    let mut objects: Vec<Object> =
         image.symbols.iter().filter(is_sized).map(|s| (s.address, s.address + s.size)).collect();
     objects.sort_unstable();
     objects.dedup();
-    let table = |&(start, end): &(InputAddr, InputAddr)| {
+    objects
+}
+
+/// Those of `objects` that are tables with such columns. `words` ascend.
+pub(super) fn tables(objects: &[Object], words: &[Word]) -> Vec<Table> {
+    let table = |&(start, end): &Object| {
         let from = words.partition_point(|word| word.0 < start);
         let own = &words[from..from + words[from..].partition_point(|word| word.0 < end)];
         let members = members((start, end), own);
@@ -39,7 +47,7 @@ pub(super) fn tables(image: &Image, words: &[Word]) -> Vec<Table> {
 }
 
 /// Where the columns of an object lead; `words` are those in it.
-fn members((start, end): (InputAddr, InputAddr), words: &[Word]) -> Vec<InputAddr> {
+fn members((start, end): Object, words: &[Word]) -> Vec<InputAddr> {
     let mut members = Vec::new();
     if words.len() < LEAST {
         return members;

@@ -6,22 +6,21 @@
 //! object with the words must ask as well whether something lies between two neighbouring words in memory.
 
 use crate::code::Code;
-use crate::doubts::columns::Word;
+use crate::doubts::columns::{Object, Word};
 use crate::doubts::sorted_tables::{Comparand, NEAR, comparands, each_named, is_asked};
 use crate::evidence::symbols::Symbols;
 use afterlink_core::{InputAddr, Refusal};
-use afterlink_image::{Image, Symbol, elf};
 use afterlink_isa::semantics::{Memory, Operation, SemanticsReader};
 use rayon::prelude::*;
 
 /// Bytes of a pointer.
 const WORD: u64 = 8;
 
-/// `words` are all pointers to functions in data, by ascending address.
-pub(crate) fn refuse(code: &mut Code, words: &[Word], symbols: &Symbols) {
+/// `words` are all pointers to functions in data, and `objects` all that symbols tell of, by ascending address.
+pub(crate) fn refuse(code: &mut Code, words: &[Word], objects: &[Object], symbols: &Symbols) {
     let pairs: Vec<(InputAddr, [usize; 2])> =
         words.windows(2).filter_map(|w| Some((w[0].0, neighbours(code, [w[0], w[1]])?))).collect();
-    let objects = objects(code.image, &pairs);
+    let objects = self::objects(objects, &pairs);
     let Some(first) = objects.first() else { return };
     let mut uses = Vec::new();
     let (first, last) = (first.0, objects.iter().map(|o| o.1).fold(InputAddr(0), InputAddr::max));
@@ -54,12 +53,8 @@ fn neighbours(code: &Code, [one, other]: [Word; 2]) -> Option<[usize; 2]> {
     (next.range.start == other.1).then_some([piece, piece + 1])
 }
 
-/// The objects in which the pairs lie, ascending: start, end, and pairs. What has no symbol compilers only copy, as they do for local arrays.
-fn objects(image: &Image, pairs: &[(InputAddr, [usize; 2])]) -> Vec<(InputAddr, InputAddr, Vec<usize>)> {
-    let is_sized = |s: &Symbol| s.kind == elf::STT_OBJECT.0 && s.size > 0;
-    let mut sized: Vec<(InputAddr, InputAddr)> =
-        image.symbols.iter().filter(is_sized).map(|s| (s.address, s.address + s.size)).collect();
-    sized.sort_unstable();
+/// Those of `sized` in which the pairs lie, ascending: start, end, and pairs. What has no symbol compilers only copy, as they do for local arrays.
+fn objects(sized: &[Object], pairs: &[(InputAddr, [usize; 2])]) -> Vec<(InputAddr, InputAddr, Vec<usize>)> {
     let mut objects: Vec<(InputAddr, InputAddr, Vec<usize>)> = Vec::new();
     for (pair, &(at, _)) in pairs.iter().enumerate() {
         let last = sized[..sized.partition_point(|o| o.0 <= at)].last();

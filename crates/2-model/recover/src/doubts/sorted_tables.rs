@@ -5,12 +5,12 @@
 //! names the table must also ask which of two addresses in memory is the lower one, or call `bsearch`. And where a symbol says that
 //! one object ends and another begins, in a section in which compilers put objects one by one, a table ends.
 
-use super::columns::{self, LEAST, Table, Word};
+use super::columns::{self, LEAST, Object, Table, Word};
 use crate::code::Code;
 use crate::evidence::Evidence;
 use crate::evidence::symbols::Symbols;
 use afterlink_core::{InputAddr, Refusal};
-use afterlink_image::{DynamicRelocation, Image, Symbol, elf};
+use afterlink_image::{DynamicRelocation, Image, Symbol};
 use afterlink_isa::semantics::{Memory, Operation, Order, Register, Semantics, SemanticsReader};
 use afterlink_isa::{Encoding, Named};
 use rayon::prelude::*;
@@ -21,9 +21,9 @@ pub(super) const ROW: u64 = 64;
 /// Instructions between a load and its comparison, and from there to who asks for its result.
 pub(super) const NEAR: usize = 8;
 
-/// `words` are all pointers to functions in data, by ascending address.
-pub(crate) fn refuse(code: &mut Code, words: &[Word], symbols: &Symbols) {
-    let mut tables = columns::tables(code.image, words);
+/// `words` are all pointers to functions in data, and `objects` all that symbols tell of, by ascending address.
+pub(crate) fn refuse(code: &mut Code, words: &[Word], objects: &[Object], symbols: &Symbols) {
+    let mut tables = columns::tables(objects, words);
     tables.extend(runs(words, &Objects::read(code.image)).into_iter().map(|run| Table {
         start: InputAddr(run[0].0.get().saturating_sub(ROW)),
         end: run[run.len() - 1].0 + ROW,
@@ -129,10 +129,7 @@ impl Objects {
             .map(|(_, s)| [".data.rel.ro", ".data", ".rodata"].contains(&s.name))
             .collect();
         let is_usual = |s: &Symbol| usual.get(usize::from(s.section)) == Some(&true);
-        let is_sized = |s: &Symbol| s.kind == elf::STT_OBJECT.0 && s.size > 0 && is_usual(s);
-        let sized = image.symbols.iter().filter(is_sized).map(|s| (s.address, s.address + s.size));
-        let mut sized: Vec<_> = sized.collect();
-        sized.sort_unstable();
+        let sized = columns::objects(image, is_usual);
         let mut furthest = InputAddr(0);
         let with_furthest = |(start, end): (InputAddr, InputAddr)| {
             furthest = furthest.max(end);

@@ -217,12 +217,7 @@ impl Judge<'_, '_, '_> {
     fn absolute(&self, own: &Own) -> Vec<u64> {
         let fields =
             own.ranges.iter().flat_map(|&(start, end)| self.check.references.addresses_in(start, end));
-        let word = |address: u64, size: usize| {
-            let mut word = [0; 8];
-            word[..size].copy_from_slice(self.check.code.bytes(address, size)?);
-            Some(u64::from_le_bytes(word))
-        };
-        fields.filter_map(|field| word(field.address, usize::from(field.size))).collect()
+        fields.filter_map(|field| self.check.code.number(field.address, field.size)).collect()
     }
 
     /// The tables at `bases` that lead into the function. Entries for values that never come up may lead to where it ends: whatever

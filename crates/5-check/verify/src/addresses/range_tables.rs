@@ -3,10 +3,9 @@
 //! memory that it finds by the same registers, neither of the two functions has moved.
 
 use crate::address_map::places::Place;
-use crate::addresses::sorted_tables::{NEAR, Word, each_named};
+use crate::addresses::sorted_tables::{NEAR, Word, each_named, sized};
 use crate::check::Check;
 use crate::verdict::finding::{Finding, FindingKind};
-use afterlink_image::elf;
 use afterlink_isa::judgement::{Action, Handling, Order, Reader, Register};
 
 /// Bytes of a pointer.
@@ -68,10 +67,7 @@ fn pair(check: &Check, one: Word, other: Word) -> Option<Pair> {
 
 /// The objects that the pairs, which ascend, are in, by their symbols; ascending.
 fn objects(check: &Check, pairs: Vec<Pair>) -> Vec<Object> {
-    let symbols = check.input.symbols.iter().filter(|s| s.kind == elf::STT_OBJECT.0 && s.size > 0);
-    let mut sized: Vec<(u64, u64)> =
-        symbols.map(|s| (s.address.get(), s.address.get().saturating_add(s.size))).collect();
-    sized.sort_unstable();
+    let sized = sized(check, |_| true);
     let mut objects: Vec<Object> = Vec::new();
     for pair in pairs {
         let (at, end) = (pair.0, pair.0 + 2 * WORD);

@@ -36,10 +36,7 @@ impl Named {
         }
         // A symbol of data may stand before words that lead to code.
         for field in check.references.code_fields.iter().chain(&check.references.data_fields) {
-            let bytes = code.bytes(field.address, usize::from(field.size)).unwrap_or(&[]);
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            let address = u64::from_le_bytes(word);
+            let address = code.number(field.address, field.size).unwrap_or(0);
             if is_word(address) {
                 let row = (address, functions.at(field.address));
                 if is_added_to(check, field) { added_to.push(row) } else { named.push(row) }

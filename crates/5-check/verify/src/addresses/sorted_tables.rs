@@ -8,7 +8,7 @@ use crate::input::references::virtual_tables;
 use crate::input::slots::filled_at_start_up;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
-use afterlink_image::elf;
+use afterlink_image::{Symbol, elf};
 use afterlink_isa::judgement::{Action, Handling, Order, Reader, Register, Relocation};
 use std::ops::RangeInclusive;
 
@@ -92,16 +92,15 @@ pub(super) fn each_named(check: &Check, all: RangeInclusive<u64>, mut visit: imp
 /// be missing.
 fn columns(check: &Check, words: &[Word], moved: impl Fn(&[Word]) -> Option<u64>) -> Vec<Table> {
     let mut found = Vec::new();
-    for symbol in check.input.symbols.iter().filter(|s| s.kind == elf::STT_OBJECT.0 && s.size > 0) {
-        let (start, end) = (symbol.address.get(), symbol.address.get().saturating_add(symbol.size));
+    for (start, end) in sized(check, |_| true) {
         let from = words.partition_point(|word| word.0 < start);
         let own = &words[from..from + words[from..].partition_point(|word| word.0 < end)];
         if own.len() < ROWS || moved(own).is_none() {
             continue;
         }
         for width in own[1..=ROWS.min(own.len() - 1)].iter().map(|word| word.0 - own[0].0) {
-            let rows = symbol.size / width;
-            if width > WIDEST || symbol.size % width != 0 || rows < ROWS as u64 {
+            let rows = (end - start) / width;
+            if width > WIDEST || (end - start) % width != 0 || rows < ROWS as u64 {
                 continue;
             }
             for first in own.iter().take_while(|word| word.0 < start + width) {
@@ -153,20 +152,23 @@ struct Object {
     reach: u64,
 }
 
+/// Start and end of each object of which a symbol tells the size, and which is meant, ascending.
+pub(super) fn sized(check: &Check, is_meant: impl Fn(&Symbol) -> bool) -> Vec<(u64, u64)> {
+    let is_object = |s: &Symbol| s.kind == elf::STT_OBJECT.0 && s.size > 0 && is_meant(s);
+    let objects = check.input.symbols.iter().filter(is_object);
+    let mut spans: Vec<(u64, u64)> =
+        objects.map(|s| (s.address.get(), s.address.get().saturating_add(s.size))).collect();
+    spans.sort_unstable();
+    spans.dedup();
+    spans
+}
+
 /// All objects of the sections into which linkers put those of all files, ascending.
 fn objects(check: &Check) -> Vec<Object> {
     let input = &check.input;
     let filled = [".rodata", ".data", ".data.rel.ro"];
     let sections: Vec<bool> = input.sections.iter().map(|(_, s)| filled.contains(&s.name)).collect();
-    let mut spans: Vec<(u64, u64)> = Vec::new();
-    for symbol in input.symbols.iter() {
-        let is_object = symbol.kind == elf::STT_OBJECT.0 && symbol.size != 0;
-        if is_object && sections.get(usize::from(symbol.section)).copied().unwrap_or(false) {
-            let start = symbol.address.get();
-            spans.push((start, start.saturating_add(symbol.size)));
-        }
-    }
-    spans.sort_unstable();
+    let spans = sized(check, |s| sections.get(usize::from(s.section)).copied().unwrap_or(false));
     let mut objects: Vec<Object> = Vec::with_capacity(spans.len());
     for (start, end) in spans {
         let reach = objects.last().map_or(end, |before| before.reach.max(end));

@@ -64,12 +64,13 @@ fn moved_function(check: &Check, address: u64, inst: &Inst) -> Option<u64> {
     if let Some(function) = loaded.filter(|&function| moved(function)) {
         return Some(function);
     }
-    let fields = check.references.fields_in(address, inst.len);
-    fields.iter().find_map(|f| {
-        let mut word = [0; 8];
-        word[..usize::from(f.size)].copy_from_slice(check.code.bytes(f.address, usize::from(f.size))?);
-        Some(u64::from_le_bytes(word)).filter(|&t| moved(t))
-    })
+    numbers(check, address, inst).find(|&target| moved(target))
+}
+
+/// What addresses an instruction has as numbers, by relocations.
+fn numbers(check: &Check, address: u64, inst: &Inst) -> impl Iterator<Item = u64> {
+    let fields = check.references.fields_in(address, inst.len).iter();
+    fields.filter_map(|field| check.code.number(field.address, field.size))
 }
 
 fn follow(check: &Check, index: usize, address: u64, function: u64) -> Option<Used> {
@@ -87,7 +88,7 @@ fn follow(check: &Check, index: usize, address: u64, function: u64) -> Option<Us
         let goes_there = matches!(inst.kind, Kind::IndirectJump | Kind::IndirectCall)
             && handling.operands[0].is_some_and(|r| sums.contains(&r));
         let asks = is_compared && handling.asks.is_some();
-        let by_another = i > 0 && names_function(check, at, inst);
+        let by_another = i > 0 && numbers(check, at, inst).any(|target| check.functions.starts_at(target));
         if reads || goes_there || is_computation(&handling, &holders, names, by_another) || asks {
             let what =
                 format!("code at {at:#x} computes with the function's address, and the function moved");
@@ -110,18 +111,6 @@ fn follow(check: &Check, index: usize, address: u64, function: u64) -> Option<Us
         at += u64::from(inst.len);
     }
     summed
-}
-
-/// Whether a number in the instruction is a function's address.
-fn names_function(check: &Check, address: u64, inst: &Inst) -> bool {
-    check.references.fields_in(address, inst.len).iter().any(|field| {
-        let mut word = [0; 8];
-        let bytes = check.code.bytes(field.address, usize::from(field.size));
-        bytes.is_some_and(|bytes| {
-            word[..bytes.len()].copy_from_slice(bytes);
-            check.functions.starts_at(u64::from_le_bytes(word))
-        })
-    })
 }
 
 /// The register in which the instruction leaves the sum of the address and a number that is no constant, or moves such a sum.

@@ -421,6 +421,13 @@ impl<'a> Code<'a> {
         self.judgement.slot_of_stub(bytes, address)
     }
 
+    /// The number of so many bytes, up to eight, that stands at `address`.
+    pub fn number(&self, address: u64, size: u8) -> Option<u64> {
+        let mut word = [0; 8];
+        word[..usize::from(size)].copy_from_slice(self.bytes(address, usize::from(size))?);
+        Some(u64::from_le_bytes(word))
+    }
+
     /// `len` bytes of code from `address` on.
     pub fn bytes(&self, address: u64, len: usize) -> Option<&'a [u8]> {
         let section = self.section_at(address)?;

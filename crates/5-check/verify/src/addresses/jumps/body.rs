@@ -125,11 +125,9 @@ impl Body {
             if inst.is_prefix() || inst.is_padding() {
                 return Some(Step::Nothing);
             }
-            let named = check.references.fields_in(at, inst.len).iter().find_map(|field| {
-                let mut word = [0; 8];
-                let size = usize::from(field.size);
-                word[..size].copy_from_slice(check.code.bytes(field.address, size)?);
-                Some(u64::from_le_bytes(word)).filter(|&place| self.own.is_code(place))
+            let mut fields = check.references.fields_in(at, inst.len).iter();
+            let named = fields.find_map(|field| {
+                check.code.number(field.address, field.size).filter(|&place| self.own.is_code(place))
             });
             let bytes = check.code.bytes(at, usize::from(inst.len)).unwrap_or(&[]);
             let named = named.filter(|_| !inst.has_rip() && !inst.is_direct());
