@@ -50,4 +50,16 @@ claim 'the second cache has them' l2_miss 900 1100
 run 100 4096
 claim '101 pages go round in 64' itlb1_miss 100000 101100
 claim 'the second level has them' itlb2_miss 90 110
+# 1,000 jumps, two lines apart, each of which asks for the line of the next but one, 1,000 times around.
+{
+    printf '.globl _start\n_start: mov $1000, %%ecx\n.balign 4096\nfirst:\n'
+    for ((i = 0; i < 1000; i++)); do printf '.balign 128\nb%d: .byte 0x0f, 0x18, 0x3d\n.long b%d - . - 4\njmp b%d\n' "$i" "$(((i + 2) % 1000))" "$((i + 1))"; done
+    printf '.balign 128\nb1000: dec %%ecx\njnz first\nmov $60, %%eax\nxor %%edi, %%edi\nsyscall\n'
+} > "$work/loop.s"
+gcc -nostdlib -static "$work/loop.s" -o "$work/loop"
+rm -f "$work"/out.*
+qemu-x86_64 -plugin "$work/model.so,processor=$study/zen4.processor,out=$work/out" "$work/loop"
+cat "$work"/out.* > "$work/events"
+claim '1,000 lines go round in the 256 of every second set' prefetched_missing 990000 1000000
+claim 'each is there when control comes to it' line_miss 1000 3010
 exit "$failed"

@@ -6,7 +6,8 @@
  * sum by the processor's weights. The processor is a file: sizes of its structures and weights (zen4.processor says what each is).
  *
  * What is modelled: op cache, decoding in windows, instruction cache with its second level and the next line's prefetch, both levels of the
- * branch target buffer and of the instruction TLB, huge pages where the program asks the kernel for them (madvise). What is not: whether
+ * branch target buffer and of the instruction TLB, huge pages where the program asks the kernel for them (madvise), and code that the program
+ * itself asks for ahead (prefetchit0), at once. What is not: whether
  * branches are predicted right, which hardly depends on where code stands, data, speculation on wrong paths, and the kernel's code.
  */
 #include "../qemu-plugin.h"
@@ -23,7 +24,8 @@
     X(btb1_sets) X(btb1_ways) X(btb2_sets) X(btb2_ways) X(itlb1_sets) X(itlb1_ways) X(itlb2_sets) X(itlb2_ways)
 #define EVENTS(X) \
     X(instructions) X(taken) X(supply) X(opcache_hit) X(opcache_miss) X(decode_cycle) X(icache_access) X(icache_miss) X(l2_miss) \
-    X(btb1_miss) X(btb2_miss) X(itlb1_miss) X(itlb2_miss) X(line_touched) X(line_miss)
+    X(btb1_miss) X(btb2_miss) X(itlb1_miss) X(itlb2_miss) X(line_touched) X(line_miss) \
+    X(prefetched) X(prefetched_missing)
 enum size_name {
 #define X(name) S_##name,
     SIZES(X)
@@ -65,7 +67,8 @@ static struct way *use(struct sets *sets, uint64_t index, uint64_t key, int *hit
 }
 
 enum kind { PLAIN, BRANCH, ALWAYS };
-struct block { uint64_t start, end, last; uint32_t count; uint8_t kind; uint8_t sizes[]; };
+/* `asked`: by instruction, the address whose line it prefetches, or 0; NULL if none does. */
+struct block { uint64_t start, end, last, *asked; uint32_t count; uint8_t kind; uint8_t sizes[]; };
 
 struct core {
     uint64_t events[EVENT_COUNT];
@@ -124,6 +127,17 @@ static void fetch_line(struct core *core, uint64_t line) {
         use(&core->icache, line + next, line + next + 1, &hit);
         if (!hit) use(&core->l2, line + next, line + next + 1, &hit);
     }
+}
+
+/* `prefetchit0`: the line is there when control comes to it, if it stays that long. */
+static void prefetched(struct core *core, uint64_t address) {
+    int hit;
+    uint64_t line = address / size[S_line];
+    core->events[E_prefetched]++;
+    use(&core->lines, line, line + 1, &hit);
+    core->events[E_prefetched_missing] += !hit;
+    use(&core->icache, line, line + 1, &hit);
+    if (!hit) use(&core->l2, line, line + 1, &hit);
 }
 
 /* The entry is done: what it gave counts, and what was decoded is kept. */
@@ -221,8 +235,18 @@ static void executed(unsigned index, void *data) {
         if (block->start != before->end) taken(core, before->end - 1);
     }
     uint64_t at = block->start;
-    for (uint32_t i = 0; i < block->count; at += block->sizes[i++])
+    for (uint32_t i = 0; i < block->count; at += block->sizes[i++]) {
         instruction(core, at, block->sizes[i], i + 1 == block->count && block->kind != PLAIN);
+        if (block->asked && block->asked[i]) prefetched(core, block->asked[i]);
+    }
+}
+
+/* What `prefetchit0` that ends at `end` asks for; 0 for any other instruction. */
+static uint64_t asked_by(const uint8_t *code, size_t bytes, uint64_t end) {
+    int32_t displacement;
+    if (bytes != 7 || memcmp(code, "\x0f\x18\x3d", 3)) return 0;
+    memcpy(&displacement, code + 3, sizeof displacement);
+    return end + displacement;
 }
 
 static enum kind kind_of(const uint8_t *code, size_t bytes) {
@@ -248,6 +272,9 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
         block->sizes[i] = qemu_plugin_insn_size(insn);
         block->last = block->end, block->end += block->sizes[i];
         block->kind = kind_of(qemu_plugin_insn_data(insn), block->sizes[i]);
+        uint64_t asked = asked_by(qemu_plugin_insn_data(insn), block->sizes[i], block->end);
+        if (asked && !block->asked && !(block->asked = calloc(count, sizeof *block->asked))) abort();
+        if (asked) block->asked[i] = asked;
     }
     qemu_plugin_register_vcpu_tb_exec_cb(tb, executed, 0, block);
 }

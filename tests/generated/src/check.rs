@@ -34,7 +34,7 @@ const ORDERS: [(&str, &str, &str, &[&str]); 7] = [
         ],
     ),
     ("in-place", "random", "random", &["--pass", "hot-inlining"]),
-    ("twice", "random", "random", &["--pass", "tail-duplication"]),
+    ("twice", "random", "random", &["--pass", "tail-duplication", "--pass", "code-prefetch"]),
 ];
 
 /// How long an original may run; a rewritten one has three times as long, and five seconds more. Most need a hundredth of a second,

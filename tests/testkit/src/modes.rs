@@ -37,8 +37,15 @@ pub const ORDERS: [Order; 5] = [
 ];
 
 /// The passes that change code in ways of their own; all but one are off if nobody asks for them.
-const CODE_PASSES: [&str; 6] =
-    ["identical-functions", "plt-calls", "inlining", "hot-inlining", "entry-marks", "tail-duplication"];
+const CODE_PASSES: [&str; 7] = [
+    "identical-functions",
+    "plt-calls",
+    "inlining",
+    "hot-inlining",
+    "entry-marks",
+    "tail-duplication",
+    "code-prefetch",
+];
 
 /// The order in which they run once more over everything.
 const PASSES: Order = order("passes", "random", "random", 4);

@@ -21,6 +21,15 @@ pub struct CallThroughMemory {
     pub field: u8,
 }
 
+/// An instruction that brings a line of code into the cache ahead of its run, and does nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodePrefetch {
+    pub code: &'static [u8],
+    /// Where the field that names the line stands in it, as an [`Encoding::Relative32`](crate::Encoding::Relative32) that counts from the
+    /// instruction's end.
+    pub field: u32,
+}
+
 /// What an instruction does with the stack of its function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameStep {
@@ -49,6 +58,22 @@ pub struct InPlaceForms {
 }
 
 impl Arch {
+    /// How code is prefetched; `None` if passes do not know of it in the instruction set yet.
+    pub fn code_prefetch(self) -> Option<CodePrefetch> {
+        match self {
+            Self::X86_64 => Some(x86_64::CODE_PREFETCH),
+            Self::Aarch64 => None,
+        }
+    }
+
+    /// Whether `bytes` start with an instruction that prefetches code, whoever wrote it.
+    pub fn prefetches_code(self, bytes: &[u8]) -> bool {
+        match self {
+            Self::X86_64 => x86_64::prefetches_code(bytes),
+            Self::Aarch64 => false,
+        }
+    }
+
     /// The instructions by which code runs in place of a call; `None` if passes do not know those of the instruction set yet.
     pub fn in_place_forms(self) -> Option<InPlaceForms> {
         match self {

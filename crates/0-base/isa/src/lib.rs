@@ -24,7 +24,7 @@ mod work;
 mod writing;
 pub mod x86_64;
 
-pub use calls::{CallThroughMemory, FrameStep, InPlaceForms, PlainCall};
+pub use calls::{CallThroughMemory, CodePrefetch, FrameStep, InPlaceForms, PlainCall};
 pub use counter::CounterForm;
 pub use disassembly::Disassembler;
 pub use effects::{Effects, EffectsReader, Places, StackUse, StepKind};
@@ -209,6 +209,8 @@ pub enum Access {
     Load,
     /// Memory is written.
     Store,
+    /// Code there is brought into the cache, ahead of its run (`prefetchit0`).
+    Prefetch,
 }
 
 /// An operand that depends on where the instruction, or what it names, stands.

@@ -82,6 +82,11 @@ impl Fde {
     pub fn new(offset: u32, cie: CieId, (start, size): (InputAddr, u64), lsda: Option<InputAddr>) -> Self {
         Self { offset, cie, start, size, lsda, is_found: true, instructions: (0, 0) }
     }
+
+    /// Whether it is the entry of the code at an address.
+    pub fn contains(&self, address: InputAddr) -> bool {
+        address >= self.start && address.since(self.start) < self.size
+    }
 }
 
 /// An entry that was skipped.

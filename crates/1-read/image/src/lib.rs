@@ -76,6 +76,7 @@ pub struct Image<'a> {
     pub section_headers: FileOffset,
     /// All section headers; index 0 is the null section.
     pub sections: IdVec<SectionId, Section<'a>>,
+    by_address: section::ByAddress,
     /// Index of the section with the section names.
     pub section_names: SectionId,
     pub symbols: SymbolTable<'a>,
@@ -117,6 +118,7 @@ impl<'a> Image<'a> {
             program_headers: FileOffset(header.e_phoff.get(LE)),
             segments,
             section_headers: FileOffset(header.e_shoff.get(LE)),
+            by_address: section::ByAddress::of(&sections),
             sections,
             section_names,
             symbols,
@@ -243,8 +245,7 @@ impl<'a> Image<'a> {
 
     /// The loaded section that holds `address`.
     pub fn section_at(&self, address: InputAddr) -> Option<SectionId> {
-        let holds = |s: &Section| s.is_loaded() && address >= s.address && address < s.end();
-        self.sections.iter().find(|(_, s)| holds(s) && !s.is_thread_local_zero()).map(|(id, _)| id)
+        self.by_address.at(address)
     }
 
     /// A section's bytes; empty for one without any (`.bss`).

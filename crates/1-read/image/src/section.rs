@@ -125,3 +125,39 @@ pub(crate) fn text(bytes: &[u8]) -> Option<&str> {
     let end = memchr::memchr(0, bytes)?;
     std::str::from_utf8(&bytes[..end]).ok()
 }
+
+/// The loaded sections by their addresses.
+pub(crate) struct ByAddress {
+    /// Ascending by start.
+    rows: Vec<Row>,
+}
+
+struct Row {
+    start: InputAddr,
+    end: InputAddr,
+    /// The furthest end of this and all before it: files from elsewhere may have sections that overlap.
+    reach: InputAddr,
+    id: SectionId,
+}
+
+impl ByAddress {
+    pub fn of(sections: &IdVec<SectionId, Section>) -> Self {
+        let loaded = sections.iter().filter(|(_, s)| s.is_loaded() && !s.is_thread_local_zero());
+        let mut rows: Vec<Row> =
+            loaded.map(|(id, s)| Row { start: s.address, end: s.end(), reach: s.end(), id }).collect();
+        rows.sort_by_key(|row| (row.start, row.id));
+        let mut reach = InputAddr::default();
+        for row in &mut rows {
+            reach = reach.max(row.end);
+            row.reach = reach;
+        }
+        Self { rows }
+    }
+
+    /// The first section that holds an address.
+    pub fn at(&self, address: InputAddr) -> Option<SectionId> {
+        let behind = self.rows.partition_point(|row| row.start <= address);
+        let near = self.rows[..behind].iter().rev().take_while(|row| row.reach > address);
+        near.filter(|row| row.end > address).map(|row| row.id).min()
+    }
+}

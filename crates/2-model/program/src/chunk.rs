@@ -24,6 +24,8 @@ pub enum Chunk {
     /// What stands behind the code in place of a call, in front of what stood behind the call: it gives back the room of the return address, and
     /// replaces nothing. A row of [`Function::new_code`] that names the call.
     Back(u32),
+    /// An instruction that only brings a line of code into the cache: a row of [`Function::new_code`] that replaces nothing.
+    Prefetch(u32),
 }
 
 /// A part of a block's body: from so many bytes behind its start on.
@@ -112,7 +114,9 @@ impl Function<'_> {
             Chunk::Counter { form, .. } => form.size(),
             Chunk::Targets { code, .. } => code.size(),
             Chunk::Inlined(row) => self.inlined[row as usize].size,
-            Chunk::New(row) | Chunk::Back(row) => self.new_code[row as usize].bytes.len() as u32,
+            Chunk::New(row) | Chunk::Back(row) | Chunk::Prefetch(row) => {
+                self.new_code[row as usize].bytes.len() as u32
+            }
             Chunk::InPlace(row) => {
                 let code = &self.in_place[row as usize];
                 code.copied + code.added.len() as u32
@@ -142,6 +146,19 @@ impl Function<'_> {
         if body > copied {
             self.chunks.push(Chunk::Input(InputChunk { from: copied, size: body - copied }));
         }
+        self.blocks[block].chunks = Span::since(first, self.chunks.len());
+    }
+
+    /// Puts an instruction in front of all that is written of a block that brings what its operand names into the cache.
+    pub fn prefetch(&mut self, block: BlockId, bytes: &[u8], operand: Operand) {
+        let operands = self.add_operands(&[operand]);
+        let row = self.new_code.len() as u32;
+        let replaces = self.blocks[block].input;
+        self.new_code.push(NewCode { bytes: bytes.to_vec(), operands, replaces, replaced_size: 0 });
+        let others: Vec<Chunk> = self.chunks_of(&self.blocks[block]).collect();
+        let first = self.chunks.len();
+        self.chunks.push(Chunk::Prefetch(row));
+        self.chunks.extend(others);
         self.blocks[block].chunks = Span::since(first, self.chunks.len());
     }
 

@@ -7,6 +7,7 @@
 mod block_order;
 mod branches;
 pub mod check;
+mod code_prefetch;
 pub mod dyno_stats;
 mod entries;
 mod entry_marks;

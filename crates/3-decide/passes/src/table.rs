@@ -2,15 +2,15 @@
 
 use crate::pass::{CodeJob, OrderJob, Pass, Run};
 use crate::{
-    LayoutOptions, Parts, block_order, branches, check, entry_marks, function_order, hot_inlining,
-    identical_functions, inlining, plt_calls, splitting, tail_duplication,
+    LayoutOptions, Parts, block_order, branches, check, code_prefetch, entry_marks, function_order,
+    hot_inlining, identical_functions, inlining, plt_calls, splitting, tail_duplication,
 };
 use afterlink_program::{FuncId, Placement, Program};
 use afterlink_weigh::Weights;
 use std::time::Instant;
 
 /// All passes, in the order in which they run: those that change code first.
-pub const PASSES: [&Pass; 10] = [
+pub const PASSES: [&Pass; 11] = [
     &identical_functions::PASS,
     &inlining::PASS,
     &hot_inlining::PASS,
@@ -18,6 +18,7 @@ pub const PASSES: [&Pass; 10] = [
     &entry_marks::PASS,
     &branches::PASS,
     &tail_duplication::PASS,
+    &code_prefetch::PASS,
     &block_order::PASS,
     &splitting::PASS,
     &function_order::PASS,

@@ -278,7 +278,9 @@ impl Pieces {
                     self.backs.push((block.input.get(), output + output_size));
                     None
                 }
-                Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::InPlace(_) => None,
+                Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::Prefetch(_) | Chunk::InPlace(_) => {
+                    None
+                }
             };
             if let Some((input, size, inside)) = run {
                 let (input, input_size) = (input.get(), size.into());

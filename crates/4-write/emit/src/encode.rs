@@ -98,7 +98,7 @@ impl Encoder<'_, '_, '_> {
                     self.operand(out, base + operand.at as usize, id, operand, address);
                 }
             }
-            Chunk::New(row) | Chunk::Back(row) => {
+            Chunk::New(row) | Chunk::Back(row) | Chunk::Prefetch(row) => {
                 let code = &function.new_code[row as usize];
                 out.extend_from_slice(&code.bytes);
                 for operand in &function.operands[code.operands.range()] {

@@ -103,7 +103,11 @@ impl Pieces<'_> {
                         self.pieces.push(BlockMap { output_offset: at + size, ..first });
                     }
                 }
-                Chunk::Input(_) | Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::InPlace(_) => {}
+                Chunk::Input(_)
+                | Chunk::Counter { .. }
+                | Chunk::Targets { .. }
+                | Chunk::Prefetch(_)
+                | Chunk::InPlace(_) => {}
             }
             at += size;
         }

@@ -460,7 +460,7 @@ impl Runs<'_, '_> {
                 Chunk::Back(row) => {
                     self.back(function, function.new_code[row as usize].replaces, at, chunk);
                 }
-                Chunk::Input(_) | Chunk::InPlace(_) => {}
+                Chunk::Input(_) | Chunk::Prefetch(_) | Chunk::InPlace(_) => {}
             }
             at += function.chunk_size(chunk);
         }

@@ -139,7 +139,7 @@ impl Check<'_, '_> {
         let field = inst.field().map_or(address, |(at, _)| address + at as u64);
         let fault = match self.place_named(field, target) {
             Place::Same => return Ok(target),
-            Place::Moved(_) if inst.has_rip() && !inst.is_address_only() && self.code.holds(target) => {
+            Place::Moved(_) if self.reads_memory(inst, address) && self.code.holds(target) => {
                 "reads the bytes of moved code"
             }
             Place::Moved(place) => return Ok(place),
@@ -147,6 +147,13 @@ impl Check<'_, '_> {
         };
         let what = format!("the instruction {fault}, at {target:#x}");
         Err(Box::new(Finding::new(kind, what).input(address).output(output).names(target)))
+    }
+
+    /// Whether the instruction reads or writes what its operand names, and does not only ask for code there.
+    fn reads_memory(&self, inst: &Inst, address: u64) -> bool {
+        let bytes = || self.code.bytes(address, usize::from(inst.len)).unwrap_or(&[]);
+        let asks = || self.code.judgement.code_prefetch(bytes(), address).is_some();
+        inst.has_rip() && !inst.is_address_only() && !asks()
     }
 }
 

@@ -1,6 +1,7 @@
 //! How functions are called in what people read.
 
 use std::borrow::Cow;
+use std::fmt::{self, Write};
 
 /// In place of a name.
 pub const NO_SYMBOL: &str = "(no symbol)";
@@ -29,7 +30,23 @@ pub fn spelled(name: &str) -> Cow<'_, str> {
 fn cpp(name: &str) -> Option<String> {
     // Others would be read as types: `i` as int.
     let symbol = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name))?.ok()?;
-    symbol.demangle().ok()
+    let mut spelled = Limited::default();
+    symbol.structured_demangle(&mut spelled, &cpp_demangle::DemangleOptions::default()).ok()?;
+    Some(spelled.0)
+}
+
+/// Text that is refused once it is longer than anybody reads: a name of substitutions may stand for one that is 2^n times as long.
+#[derive(Default)]
+struct Limited(String);
+
+impl Write for Limited {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        if self.0.len() + more.len() > LONGEST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(more);
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -52,5 +69,18 @@ mod tests {
         for (name, expected) in names {
             assert_eq!(spelled(name), expected);
         }
+    }
+
+    /// Each template doubles what the substitutions stand for: 2^40 letters in all.
+    #[test]
+    fn names_that_grow_without_end_stay() {
+        const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        let number = |n: usize| match n {
+            0 => "S_".to_owned(),
+            _ => format!("S{}{}_", if n > 36 { "0" } else { "" }, DIGITS[(n - 1) % 36] as char),
+        };
+        let parts: String = (0..36).map(|n| format!("S0_I{0}{0}E", number(n + 1))).collect();
+        let name = format!("_Z1f1a1pI{0}{0}E{parts}", "S_");
+        assert_eq!(spelled(&name), name);
     }
 }

@@ -1,8 +1,7 @@
-//! Code that an instrumented output has in addition: each piece adds one to a counter.
+//! Code that outputs have in addition: of an instrumented one, each piece adds one to a counter.
 
 use crate::judgement::{Handed, Routine};
 use crate::{Arch, x86_64};
-use std::borrow::Cow;
 
 /// Where the counters are.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +30,8 @@ pub enum Effect {
     Nothing(Option<u8>),
     /// All flags, once it has passed; in between the stack pointer. It counts where the call leads that follows at once.
     Targets(Handed),
+    /// Only what stands in caches.
+    Cache,
 }
 
 impl Counters {
@@ -39,28 +40,6 @@ impl Counters {
         match self.arch {
             Arch::X86_64 => x86_64::judgement::parse_counter(self, bytes, address),
             Arch::Aarch64 => None,
-        }
-    }
-
-    /// Bytes of counter code at `at` of the new segment, which starts at `base`.
-    pub fn len_at(&self, segment: &[u8], at: u64, base: u64) -> u64 {
-        let mut len = 0;
-        while let Some(counter) = usize::try_from(at + len)
-            .ok()
-            .and_then(|i| segment.get(i..))
-            .and_then(|bytes| self.parse(bytes, base + at + len))
-        {
-            len += counter.len;
-        }
-        len
-    }
-
-    /// Where the code of a counter with that effect changes the stack pointer, as bytes from its start, and how much lower that is
-    /// from there on.
-    pub fn stack_steps(&self, effect: Effect) -> Cow<'static, [(u64, i64)]> {
-        match self.arch {
-            Arch::X86_64 => x86_64::judgement::stack_steps(effect),
-            Arch::Aarch64 => Cow::Borrowed(&[(0, 0)]),
         }
     }
 }

@@ -24,6 +24,7 @@ pub use step::{Convention, GENERAL, Memory, REGISTERS, Source, Step, Use};
 pub use targets::{Handed, Routine, Saved};
 
 use crate::{Arch, Inst, x86_64};
+use std::borrow::Cow;
 
 /// The longest instruction, in bytes.
 pub const LONGEST: usize = 15;
@@ -84,6 +85,23 @@ impl Judgement {
         match self.arch {
             Arch::X86_64 => bytes == x86_64::judgement::UNREACHABLE,
             Arch::Aarch64 => false,
+        }
+    }
+
+    /// The address of the line that the instruction at `address`, which `bytes` start with, brings into the cache; and the instruction's bytes. It
+    /// does nothing else, whatever stands there.
+    pub fn code_prefetch(self, bytes: &[u8], address: u64) -> Option<(u64, u64)> {
+        match self.arch {
+            Arch::X86_64 => x86_64::judgement::code_prefetch(bytes, address),
+            Arch::Aarch64 => None,
+        }
+    }
+
+    /// Where added code with that effect changes the stack pointer, as bytes from its start, and how much lower that is from there on.
+    pub fn stack_steps(self, effect: Effect) -> Cow<'static, [(u64, i64)]> {
+        match self.arch {
+            Arch::X86_64 => x86_64::judgement::stack_steps(effect),
+            Arch::Aarch64 => Cow::Borrowed(&[(0, 0)]),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What stands at the two ends of a call: stubs that only lead on, functions that only compute, and a call through memory.
 
 use super::{ENDBR64, decode, full};
-use crate::Flow;
+use crate::{CodePrefetch, Flow};
 use iced_x86::{
     CpuidFeature, FlowControl, InstructionInfoFactory, InstructionInfoOptions, Mnemonic, Register,
 };
@@ -28,6 +28,15 @@ pub fn instruction_starts(bytes: &[u8]) -> Vec<u32> {
 
 /// `call *slot(%rip)`, its displacement left zero.
 pub const CALL_THROUGH_MEMORY: [u8; 6] = [0xff, 0x15, 0, 0, 0, 0];
+
+/// `prefetchit0 line(%rip)`, its displacement left zero. Processors without it (Intel's before Granite Rapids, AMD's before Zen 5) do nothing
+/// there (Intel, Software Developer's Manual, volume 2, PREFETCHh; AMD, Architecture Programmer's Manual, volume 3, PREFETCHlevel).
+pub const CODE_PREFETCH: CodePrefetch = CodePrefetch { code: &[0x0f, 0x18, 0x3d, 0, 0, 0, 0], field: 3 };
+
+/// Whether `bytes` start with `prefetchit0` or `prefetchit1`.
+pub fn prefetches_code(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x0f, 0x18, 0x35 | 0x3d, ..])
+}
 
 /// Where a stub leads that does nothing but jump through a word of memory (`jmp *slot(%rip)`, maybe behind a mark for indirect
 /// branches): the word's address, if the stub stands at `address`.

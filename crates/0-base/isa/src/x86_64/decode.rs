@@ -38,7 +38,7 @@ fn reduce(decoder: &Decoder, inst: &Instruction) -> Option<Inst> {
         Operand {
             field: Field { at, encoding: Encoding::Relative32 { end: inst.len() as u8 - at } },
             displacement: inst.ip_rel_memory_address().wrapping_sub(inst.len() as u64) as i64,
-            access: if inst.mnemonic() == Mnemonic::Lea { Access::Address } else { Access::Memory },
+            access: access(inst),
             base: None,
         }
     });
@@ -115,6 +115,14 @@ fn condition(code: ConditionCode) -> Option<Condition> {
         C::g,
     ];
     ORDER.iter().position(|&c| c == code).map(|i| Condition(i as u16))
+}
+
+fn access(inst: &Instruction) -> Access {
+    match inst.mnemonic() {
+        Mnemonic::Lea => Access::Address,
+        Mnemonic::Prefetchit0 | Mnemonic::Prefetchit1 => Access::Prefetch,
+        _ => Access::Memory,
+    }
 }
 
 fn is_nop(inst: &Instruction) -> bool {

@@ -17,7 +17,10 @@ mod targets;
 mod work;
 
 pub(crate) use ahead::{FLOAT_REGISTER_SETS, calling_again, is_in_system_call, way_ahead};
-pub use calls::{CALL, CALL_THROUGH_MEMORY, instruction_starts, is_plain_call, leaf_body, slot_of_stub};
+pub use calls::{
+    CALL, CALL_THROUGH_MEMORY, CODE_PREFETCH, instruction_starts, is_plain_call, leaf_body, prefetches_code,
+    slot_of_stub,
+};
 pub use counter::write_counter;
 pub use decode::{Sweep, decode, full};
 pub(crate) use effects::{COUNTER_REGISTERS, SHORT_BRANCH_READS};

@@ -17,6 +17,8 @@ pub(crate) enum EventKind {
     Fault,
     /// An operand relative to its place that touches memory.
     Memory,
+    /// An operand relative to its place that asks for code.
+    Prefetch,
     /// The address of such a place (`lea`, `adr`, `adrp` and `add`).
     Lea,
     /// An operand that means data, though its number lies in code.
@@ -38,6 +40,7 @@ impl EventKind {
         match access {
             _ if means_data => Self::Data,
             Access::Address => Self::Lea,
+            Access::Prefetch => Self::Prefetch,
             _ => Self::Memory,
         }
     }

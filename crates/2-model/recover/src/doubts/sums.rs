@@ -130,7 +130,9 @@ fn target(code: &Code, sum: &Sum) -> Option<InputAddr> {
     let events = code.scans[piece].events_in(offset.saturating_sub(15), offset + 1);
     let event = events.iter().rev().find(|e| e.offset + u32::from(e.field) == offset && e.field > 0)?;
     let target = match event.kind {
-        EventKind::Lea | EventKind::Memory => sum.target(i64::from(event.len - event.field)),
+        EventKind::Lea | EventKind::Memory | EventKind::Prefetch => {
+            sum.target(i64::from(event.len - event.field))
+        }
         _ => return None,
     };
     // Linkers change instructions and leave the relocation: then the bytes alone tell.

@@ -405,7 +405,7 @@ fn operand(code: &Code, piece: usize, event: &Event) -> Option<(u32, Operand)> {
             let inst = code.image.arch.decode(&code.bytes(piece)[event.offset as usize..])?;
             inst.flow_field.or(inst.operand.map(|operand| operand.field))?.encoding
         }
-        K::Memory | K::Lea | K::Data => Encoding::Relative32 { end: left },
+        K::Memory | K::Lea | K::Data | K::Prefetch => Encoding::Relative32 { end: left },
         K::Absolute32 => Encoding::Absolute32,
         K::Absolute64 => Encoding::Absolute64,
         K::Jump | K::Branch | K::ShortBranch if left == 1 => Encoding::Relative8,
@@ -415,7 +415,7 @@ fn operand(code: &Code, piece: usize, event: &Event) -> Option<(u32, Operand)> {
     let role = match event.kind {
         K::Call => Role::Call,
         K::Memory => Role::Memory,
-        K::Lea | K::Page | K::TableBase | K::Absolute32 | K::Absolute64 => Role::Address,
+        K::Lea | K::Prefetch | K::Page | K::TableBase | K::Absolute32 | K::Absolute64 => Role::Address,
         K::Data => Role::Data,
         _ => Role::Jump,
     };

@@ -140,18 +140,21 @@ fn outside_reference(code: &Code, piece: usize, event: &Event) -> Option<Outside
     Some(Outside { target: event.target, to, taken: event.takes_address(), refused })
 }
 
-/// Refuses pieces whose bytes some instruction reads or writes.
+/// Refuses pieces whose bytes some instruction reads or writes, or asks for inside of a function.
 fn refuse_readers(code: &mut Code) {
-    let read =
-        code.collect_events(|_, e| if e.kind == EventKind::Memory { code.piece_at(e.target) } else { None });
+    let read = code.collect_events(|_, e| match e.kind {
+        EventKind::Memory => code.piece_at(e.target),
+        EventKind::Prefetch if !code.is_entry(e.target) => code.piece_at(e.target),
+        _ => None,
+    });
     for piece in read {
         code.refuse(piece, Refusal::DataInCode);
     }
 }
 
 /// Refuses pieces into which data points, and only to behind calls. Labels of computed gotos seldom stand there, those of
-/// one function never all; what a runtime looks up by its return addresses does, and a table that the function's own jump names
-/// is none.
+/// one function with its fragments never all; what a runtime looks up by its return addresses does, and a table that the function's own jump
+/// names is none.
 fn refuse_return_address_tables(code: &mut Code, pointers: &[Pointer]) {
     let is_inner = |p: &&Pointer| !matches!(p.form, PointerForm::Relative32(_)) && !code.is_entry(p.target);
     let mut inner: Vec<(usize, &Pointer)> =
@@ -165,8 +168,14 @@ fn refuse_return_address_tables(code: &mut Code, pointers: &[Pointer]) {
         let tables: Vec<Vec<FileOffset>> = bases.map(|base| rows_of(code, pointers, base, piece)).collect();
         run.iter().all(|(_, p)| tables.iter().any(|rows| rows.contains(&p.field)))
     };
-    let refused: Vec<usize> =
-        runs.filter(all_return).filter(|run| !is_own(run)).map(|run| run[0].0).collect();
+    let others: Vec<usize> = runs.clone().filter(|run| !all_return(run)).map(|run| run[0].0).collect();
+    let has_others =
+        |piece: usize| family_of(code, piece).any(|member| others.binary_search(&member).is_ok());
+    let refused: Vec<usize> = runs
+        .filter(all_return)
+        .filter(|run| !is_own(run) && !has_others(run[0].0))
+        .map(|run| run[0].0)
+        .collect();
     for piece in refused {
         code.refuse(piece, Refusal::ReturnAddressTable);
     }

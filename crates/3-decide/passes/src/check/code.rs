@@ -91,7 +91,7 @@ fn is_whole(function: &Function, block: &Block, chunk: Chunk) -> bool {
         Chunk::Inlined(row) => {
             function.inlined.get(row as usize).is_some_and(|code| is_in(code.operands, operands))
         }
-        Chunk::New(row) | Chunk::Back(row) => {
+        Chunk::New(row) | Chunk::Back(row) | Chunk::Prefetch(row) => {
             function.new_code.get(row as usize).is_some_and(|code| is_in(code.operands, operands))
         }
         Chunk::InPlace(row) => {

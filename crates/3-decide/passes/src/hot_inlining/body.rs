@@ -126,6 +126,12 @@ impl Body {
         if there.is_some_and(|row| !is_at_depth(&program.rows[row], depth)) {
             return None;
         }
+        // Of one that lies under an entry which could not be followed, the file may say anything.
+        let other = &program.functions[holder];
+        let lies_under_one = || program.eh_frame.fdes.iter().any(|(_, fde)| fde.contains(address));
+        if !is_own && other.unwind.is_empty() && lies_under_one() {
+            return None;
+        }
         let row = there.filter(|_| is_own);
         if depth > 0 && row.is_none() || depth == 0 && takes_return_address(program, address) {
             return None;

@@ -152,8 +152,8 @@ fn step_output(places: &Places, at: u64) -> Option<(u64, Option<Effect>)> {
         return None;
     }
     let bytes = places.output_bytes(at);
-    if let Some(counter) = places.counters.as_ref().and_then(|c| c.parse(bytes, at)) {
-        return Some((at + counter.len, Some(counter.effect)));
+    if let Some(added) = places.added_at(at) {
+        return Some((at + added.len, Some(added.effect)));
     }
     let inst = places.judgement.decode(bytes)?;
     let next = at + u64::from(inst.len);

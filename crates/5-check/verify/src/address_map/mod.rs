@@ -1,5 +1,6 @@
 //! Where the output says that code went, and which places of both files correspond.
 
+mod added;
 pub(crate) mod contexts;
 pub(crate) mod flow;
 mod pieces;

@@ -17,7 +17,7 @@ use afterlink_isa::judgement::{Counters, Judgement};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 /// A function of the map.
 pub(crate) struct MovedFunction {
@@ -72,6 +72,8 @@ pub(crate) struct Places<'a> {
     pub displaced: Vec<Displaced>,
     /// Set for an instrumented output.
     pub counters: Option<Counters>,
+    /// Set where code was found that prefetches some.
+    pub(super) prefetches: AtomicBool,
     /// Where moved instructions stand at which a tracer may stop the program, ascending.
     pub observed: Vec<u64>,
     /// For each instruction of the input its place, from `new_start`, or a mark.
@@ -122,6 +124,7 @@ impl<'a> Places<'a> {
             new_bytes,
             displaced,
             counters: counters::find(output),
+            prefetches: AtomicBool::new(false),
             observed: Vec::new(),
             places: Vec::new(),
         };
@@ -355,16 +358,19 @@ impl<'a> Places<'a> {
         let insts = &code.insts[range.clone()];
         let shape = Shape::of(insts);
         let mut at = block.output - self.new_start;
+        let mut input = block.input;
         for (i, index) in range.enumerate() {
             // Padding behind a branch is never reached; padding that control runs through means what follows.
             let unreached = shape.ends && i > shape.body || at >= u64::from(NOWHERE);
             self.places[index].store(if unreached { NOWHERE } else { at as u32 }, Relaxed);
             if i < shape.body {
                 let behind_prefix = i > 0 && insts[i - 1].is_prefix();
-                if let Some(counters) = self.counters.as_ref().filter(|_| !behind_prefix) {
-                    at += counters.len_at(self.new_bytes, at, self.new_start);
+                while !behind_prefix && let Some(added) = self.added_before(code, input, self.new_start + at)
+                {
+                    at += added.len;
                 }
                 at += u64::from(insts[i].len);
+                input += u64::from(insts[i].len);
             }
         }
     }

@@ -3,7 +3,7 @@
 //! memory that it finds by the same registers, neither of the two functions has moved.
 
 use crate::address_map::places::Place;
-use crate::addresses::sorted_tables::{NEAR, Word, each_named, sized};
+use crate::addresses::sorted_tables::{AskedOnce, NEAR, Word, each_named, sized};
 use crate::check::Check;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_isa::judgement::{Action, Handling, Order, Reader, Register};
@@ -27,18 +27,14 @@ pub(crate) fn check(check: &Check, words: &[Word]) -> Vec<Finding> {
     let objects = objects(check, pairs);
     let Some(first) = objects.first() else { return Vec::new() };
     let all = first.start..=objects.iter().map(|object| object.end).max().unwrap_or(0);
-    let mut asked: Option<(u64, bool)> = None;
+    let mut asked = AskedOnce::default();
     let mut findings = Vec::new();
     each_named(check, all, |at, named| {
         let behind = objects.partition_point(|object| object.start <= named);
         // Where one ends another may begin, and who searches names the start.
         let last = behind.checked_sub(1).map(|last| &objects[last]);
         if let Some(object) = last.filter(|object| named < object.end) {
-            let Some(function) = check.functions.at(at).map(|i| &check.functions.rows[i]) else { return };
-            let known = asked.filter(|known| known.0 == function.start).map(|known| known.1);
-            let asks = known.unwrap_or_else(|| asks_between(check, function.start, function.end));
-            asked = Some((function.start, asks));
-            if asks {
+            if asked.of(check, at, |check, function| asks_between(check, function.start, function.end)) {
                 findings.extend(object.pairs.iter().map(|pair| finding(*pair)));
             }
         }

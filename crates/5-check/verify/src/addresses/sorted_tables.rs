@@ -4,6 +4,7 @@
 
 use crate::address_map::places::Place;
 use crate::check::Check;
+use crate::input::functions::Function;
 use crate::input::references::virtual_tables;
 use crate::input::slots::filled_at_start_up;
 use crate::kept_bytes::expected::Layout;
@@ -52,11 +53,12 @@ pub(crate) fn check(check: &Check, words: &[Word]) -> Vec<Finding> {
             reach
         })
         .collect();
+    let mut asked = AskedOnce::default();
     each_named(check, tables[0].start..=reach, |at, named| {
         let behind = tables.partition_point(|table| table.start <= named);
         let near = (0..behind).rev().take_while(|&i| named <= reaches[i]).map(|i| &tables[i]);
         let mut near = near.filter(|table| named <= table.end).peekable();
-        if near.peek().is_some() && searches(check, at) {
+        if near.peek().is_some() && asked.of(check, at, searches) {
             findings.extend(near.map(|table| {
                 let what =
                     format!("the table at {:#x}, in order and searched, names it, and it moved", table.start);
@@ -214,9 +216,25 @@ pub(crate) fn words(check: &Check, layout: &Layout) -> Vec<Word> {
     words
 }
 
-/// Whether the function that holds `address` asks for the order of an address that it loads.
-fn searches(check: &Check, address: u64) -> bool {
-    let Some(function) = check.functions.at(address).map(|i| &check.functions.rows[i]) else { return false };
+/// Answers about functions, each asked once while the same one is meant.
+#[derive(Default)]
+pub(super) struct AskedOnce(Option<(u64, bool)>);
+
+impl AskedOnce {
+    /// The answer about the function that holds `address`; no, if none does.
+    pub fn of(&mut self, check: &Check, address: u64, ask: impl Fn(&Check, &Function) -> bool) -> bool {
+        let Some(function) = check.functions.at(address).map(|i| &check.functions.rows[i]) else {
+            return false;
+        };
+        let known = self.0.filter(|known| known.0 == function.start).map(|known| known.1);
+        let answer = known.unwrap_or_else(|| ask(check, function));
+        self.0 = Some((function.start, answer));
+        answer
+    }
+}
+
+/// Whether the function asks for the order of an address that it loads.
+fn searches(check: &Check, function: &Function) -> bool {
     let mut at = function.start;
     let mut reader = Reader::new(check.code.judgement);
     let mut insts: Vec<Handling> = Vec::new();

@@ -37,7 +37,7 @@ pub(crate) fn check(
     findings
 }
 
-/// Places that matter to what is counted in front of them, for an instrumented output.
+/// Places that matter to what is added in front of them.
 #[derive(Default)]
 struct Known<'j> {
     /// Those that an indirect jump may lead to, ascending.
@@ -50,10 +50,11 @@ struct Known<'j> {
 
 impl<'j> Known<'j> {
     fn of(check: &Check, layout: &Layout, named: &Named, jumps: &'j Jumps) -> Self {
-        if check.places.counters.is_none() {
+        if !check.places.have_added() {
             return Self::default();
         }
-        let taken = indirect_targets::all(check, layout, named, jumps);
+        let is_counted = check.places.counters.is_some();
+        let taken = if is_counted { indirect_targets::all(check, layout, named, jumps) } else { Vec::new() };
         Self { taken, held: looked_up::places(check, layout, jumps), leaving: &jumps.leaving }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn fault(effect: Effect) -> &'static str {
     match effect {
         Effect::Flags => "counter code changes flags that are still read",
         Effect::Register(_) => "counter code changes a register that may still be read",
-        Effect::Nothing(_) => "counter code disturbs the program",
+        Effect::Nothing(_) | Effect::Cache => "counter code disturbs the program",
         Effect::Targets(_) => "code that counts targets changes flags that may still be read",
     }
 }

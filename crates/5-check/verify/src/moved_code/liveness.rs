@@ -48,6 +48,7 @@ impl Liveness {
         let changed = match effect {
             Effect::Flags => check.code.judgement.convention().counter_flags,
             Effect::Register(register) => 1 << register,
+            Effect::Cache => return false,
             Effect::Nothing(_) => return !self.keeps_stack(check),
             Effect::Targets(_) if !self.keeps_stack(check) => return true,
             Effect::Targets(_) => check.code.judgement.convention().status_flags,

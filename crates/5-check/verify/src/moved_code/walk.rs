@@ -13,6 +13,9 @@ use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_isa::Flow;
 use afterlink_isa::judgement::Effect;
 
+/// Bytes of a mark for indirect branches, and more.
+const MARK: usize = 4;
+
 /// A position in both files.
 pub(super) struct Walk<'w, 'c, 'a> {
     pub check: &'w Check<'c, 'a>,
@@ -51,7 +54,7 @@ impl Walk<'_, '_, '_> {
             if behind_fault {
                 behind_faults::check_inst(self.check, inst, self.input, false)?;
             } else if !behind_prefix {
-                self.counters()?;
+                self.added()?;
             }
             self.same_inst(inst)?;
             behind_prefix = inst.is_prefix();
@@ -65,7 +68,7 @@ impl Walk<'_, '_, '_> {
                 let is_last = self.own.iter().all(|b| b.is_added() || b.input != block.input_end());
                 behind_faults::check_inst(self.check, &insts[shape.body], self.input, is_last)?;
             } else {
-                self.counters()?;
+                self.added()?;
             }
             self.terminator(&insts[shape.body])?;
             if let Some(behind) = insts[shape.body + 1..].iter().position(|i| !i.is_padding()) {
@@ -82,19 +85,27 @@ impl Walk<'_, '_, '_> {
         self.padding(true)
     }
 
-    /// Counter code may stand in front of the next instruction if it disturbs nothing.
-    fn counters(&mut self) -> Result<(), Box<Finding>> {
-        let Some(counters) = &self.check.places.counters else { return Ok(()) };
+    /// Added code may stand in front of the next instruction if it disturbs nothing.
+    fn added(&mut self) -> Result<(), Box<Finding>> {
+        let (code, places) = (&self.check.code, &self.check.places);
         let start = self.output;
-        while let Some(counter) = counters.parse(self.bytes(), self.output) {
-            if self.forbids(self.input, counter.effect) {
-                return Err(self.finding(FindingKind::Counter, counters::fault(counter.effect)));
+        while let Some(added) = places.added_before(code, self.input, self.output)
+            && self.output + added.len <= self.end
+        {
+            if self.forbids(self.input, added.effect) {
+                return Err(self.finding(FindingKind::Counter, counters::fault(added.effect)));
             }
-            self.output += counter.len;
+            self.output += added.len;
         }
-        if self.output > start && looked_up::is_at(self.check, self.held, self.input) {
-            let what =
-                "something is counted in front of an instruction that a handler of signals may look up";
+        if self.output == start {
+            return Ok(());
+        }
+        if looked_up::is_at(self.check, self.held, self.input) {
+            let what = "code was added in front of an instruction that a handler of signals may look up";
+            return Err(self.finding(FindingKind::Counter, what));
+        }
+        if code.bytes(self.input, MARK).is_some_and(|bytes| code.judgement.mark_size(bytes) > 0) {
+            let what = "code was added in front of a mark that indirect branches land on";
             return Err(self.finding(FindingKind::Counter, what));
         }
         Ok(())
@@ -287,13 +298,13 @@ impl Walk<'_, '_, '_> {
             .ok_or_else(|| self.finding(FindingKind::Instruction, "the moved branch is not the input's"))
     }
 
-    /// From here to the block's end stand only jumps, nops and traps, and counters in added blocks.
+    /// From here to the block's end stand only jumps, nops and traps, and in added blocks what counts.
     pub fn padding(mut self, jumps: bool) -> Result<(), Box<Finding>> {
         while self.output < self.end {
-            if let Some(counters) = &self.check.places.counters
-                && let Some(counter) = counters.parse(self.bytes(), self.output)
+            if let Some(added) = self.check.places.added_at(self.output)
+                && self.output + added.len <= self.end
             {
-                self.output += counter.len;
+                self.output += added.len;
                 continue;
             }
             let inst = self.check.code.judgement.decode(self.bytes());

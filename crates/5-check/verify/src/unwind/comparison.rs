@@ -9,6 +9,7 @@ use crate::unwind::rows::{self, FrameEntry, Unwinding};
 use crate::unwind::search_table;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_isa::Flow;
+use afterlink_isa::judgement::Counter;
 use rayon::prelude::*;
 
 /// Findings after which the rest is not looked at.
@@ -74,20 +75,20 @@ impl Compare<'_, '_, '_> {
         let shape = Shape::of(insts);
         let (mut input, mut output) = (block.input, block.output);
         let body = &insts[..shape.body];
-        if self.check.places.counters.is_some() {
+        if self.check.places.have_added() {
             for inst in body {
-                output = self.counters(input, output, block.output_end())?;
+                output = self.added_before(input, output, block.output_end())?;
                 self.range(input, output, u64::from(inst.len))?;
                 input += u64::from(inst.len);
                 output += u64::from(inst.len);
             }
             let end = block.output_end();
-            let counted = self.counters(input, output, end);
+            let added = self.added_before(input, output, end);
             // Behind the last instruction of an entry its row may also go on.
             let leaves = !shape.ends && self.leaves_entry(block);
-            output = match counted {
-                Err(_) if leaves => self.counters(block.input_end() - 1, output, end)?,
-                counted => counted?,
+            output = match added {
+                Err(_) if leaves => self.added_before(block.input_end() - 1, output, end)?,
+                added => added?,
             };
         } else {
             let size: u64 = body.iter().map(|i| u64::from(i.len)).sum();
@@ -137,22 +138,28 @@ impl Compare<'_, '_, '_> {
         Ok(())
     }
 
-    /// Counter code has the rows of the instruction that it stands before. What begins at `end` is another block's. Returns
-    /// where the counter code ends.
-    fn counters(&mut self, input: u64, output: u64, end: u64) -> Result<u64, Box<Finding>> {
+    /// Added code has the rows of the instruction that it stands before. What begins at `end` is another block's. Returns
+    /// where the added code ends.
+    fn added_before(&mut self, input: u64, output: u64, end: u64) -> Result<u64, Box<Finding>> {
+        let check = self.check;
         let row = self.rows.input.of_moved(&mut self.hint_input, input).0;
-        self.counters_with(row, output, end).map_err(|at| finding(input, at))
+        let added = |output| check.places.added_before(&check.code, input, output);
+        self.added_with(row, added, output, end).map_err(|at| finding(input, at))
     }
 
-    /// Counter code has that row, from wherever in it a signal comes. Returns where it ends, or where it has another row.
-    fn counters_with(&mut self, row: Option<&[u8]>, mut output: u64, end: u64) -> Result<u64, u64> {
-        let places = &self.check.places;
-        let Some(counters) = &places.counters else { return Ok(output) };
+    /// Added code has that row, from wherever in it a signal comes. Returns where it ends, or where it has another row.
+    fn added_with(
+        &mut self,
+        row: Option<&[u8]>,
+        added: impl Fn(u64) -> Option<Counter>,
+        mut output: u64,
+        end: u64,
+    ) -> Result<u64, u64> {
         while output < end
-            && let Some(counter) = counters.parse(places.output_bytes(output), output)
+            && let Some(piece) = added(output)
         {
-            let stop = output + counter.len;
-            let steps = counters.stack_steps(counter.effect);
+            let stop = output + piece.len;
+            let steps = self.check.code.judgement.stack_steps(piece.effect);
             for (step, (at, lowered)) in steps.iter().enumerate() {
                 let until = steps.get(step + 1).map_or(stop, |next| output + next.0);
                 let expected = row.map(|row| rows::lowered(row, *lowered));
@@ -218,7 +225,8 @@ impl Compare<'_, '_, '_> {
         let added = block.output..block.output_end();
         let destination = crate::address_map::flow::behind_added(&self.check.places, added);
         let there = self.rows.output.of_moved(&mut self.hint_output, destination).0;
-        let rest = self.counters_with(there, block.output, block.output_end());
+        let check = self.check;
+        let rest = self.added_with(there, |at| check.places.added_at(at), block.output, block.output_end());
         if rest.is_ok_and(|rest| {
             let (here, end) = self.rows.output.of_moved(&mut self.hint_output, rest);
             rest >= block.output_end() || here == there && end >= block.output_end()

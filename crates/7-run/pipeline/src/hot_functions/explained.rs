@@ -202,6 +202,7 @@ fn replaced_calls(function: &Function, weights: &FunctionWeights) -> [(usize, u6
                 Chunk::Input(_)
                 | Chunk::Counter { .. }
                 | Chunk::Targets { .. }
+                | Chunk::Prefetch(_)
                 | Chunk::InPlace(_)
                 | Chunk::Back(_) => continue,
             };

@@ -27,7 +27,7 @@ pub(crate) fn stack_steps(effect: Effect) -> Cow<'static, [(u64, i64)]> {
     // `lea`, `pushfq`, the locked addition, `popfq`.
     const SAVED: [(u64, i64); 4] = [(0, 0), (5, 128), (5 + 1, 136), (5 + 1 + 8 + 1, 128)];
     match effect {
-        Effect::Flags | Effect::Register(_) => Cow::Borrowed(&LOW[..1]),
+        Effect::Flags | Effect::Register(_) | Effect::Cache => Cow::Borrowed(&LOW[..1]),
         Effect::Nothing(Some(0..=7)) => Cow::Borrowed(&LOW),
         Effect::Nothing(Some(_)) => Cow::Borrowed(&HIGH),
         Effect::Nothing(None) => Cow::Borrowed(&SAVED),

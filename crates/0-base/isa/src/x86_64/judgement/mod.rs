@@ -92,6 +92,14 @@ impl Reader {
     }
 }
 
+/// What `prefetchit0` (or `prefetchit1`) at `address` names, and its bytes: an instruction that is a hint, and on processors without it a nop
+/// that reads no memory (Intel, Software Developer's Manual, volume 2, PREFETCHh).
+pub(crate) fn code_prefetch(bytes: &[u8], address: u64) -> Option<(u64, u64)> {
+    let &[0x0f, 0x18, 0x35 | 0x3d, a, b, c, d, ..] = bytes else { return None };
+    let displacement = i64::from(i32::from_le_bytes([a, b, c, d]));
+    Some((address.wrapping_add(7).wrapping_add(displacement as u64), 7))
+}
+
 /// Whether a direct jump or branch has a displacement of one byte.
 pub(crate) fn is_short_branch(bytes: &[u8]) -> bool {
     let opcode = bytes.iter().find(|byte| !is_prefix(**byte));

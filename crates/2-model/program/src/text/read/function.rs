@@ -163,7 +163,9 @@ impl Reader<'_> {
             } else if self.lexer.take("in-place") {
                 self.in_place(function)?
             } else if self.lexer.take("back") {
-                self.back(function)?
+                Chunk::Back(self.added_code(function)?)
+            } else if self.lexer.take("prefetch") {
+                Chunk::Prefetch(self.added_code(function)?)
             } else if self.lexer.take("inlined") {
                 let (call, call_size) = self.lexer.sized()?;
                 self.lexer.need("from")?;
@@ -178,7 +180,7 @@ impl Reader<'_> {
                 Chunk::Inlined(function.inlined.len() as u32 - 1)
             } else if function.chunks.len() == first {
                 return self.lexer.expected(
-                    "a chunk (`copy`, `counter`, `targets`, `new`, `inlined`, `in-place`, `back`)",
+                    "a chunk (`copy`, `counter`, `targets`, `new`, `inlined`, `in-place`, `back`, `prefetch`)",
                 );
             } else {
                 return Ok(Span::since(first, function.chunks.len()));
@@ -197,13 +199,14 @@ impl Reader<'_> {
         Ok(Chunk::New(function.new_code.len() as u32 - 1))
     }
 
-    fn back(&mut self, function: &mut Function) -> Result<Chunk> {
+    /// Code that replaces nothing: its row.
+    fn added_code(&mut self, function: &mut Function) -> Result<u32> {
         let replaces = self.lexer.address()?;
         self.lexer.need_mark(b':')?;
         let code = self.code()?;
         let operands = add_operands(function, code.operands);
         function.new_code.push(NewCode { bytes: code.bytes, operands, replaces, replaced_size: 0 });
-        Ok(Chunk::Back(function.new_code.len() as u32 - 1))
+        Ok(function.new_code.len() as u32 - 1)
     }
 
     fn in_place(&mut self, function: &mut Function) -> Result<Chunk> {

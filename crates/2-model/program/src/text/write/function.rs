@@ -150,6 +150,12 @@ impl Writer<'_, '_> {
                 put!(self, "  back {:#x}:\n", code.replaces);
                 self.code(&Code { bytes: &code.bytes, start: None, operands: &[], function: id });
             }
+            Chunk::Prefetch(row) => {
+                let code = &function.new_code[row as usize];
+                put!(self, "  prefetch {:#x}:\n", code.replaces);
+                let operands = &function.operands[code.operands.range()];
+                self.code(&Code { bytes: &code.bytes, start: None, operands, function: id });
+            }
             Chunk::New(row) => {
                 let code = &function.new_code[row as usize];
                 put!(self, "  new {}:\n", Sized(code.replaces, code.replaced_size.into()));
