@@ -114,7 +114,7 @@ impl Refusal {
             Self::DataInCode => "put the data into .rodata, and use setjmp instead of __builtin_setjmp",
             Self::DataBehindTrap => "tell the compiler that the trap does not go on (__builtin_trap)",
             Self::IndirectJump | Self::UnclaimedTable => {
-                "compile it with -fno-jump-tables, or report the pattern"
+                "compile it with -fno-jump-tables if it is a switch's; a label that others keep is not followed"
             }
             Self::ManyWays => "jump to its labels from fewer places",
             Self::ComputedLabels => "keep the labels' addresses in a table, not their differences",

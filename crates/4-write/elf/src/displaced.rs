@@ -168,7 +168,7 @@ fn way_out(image: &Image<'_>, frame_header: bool) -> &'static str {
     let table = image.program_headers.get();
     let home = image.segments.iter().find(|s| s.kind == elf::PT_LOAD.0 && file_extent(s).contains(&table));
     let Some(home) = home else {
-        return "link without -Wl,--omagic (short: -Wl,-N), which puts the program's first section right behind headers that are not loaded";
+        return "link without -Wl,--omagic and -Wl,--nmagic (short: -Wl,-N and -Wl,-n), which put the program's first section right behind headers that are not loaded";
     };
     let home = file_extent(home);
     let has = |code: bool| contents(image).any(|s| s.is_code() == code && overlaps(&extent(s), &home));

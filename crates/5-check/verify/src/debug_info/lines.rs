@@ -139,12 +139,13 @@ fn call(counterparts: &Counterparts, block: &Block, sequence: &[Row]) -> Option<
     Some(InlinedCall { call: block.input, said, callee })
 }
 
-/// Whether code in place of a call has the rows of the callee behind those that begin at the call; both name files by the same numbers.
+/// Whether code in place of a call has the rows of the callee behind those that begin at the call, which tell of no code any more and may be
+/// left out, as where a sequence ends between the two; both name files by the same numbers.
 fn is_callees(piece: &Piece, callee: &[Expected], own: &[Row], mut file: impl FnMut(u32) -> u32) -> bool {
     let start = piece.output.0;
     let mut named = |said: Said| said.of_file(&mut file);
     let begins = piece.rows.iter().filter(|row| row.0 == start);
-    let mut rows: Vec<Expected> = begins.map(|&(place, said, needed)| (place, named(said), needed)).collect();
+    let mut rows: Vec<Expected> = begins.map(|&(place, said, _)| (place, named(said), false)).collect();
     rows.extend(callee.iter().map(|&(distance, said, needed)| (start + distance, said, needed)));
     let own: Vec<Row> = own.iter().map(|row| Row { said: row.said.map(&mut named), ..*row }).collect();
     judge_piece(&Piece { output: piece.output, before: None, rows, call: None }, &own, None).is_ok()
