@@ -176,6 +176,28 @@ fn places_behind_calls() {
     assert!(around.iter().any(|pair| pair[1].1.starts_with("jmp")), "{around:?}");
 }
 
+/// Rows that name no file cannot stand behind others that do, so a sequence ends between a call's row and those of the code in its place.
+#[test]
+fn code_of_a_table_s_first_function_in_place_of_a_call() {
+    let sandbox = Sandbox::default();
+    let source = afterlink_testkit::tests_folder().join("cli/programs/first_of_table.c");
+    let flags = "-O2 -g -fno-toplevel-reorder -fno-ipa-icf -fno-ipa-ra -fno-inline -Wl,-q";
+    sandbox.say(&format!("gcc-12 {flags} {} -o in", source.display()));
+    let outcome = sandbox.afterlink(&["optimize", "in", "-o", "out", "--scope", "all", "--pass", "inlining"]);
+    let said = outcome.stdout().to_owned() + &outcome.stderr();
+    assert!(said.contains("inlining 2 changes"), "{said}");
+    assert!(said.contains("follows the code") && !said.contains("fault"), "{said}");
+    let stops = |file| {
+        let symbols = sandbox.say(&format!("nm {file}"));
+        let main = symbols.lines().find(|line| line.ends_with(" work")).expect("the function").to_owned();
+        let address = main.split(' ').next().unwrap().to_owned();
+        sandbox.say(&format!("addr2line -fi -e {file} 0x{address}"))
+    };
+    let (before, now) = (stops("in"), stops("out"));
+    let first = now.strip_suffix(&before).expect("the caller's frame is as before");
+    assert!(first.starts_with("first\n") && first.ends_with("first_of_table.c:4\n"), "{now}");
+}
+
 /// gcc lets labels stand at the end of a function's hot part, where only padding is: they follow the code in front of them.
 #[test]
 fn a_label_at_the_end_of_a_function() {

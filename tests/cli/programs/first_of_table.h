@@ -1,0 +1,3 @@
+__attribute__((noinline)) long second(long x) {
+    return x ^ base;
+}
