@@ -33,10 +33,10 @@ pub(crate) fn check(check: &Check, words: &[Word]) -> Vec<Finding> {
         let behind = objects.partition_point(|object| object.start <= named);
         // Where one ends another may begin, and who searches names the start.
         let last = behind.checked_sub(1).map(|last| &objects[last]);
-        if let Some(object) = last.filter(|object| named < object.end) {
-            if asked.of(check, at, |check, function| asks_between(check, function.start, function.end)) {
-                findings.extend(object.pairs.iter().map(|pair| finding(*pair)));
-            }
+        if let Some(object) = last.filter(|object| named < object.end)
+            && asked.of(check, at, |check, function| asks_between(check, function.start, function.end))
+        {
+            findings.extend(object.pairs.iter().map(|pair| finding(*pair)));
         }
     });
     findings.sort_by_key(|finding| finding.input);

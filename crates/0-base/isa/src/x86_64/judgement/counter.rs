@@ -227,13 +227,4 @@ mod tests {
             assert_eq!(COUNTERS.parse(&spill(0x59)[..cut], AT), None);
         }
     }
-
-    #[test]
-    fn counters_in_a_row_are_measured_together() {
-        let mut code = inc(0x10000);
-        code.extend_from_slice(&[0x48, 0xff, 0x05]);
-        code.extend_from_slice(&to(0x10008, 7));
-        code.push(0xc3);
-        assert_eq!(COUNTERS.len_at(&code, 0, AT), 14);
-    }
 }

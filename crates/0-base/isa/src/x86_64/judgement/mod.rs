@@ -134,3 +134,28 @@ pub(crate) fn stub_target(bytes: &[u8], end: u64) -> Option<u64> {
     let displacement = i32::from_le_bytes(field.try_into().ok()?);
     (mark.is_empty() || mark == MARK).then(|| end.wrapping_add(displacement as i64 as u64))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::Mnemonic;
+
+    /// Of all instructions that begin so, those are known of which the decoder says that they ask for code, and where.
+    #[test]
+    fn what_asks_for_code_is_what_the_decoder_says() {
+        let mut known = 0;
+        for modrm in 0..=u8::MAX {
+            let bytes = [0x0f, 0x18, modrm, 0x10, 0xff, 0xff, 0xff, 0x90];
+            let inst = full(&bytes, 0x5000);
+            let asks = inst.filter(|i| {
+                matches!(i.mnemonic(), Mnemonic::Prefetchit0 | Mnemonic::Prefetchit1)
+                    && i.is_ip_rel_memory_operand()
+            });
+            let expected = asks.map(|i| (i.ip_rel_memory_address(), i.len() as u64));
+            assert_eq!(code_prefetch(&bytes, 0x5000), expected, "{modrm:#04x}");
+            known += u32::from(expected.is_some());
+        }
+        assert_eq!(known, 2);
+        assert_eq!(code_prefetch(&[0x0f, 0x18, 0x3d, 0, 0, 0], 0x5000), None, "it is cut");
+    }
+}

@@ -146,23 +146,25 @@ impl Writer<'_, '_> {
                 self.code(&Code { bytes: &[], start: None, operands, function: id });
             }
             Chunk::Back(row) => {
-                let code = &function.new_code[row as usize];
-                put!(self, "  back {:#x}:\n", code.replaces);
-                self.code(&Code { bytes: &code.bytes, start: None, operands: &[], function: id });
+                put!(self, "  back {:#x}:\n", function.new_code[row as usize].replaces);
+                self.new_code(id, function, row);
             }
             Chunk::Prefetch(row) => {
-                let code = &function.new_code[row as usize];
-                put!(self, "  prefetch {:#x}:\n", code.replaces);
-                let operands = &function.operands[code.operands.range()];
-                self.code(&Code { bytes: &code.bytes, start: None, operands, function: id });
+                put!(self, "  prefetch {:#x}:\n", function.new_code[row as usize].replaces);
+                self.new_code(id, function, row);
             }
             Chunk::New(row) => {
                 let code = &function.new_code[row as usize];
                 put!(self, "  new {}:\n", Sized(code.replaces, code.replaced_size.into()));
-                let operands = &function.operands[code.operands.range()];
-                self.code(&Code { bytes: &code.bytes, start: None, operands, function: id });
+                self.new_code(id, function, row);
             }
         }
+    }
+
+    fn new_code(&mut self, id: FuncId, function: &Function, row: u32) {
+        let code = &function.new_code[row as usize];
+        let operands = &function.operands[code.operands.range()];
+        self.code(&Code { bytes: &code.bytes, start: None, operands, function: id });
     }
 
     fn terminator(&mut self, id: FuncId, terminator: &Terminator) {
