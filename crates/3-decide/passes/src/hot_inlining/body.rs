@@ -1,7 +1,7 @@
 //! What of a function can run in place of a call: those of its blocks that are asked for, reached from its entry, and where control leaves
 //! them for the rest of it, which stays where it is.
 
-use super::rows::is_at_depth;
+use super::rows::{is_at_depth, is_told_other};
 use crate::entries::Entries;
 use afterlink_analyze::held;
 use afterlink_core::{IdVec, InputAddr};
@@ -126,10 +126,9 @@ impl Body {
         if there.is_some_and(|row| !is_at_depth(&program.rows[row], depth)) {
             return None;
         }
-        // Of one that lies under an entry which could not be followed, the file may say anything.
-        let other = &program.functions[holder];
-        let lies_under_one = || program.eh_frame.fdes.iter().any(|(_, fde)| fde.contains(address));
-        if !is_own && other.unwind.is_empty() && lies_under_one() {
+        // Many functions may lie under one entry, which is right inside of them, not where they start.
+        let is_followed = is_own || !program.functions[holder].unwind.is_empty();
+        if !is_followed && is_told_other(program, address, depth) {
             return None;
         }
         let row = there.filter(|_| is_own);

@@ -73,6 +73,19 @@ pub(super) fn is_at_depth(row: &Row, depth: u32) -> bool {
     row.cfa == CfaRule::Offset(STACK_POINTER, i64::from(depth) + WORD)
 }
 
+/// Whether the file's unwind entries say that the return address is not `depth` bytes above the stack's top at a place.
+pub(super) fn is_told_other(program: &Program, place: InputAddr, depth: u32) -> bool {
+    let entry = program.eh_frame.fdes.iter().find(|(_, fde)| fde.contains(place));
+    let rows = entry.and_then(|(_, fde)| Some((fde.start, program.eh_frame.rows(fde).ok()?)));
+    rows.is_some_and(|(start, rows)| {
+        let behind = rows.partition_point(|(at, _)| u64::from(*at) <= place.since(start));
+        let row = behind.checked_sub(1).map(|i| &rows[i].1);
+        row.is_some_and(|row| {
+            matches!(row.cfa, CfaRule::Offset(STACK_POINTER, _)) && !is_at_depth(row, depth)
+        })
+    })
+}
+
 /// The row, if it counts the frame from the stack's top, and says of registers where they are saved, and nothing else.
 fn plain(callee: &Row) -> Option<Row> {
     let is_known = |(register, rule): &(u16, RegisterRule)| match rule {
