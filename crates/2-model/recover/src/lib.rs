@@ -31,6 +31,7 @@ fn refuse_searched(code: &mut Code, evidence: &Evidence, symbols: &Symbols) {
     let words = sorted_tables::words(code, evidence, symbols);
     let objects = columns::objects(code.image, |_| true);
     sorted_tables::refuse(code, &words, &objects, symbols);
+    sorted_tables::refuse_relative(code, evidence, &objects, symbols);
     range_tables::refuse(code, &words, &objects, symbols);
 }
 

@@ -201,6 +201,7 @@ type One<'x> = &'x (dyn Fn() -> Vec<Finding> + Sync);
 fn check_ranges(check: &Check, layout: &Layout) -> Vec<Finding> {
     let words = sorted_tables::words(check, layout);
     let mut findings = sorted_tables::check(check, &words);
+    findings.extend(sorted_tables::check_relative(check, layout));
     findings.extend(range_tables::check(check, &words));
     findings
 }

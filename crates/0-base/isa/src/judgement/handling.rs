@@ -11,6 +11,8 @@ pub enum Action {
     /// The address that its operand in memory names.
     Address,
     Move,
+    /// The same, of four bytes that are extended by their sign.
+    MoveSigned,
     Compare,
     Add,
     Subtract,

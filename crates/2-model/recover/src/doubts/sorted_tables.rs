@@ -4,14 +4,16 @@
 //! Many a table is in order by accident, as functions are written in the order in which they are listed. So the code that
 //! names the table must also ask which of two addresses in memory is the lower one, or call `bsearch`. And where a symbol says that
 //! one object ends and another begins, in a section in which compilers put objects one by one, a table ends.
+//!
+//! The same goes for words that count from themselves (`.long f - .`), to which code adds where they stand before it compares.
 
 use super::columns::{self, LEAST, Object, Table, Word};
 use crate::code::Code;
-use crate::evidence::Evidence;
 use crate::evidence::symbols::Symbols;
+use crate::evidence::{Evidence, RelativeField};
 use afterlink_core::{InputAddr, Refusal};
 use afterlink_image::{DynamicRelocation, Image, Symbol};
-use afterlink_isa::semantics::{Memory, Operation, Order, Register, Semantics, SemanticsReader};
+use afterlink_isa::semantics::{Memory, Operand, Operation, Order, Register, Semantics, SemanticsReader};
 use afterlink_isa::{Encoding, Named};
 use rayon::prelude::*;
 use std::ops::RangeInclusive;
@@ -23,6 +25,26 @@ pub(super) const NEAR: usize = 8;
 
 /// `words` are all pointers to functions in data, and `objects` all that symbols tell of, by ascending address.
 pub(crate) fn refuse(code: &mut Code, words: &[Word], objects: &[Object], symbols: &Symbols) {
+    refuse_of(code, words, objects, symbols, compares);
+}
+
+/// The same of words that count from themselves.
+pub(crate) fn refuse_relative(code: &mut Code, evidence: &Evidence, objects: &[Object], symbols: &Symbols) {
+    let leads = |field: &RelativeField| {
+        let target = InputAddr(field.address.get().wrapping_add_signed(field.value.into()));
+        code.is_entry(target).then_some((field.address, target))
+    };
+    let words: Vec<Word> = evidence.relative.iter().filter_map(leads).collect();
+    refuse_of(code, &words, objects, symbols, compares_sums);
+}
+
+fn refuse_of(
+    code: &mut Code,
+    words: &[Word],
+    objects: &[Object],
+    symbols: &Symbols,
+    compares: fn(&Code, usize) -> bool,
+) {
     let mut tables = columns::tables(objects, words);
     tables.extend(runs(words, &Objects::read(code.image)).into_iter().map(|run| Table {
         start: InputAddr(run[0].0.get().saturating_sub(ROW)),
@@ -192,6 +214,40 @@ fn compares(code: &Code, piece: usize) -> bool {
     let is_found = |c: Comparand| !c.memory.is_relative || c.memory.is_narrow;
     let asks = |i: &usize| is_asked(&insts, *i, &[Operation::Compare, Operation::Subtract]);
     (0..insts.len()).filter(asks).any(|i| comparands(&insts, i, stack).any(is_found))
+}
+
+/// Whether the piece asks for the order of two addresses of which one is the sum of a number in memory and another.
+fn compares_sums(code: &Code, piece: usize) -> bool {
+    let (bytes, start) = (code.bytes(piece), code.pieces[piece].range.start);
+    let arch = code.image.arch;
+    let insts = SemanticsReader::new(arch).read_all(bytes, start.get());
+    let stack = arch.convention().stack_pointer;
+    let asks = |i: &usize| is_asked(&insts, *i, &[Operation::Compare, Operation::Subtract]);
+    (0..insts.len()).filter(asks).any(|i| {
+        let held = insts[i].operands.map(Operand::word);
+        let sums = (i.saturating_sub(NEAR)..i)
+            .filter(|&j| held.contains(&sum(&insts[j])) && sum(&insts[j]).is_some());
+        sums.into_iter().any(|j| {
+            let parts = parts(&insts[j]);
+            insts[j.saturating_sub(NEAR)..j].iter().any(|load| {
+                let moves = matches!(load.operation, Operation::Move | Operation::MoveSigned);
+                let filled = load.operands[0].register().filter(|_| moves && load.is_memory(1));
+                filled.is_some_and(|filled| parts.contains(&Some(filled))) && loaded(load, stack).is_some()
+            })
+        })
+    })
+}
+
+/// The register that the instruction fills with a sum.
+fn sum(inst: &Semantics) -> Option<Register> {
+    inst.operands[0].word().filter(|_| matches!(inst.operation, Operation::Add | Operation::Address))
+}
+
+/// What the sum is of.
+fn parts(inst: &Semantics) -> [Option<Register>; 4] {
+    let memory = inst.memory.filter(|_| inst.operation == Operation::Address);
+    let [one, other] = inst.operands.map(Operand::register);
+    [one, other, memory.and_then(|m| m.base), memory.and_then(|m| m.index)]
 }
 
 /// Whether the instruction of that number does one of these, and somebody asks which of its operands was the lower one.

@@ -1,8 +1,10 @@
 //! Tables of pointers to code that ascend from their first row to their last, and that a function searches which names
 //! them: it loads an address and asks whether it is the lower one. Where members of such a table moved, the search
 //! finds nothing. No table goes on from one object with a size to another in a section that linkers fill from many files.
+//! Words may also count from where they stand; then it adds that to what it loads.
 
 use crate::address_map::places::Place;
+use crate::addresses::relative_words::word_at;
 use crate::check::Check;
 use crate::input::functions::Function;
 use crate::input::references::virtual_tables;
@@ -33,6 +35,19 @@ struct Table {
 
 /// `words` are all of them, ascending.
 pub(crate) fn check(check: &Check, words: &[Word]) -> Vec<Finding> {
+    check_of(check, words, searches)
+}
+
+/// The same of words that count from themselves.
+pub(crate) fn check_relative(check: &Check, layout: &Layout) -> Vec<Finding> {
+    let words = check.references.relative_words.iter().filter(|word| word.size == 4).filter_map(|word| {
+        let target = word.address.wrapping_add(word_at(check.input.bytes, layout, *word)? as u64);
+        check.functions.starts_at(target).then_some((word.address, target))
+    });
+    check_of(check, &words.collect::<Vec<_>>(), searches_sums)
+}
+
+fn check_of(check: &Check, words: &[Word], searches: fn(&Check, &Function) -> bool) -> Vec<Finding> {
     let moved = |table: &[Word]| table.iter().find(|w| check.place(w.1) != Place::Same).map(|w| w.1);
     let runs = tables(words, &objects(check)).into_iter().filter_map(|t| {
         Some(Table { start: t[0].0, end: t[t.len() - 1].0 + (t[1].0 - t[0].0), member: moved(t)? })
@@ -233,21 +248,56 @@ impl AskedOnce {
     }
 }
 
-/// Whether the function asks for the order of an address that it loads.
-fn searches(check: &Check, function: &Function) -> bool {
+/// What a function's instructions do; none, if one of them cannot be read.
+fn handlings(check: &Check, function: &Function) -> Vec<Handling> {
     let mut at = function.start;
     let mut reader = Reader::new(check.code.judgement);
-    let mut insts: Vec<Handling> = Vec::new();
-    for inst in &check.code.insts[check.code.range(function.start, function.end)] {
+    let insts = check.code.insts[check.code.range(function.start, function.end)].iter().map(|inst| {
         let bytes = check.code.bytes(at, usize::from(inst.len));
-        let Some(handling) = bytes.and_then(|bytes| reader.read_handling(bytes, at)) else { return false };
-        insts.push(handling);
+        let handling = bytes.and_then(|bytes| reader.read_handling(bytes, at));
         at += u64::from(inst.len);
-    }
+        handling
+    });
+    insts.collect::<Option<Vec<_>>>().unwrap_or_default()
+}
+
+/// Whether the instruction of that number compares or subtracts, and somebody asks which of the two was the lower one.
+fn is_asked(insts: &[Handling], i: usize) -> bool {
+    let asks = |handling: &Handling| matches!(handling.asks, Some(Order::Unsigned | Order::OfDifference));
+    let holds = matches!(insts[i].action, Action::Compare | Action::Subtract);
+    holds && insts[i].whole != [false, false] && insts[i + 1..].iter().take(NEAR).any(asks)
+}
+
+/// Whether the function asks for the order of a sum of a number that it loads and another.
+fn searches_sums(check: &Check, function: &Function) -> bool {
+    let insts = handlings(check, function);
+    (0..insts.len()).filter(|i| is_asked(&insts, *i)).any(|i| {
+        let compared = [0, 1].map(|o| insts[i].operands[o].filter(|_| insts[i].whole[o]));
+        (i.saturating_sub(NEAR)..i).any(|j| {
+            let sum = &insts[j];
+            let parts = match sum.action {
+                Action::Add => sum.operands,
+                Action::Address => sum.addressed_by,
+                _ => return false,
+            };
+            let filled = sum.operands[0].filter(|_| sum.whole[0]);
+            let is_part = |register: Option<Register>| register.is_some() && parts.contains(&register);
+            let mut loads = insts[j.saturating_sub(NEAR)..j].iter().filter(|load| {
+                matches!(load.action, Action::Move | Action::MoveSigned)
+                    && load.second_in_memory
+                    && load.in_data
+            });
+            filled.is_some() && compared.contains(&filled) && loads.any(|load| is_part(load.operands[0]))
+        })
+    })
+}
+
+/// Whether the function asks for the order of an address that it loads.
+fn searches(check: &Check, function: &Function) -> bool {
+    let insts = handlings(check, function);
     (0..insts.len()).any(|i| {
         let compared = &insts[i];
-        let holds = matches!(compared.action, Action::Compare | Action::Subtract);
-        if !holds || compared.whole == [false, false] {
+        if !is_asked(&insts, i) {
             return false;
         }
         // The operands, and what they were copied from.
@@ -260,7 +310,6 @@ fn searches(check: &Check, function: &Function) -> bool {
             values.extend(before.operands[1].filter(|_| fills && before.whole[1]));
             fills && before.in_data
         });
-        let asks = |handling: &Handling| matches!(handling.asks, Some(Order::Unsigned | Order::OfDifference));
-        (compared.in_data || is_loaded) && insts[i + 1..].iter().take(NEAR).any(asks)
+        compared.in_data || is_loaded
     })
 }

@@ -33,6 +33,9 @@ use std::process::ExitCode;
 /// A shared object is counted from when it is loaded, in whichever programs load it; its counter file is the one named here, and
 /// AFTERLINK_COUNTERS has no say in it. Where /proc is missing, it is not counted.
 ///
+/// Debug information keeps the addresses that the code had: debuggers, and a program that prints its own backtraces, find the
+/// functions by their symbols, not their source lines.
+///
 /// The output appears under its name only when it is complete and proven. A function with which it could not be proven
 /// stays as it was, and is named on stderr: that is a fault of afterlink.
 #[derive(clap::Args)]

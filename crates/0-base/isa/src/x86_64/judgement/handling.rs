@@ -39,6 +39,7 @@ fn action(mnemonic: Mnemonic) -> Action {
         Mnemonic::Nop => Action::Nothing,
         Mnemonic::Lea => Action::Address,
         Mnemonic::Mov => Action::Move,
+        Mnemonic::Movsxd => Action::MoveSigned,
         Mnemonic::Cmp => Action::Compare,
         Mnemonic::Add => Action::Add,
         Mnemonic::Sub => Action::Subtract,
