@@ -256,7 +256,7 @@ impl Pieces {
         block: &Block,
         place: (OutputAddr, OutputAddr),
     ) -> Vec<Piece> {
-        let (mut output, mut pieces) = (place.0.get(), Vec::new());
+        let (mut output, mut pieces, mut ahead) = (place.0.get(), Vec::new(), 0);
         for chunk in function.chunks_of(block) {
             let output_size = u64::from(function.chunk_size(chunk));
             let run = match chunk {
@@ -282,9 +282,15 @@ impl Pieces {
                     None
                 }
             };
-            if let Some((input, size, inside)) = run {
+            // What is only asked for belongs to what stands behind it.
+            if matches!(chunk, Chunk::Prefetch(_)) {
+                ahead += output_size;
+            } else if let Some((input, size, inside)) = run {
                 let (input, input_size) = (input.get(), size.into());
+                let inside = if ahead > 0 { Inside::FromEnd } else { inside };
+                let (output, output_size) = (output - ahead, output_size + ahead);
                 pieces.push(Piece { input, input_size, output, output_size, jump_size: 0, inside });
+                ahead = 0;
             }
             output += output_size;
         }

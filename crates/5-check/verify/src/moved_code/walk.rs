@@ -101,7 +101,7 @@ impl Walk<'_, '_, '_> {
             return Ok(());
         }
         if looked_up::is_at(self.check, self.held, self.input) {
-            let what = "code was added in front of an instruction that a handler of signals may look up";
+            let what = "something is counted in front of an instruction that a handler of signals may look up, or asked for";
             return Err(self.finding(FindingKind::Counter, what));
         }
         if code.bytes(self.input, MARK).is_some_and(|bytes| code.judgement.mark_size(bytes) > 0) {
