@@ -134,6 +134,12 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         }
     }
 
+    /// Where an instruction itself stands whose place is known: behind code that was added in front of it.
+    fn behind_added(&self, input: u64, place: u64) -> u64 {
+        let added = self.check.places.added_before(&self.check.code, input, place);
+        place + added.map_or(0, |added| added.len)
+    }
+
     /// Where the call would come back that a block leads in for.
     fn back_of(&self, block: &Block) -> Option<u64> {
         let contexts = &self.check.places.contexts;
@@ -148,7 +154,7 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         let Some((start, inst)) = call.filter(|(s, i)| s + u64::from(i.len) == address) else {
             return found == self.point(address);
         };
-        let (place, size) = (self.point(start), u64::from(inst.len));
+        let (place, size) = (self.behind_added(start, self.point(start)), u64::from(inst.len));
         let block = self.any_block_at(start);
         if let Some(back) = block.and_then(|block| self.back_of(block)) {
             return found == back;
@@ -213,7 +219,10 @@ impl<'c, 'a> Counterparts<'c, 'a> {
         }
         match self.check.code.around(address).filter(|(start, _)| *start < address) {
             Some((start, _)) => match self.check.place(start) {
-                Place::Moved(place) => (place + (address - start)).clamp(block.output, block.output_end()),
+                Place::Moved(place) => {
+                    let place = self.behind_added(start, place);
+                    (place + (address - start)).clamp(block.output, block.output_end())
+                }
                 _ => block.output_end(),
             },
             None => block.output_end(),

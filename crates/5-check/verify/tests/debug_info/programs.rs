@@ -75,8 +75,7 @@ fn rewrite(input: &[u8], seed: u64, passes: bool) -> Vec<u8> {
         ..LayoutOptions::default()
     };
     if passes {
-        // Units in which a prefetch stands behind a call stay as they were yet (docs/decisions/0011-code-prefetch.md).
-        PASSES.into_iter().for_each(|pass| layout.switches.turn(pass, pass.name != "code-prefetch"));
+        PASSES.into_iter().for_each(|pass| layout.switches.turn(pass, true));
     }
     let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
     afterlink_pipeline::optimize(input, Vec::new(), &options, &Silent).expect("a rewritten program").bytes
