@@ -10,17 +10,22 @@ trap 'rm -rf "$work"' EXIT
 gcc -O2 -shared -fPIC -fvisibility=hidden "$study/model.c" -o "$work/model.so"
 failed=0
 
+# measure: assembles what it reads, and leaves the events of its run in $work/events.
+measure() {
+    cat > "$work/loop.s"
+    gcc -nostdlib -static "$work/loop.s" -o "$work/loop"
+    rm -f "$work"/out.*
+    qemu-x86_64 -plugin "$work/model.so,processor=$study/zen4.processor,out=$work/out" "$work/loop"
+    cat "$work"/out.* > "$work/events"
+}
+
 # run JUMPS DISTANCE: leaves the events in $work/events.
 run() {
     {
         printf '.globl _start\n_start: mov $1000, %%ecx\n.balign 4096\nfirst:\n'
         for ((i = 0; i < $1; i++)); do printf '.balign %d\nb%d: jmp b%d\n' "$2" "$i" "$((i + 1))"; done
         printf '.balign %d\nb%d: dec %%ecx\njnz first\nmov $60, %%eax\nxor %%edi, %%edi\nsyscall\n' "$2" "$1"
-    } > "$work/loop.s"
-    gcc -nostdlib -static "$work/loop.s" -o "$work/loop"
-    rm -f "$work"/out.*
-    qemu-x86_64 -plugin "$work/model.so,processor=$study/zen4.processor,out=$work/out" "$work/loop"
-    cat "$work"/out.* > "$work/events"
+    } | measure
 }
 
 # claim WHAT EVENT LEAST MOST
@@ -55,11 +60,7 @@ claim 'the second level has them' itlb2_miss 90 110
     printf '.globl _start\n_start: mov $1000, %%ecx\n.balign 4096\nfirst:\n'
     for ((i = 0; i < 1000; i++)); do printf '.balign 128\nb%d: .byte 0x0f, 0x18, 0x3d\n.long b%d - . - 4\njmp b%d\n' "$i" "$(((i + 2) % 1000))" "$((i + 1))"; done
     printf '.balign 128\nb1000: dec %%ecx\njnz first\nmov $60, %%eax\nxor %%edi, %%edi\nsyscall\n'
-} > "$work/loop.s"
-gcc -nostdlib -static "$work/loop.s" -o "$work/loop"
-rm -f "$work"/out.*
-qemu-x86_64 -plugin "$work/model.so,processor=$study/zen4.processor,out=$work/out" "$work/loop"
-cat "$work"/out.* > "$work/events"
+} | measure
 claim '1,000 lines go round in the 256 of every second set' prefetched_missing 990000 1000000
 claim 'each is there when control comes to it' line_miss 1000 3010
 exit "$failed"

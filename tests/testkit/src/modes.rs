@@ -37,7 +37,7 @@ pub const ORDERS: [Order; 5] = [
 ];
 
 /// The passes that change code in ways of their own; all but one are off if nobody asks for them.
-const CODE_PASSES: [&str; 7] = [
+pub const CODE_PASSES: [&str; 7] = [
     "identical-functions",
     "plt-calls",
     "inlining",

@@ -151,24 +151,29 @@ impl Function<'_> {
 
     /// Puts an instruction in front of all that is written of a block that brings what its operand names into the cache.
     pub fn prefetch(&mut self, block: BlockId, bytes: &[u8], operand: Operand) {
-        let operands = self.add_operands(&[operand]);
-        let row = self.new_code.len() as u32;
-        let replaces = self.blocks[block].input;
-        self.new_code.push(NewCode { bytes: bytes.to_vec(), operands, replaces, replaced_size: 0 });
-        let others: Vec<Chunk> = self.chunks_of(&self.blocks[block]).collect();
-        let first = self.chunks.len();
-        self.chunks.push(Chunk::Prefetch(row));
-        self.chunks.extend(others);
+        let row = self.add_new_code((block, 0, 0), bytes, &[operand]);
+        let first = self.chunks_at_the_end(block);
+        self.chunks.insert(first, Chunk::Prefetch(row));
         self.blocks[block].chunks = Span::since(first, self.chunks.len());
     }
 
     /// Puts `bytes` in place of the `size` bytes of a block's body that start at `at`.
     pub fn replace(&mut self, block: BlockId, at: u32, size: u32, bytes: &[u8], operands: &[Operand]) {
-        let operands = self.add_operands(operands);
-        let row = self.new_code.len() as u32;
-        let replaces = self.blocks[block].input + u64::from(at);
-        self.new_code.push(NewCode { bytes: bytes.to_vec(), operands, replaces, replaced_size: size });
+        let row = self.add_new_code((block, at, size), bytes, operands);
         self.put(block, at, size, Chunk::New(row));
+    }
+
+    /// The row of `bytes` that stand for so many of a block's body.
+    fn add_new_code(
+        &mut self,
+        (block, at, replaced_size): (BlockId, u32, u32),
+        bytes: &[u8],
+        operands: &[Operand],
+    ) -> u32 {
+        let operands = self.add_operands(operands);
+        let replaces = self.blocks[block].input + u64::from(at);
+        self.new_code.push(NewCode { bytes: bytes.to_vec(), operands, replaces, replaced_size });
+        self.new_code.len() as u32 - 1
     }
 
     /// Puts the callee's `size` bytes from `start` on, with copies of its operands, in place of the call of so many

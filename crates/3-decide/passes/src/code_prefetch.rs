@@ -10,15 +10,17 @@
 mod residence;
 
 use crate::BlockOrder;
-use crate::entries::{Entries, shared};
+use crate::entries::{Entries, free_inside};
 use crate::growth::{self, Offer, hot_bytes};
 use crate::pass::{CodeJob, Pass, Run};
+use afterlink_core::IdVec;
 use afterlink_isa::CodePrefetch;
 use afterlink_layout::random;
-use afterlink_program::{BlockId, Chunk, FuncId, Function, Operand, Program, Role, Target};
-use afterlink_weigh::FunctionWeights;
+use afterlink_program::{Block, BlockId, Chunk, FuncId, Function, Operand, Program, Role, Target};
+use afterlink_weigh::{EdgeWeight, FunctionWeights};
 use residence::Residence;
 use rustc_hash::FxHashSet;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// Code that a line of the second-level cache needs to come: some 15 cycles, at two or three instructions of four bytes in each.
@@ -61,15 +63,10 @@ fn run(job: &mut CodeJob) -> usize {
     if !has_counts && job.options.order_blocks != BlockOrder::Random {
         return 0;
     }
-    let (entries, shared) = (Entries::find(job.program), shared(job.program));
-    let may_have = |id: &FuncId| {
-        let function = &job.program.functions[*id];
-        let is_plain = function.folded_into.is_none() && !function.is_read;
-        is_plain && !entries.is_known_inside(*id) && shared.binary_search(id).is_err()
-    };
-    let functions: Vec<FuncId> = job.moved.iter().copied().filter(may_have).collect();
-    let blocks = Blocks { program: job.program, entries: &entries };
-    let chosen = if has_counts { hot(job, &blocks, &functions) } else { drawn(job, &blocks, &functions) };
+    let entries = Entries::find(job.program);
+    let functions = free_inside(job.program, &entries, job.moved);
+    let chosen =
+        if has_counts { hot(job, &entries, &functions, form) } else { drawn(job, &entries, &functions) };
     for prefetch in &chosen {
         put(&mut job.program.functions[prefetch.function], form, *prefetch);
     }
@@ -87,69 +84,54 @@ fn put(function: &mut Function, form: CodePrefetch, prefetch: Prefetch) {
     function.prefetch(prefetch.block, form.code, operand);
 }
 
-/// What may be known of blocks.
-struct Blocks<'b, 'a> {
-    program: &'b Program<'a>,
-    entries: &'b Entries,
-}
-
-impl Blocks<'_, '_> {
-    /// Whether an instruction may stand in front of all that a block does.
-    fn may_have(&self, id: FuncId, block: BlockId) -> bool {
-        let function = &self.program.functions[id];
-        let own = &function.blocks[block];
-        let chunks = &function.chunks[own.chunks.range()];
-        let is_copied = matches!(chunks, [] | [Chunk::Input(_), ..]);
+/// For each block of a function whether an instruction may stand in front of all that it does.
+fn may_have(program: &Program, entries: &Entries, id: FuncId) -> IdVec<BlockId, bool> {
+    let (function, arch) = (&program.functions[id], program.arch);
+    let pads = function.landing_pads();
+    let may_have = |(block, own): (BlockId, &Block)| {
+        let is_copied = matches!(function.chunks[own.chunks.range()], [] | [Chunk::Input(_), ..]);
         if block.0 >= function.input_blocks || own.body == 0 || !is_copied {
             return false;
         }
-        let is_entry = block == BlockId(0);
-        let bytes = self.program.code.at(own.input, own.body as usize).unwrap_or(&[]);
-        let arch = self.program.arch;
-        let prefetches = (0..bytes.len()).any(|at| arch.prefetches_code(&bytes[at..]));
+        let bytes = program.code.at(own.input, own.body as usize).unwrap_or(&[]);
+        let asks_itself = || (0..bytes.len()).any(|at| arch.prefetches_code(&bytes[at..]));
         // A handler of signals may know an instruction by the entry's address.
-        let is_free = !is_entry || !self.entries.is_known(id);
+        let is_free = block != BlockId(0) || !entries.is_known(id);
         is_free
-            && !prefetches
             && arch.mark_size(bytes) == 0
             && !function.labels.contains(&block)
-            && function.landing_pads().binary_search(&block).is_err()
-    }
+            && pads.binary_search(&block).is_err()
+            && !asks_itself()
+    };
+    function.blocks.iter().map(may_have).collect()
+}
 
-    /// The functions that a block calls by their entries, and where: from the block's start.
-    fn calls(&self, id: FuncId, block: BlockId) -> impl Iterator<Item = (u32, FuncId)> {
-        let function = &self.program.functions[id];
-        let operands = function.operands_of(&function.blocks[block]).iter();
-        operands.filter(|operand| operand.role == Role::Call).filter_map(move |operand| {
-            match operand.target {
-                Target::Code(callee, BlockId(0)) if callee != id => Some((operand.at, callee)),
-                _ => None,
-            }
-        })
-    }
+/// The functions that a block calls by their entries, and where: from the block's start.
+fn calls(program: &Program, id: FuncId, block: BlockId) -> impl Iterator<Item = (u32, FuncId)> {
+    let function = &program.functions[id];
+    let operands = function.operands_of(&function.blocks[block]).iter();
+    operands.filter(|operand| operand.role == Role::Call).filter_map(move |operand| match operand.target {
+        Target::Code(callee, BlockId(0)) if callee != id => Some((operand.at, callee)),
+        _ => None,
+    })
 }
 
 /// The prefetches that are worth it.
-fn hot(job: &CodeJob, blocks: &Blocks, functions: &[FuncId]) -> Vec<Prefetch> {
+fn hot(job: &CodeJob, entries: &Entries, functions: &[FuncId], form: CodePrefetch) -> Vec<Prefetch> {
     let residence = Residence::of(job.program, job.weights, job.moved);
     let moved: FxHashSet<FuncId> = job.moved.iter().copied().collect();
+    // How often the line of a callee is missing.
+    let missing = |callee: FuncId| {
+        let missing = residence.missing(job.weights.functions[callee].block(BlockId(0)));
+        Some(missing).filter(|missing| moved.contains(&callee) && *missing >= LEAST_MISSING)
+    };
     let mut offers = Vec::new();
-    let cost = job.program.arch.code_prefetch().map_or(0, |form| form.code.len() as u64);
     for &id in functions {
         let weights = &job.weights.functions[id];
-        if !weights.is_hot() || weights.inside_unknown {
-            continue;
-        }
-        let mut seen = FxHashSet::default();
-        for block in blocks.program.functions[id].blocks.ids().filter(|&block| weights.block(block) > 0) {
-            for (at, callee) in blocks.calls(id, block).filter(|(_, callee)| moved.contains(callee)) {
-                let missing = residence.missing(job.weights.functions[callee].block(BlockId(0)));
-                let place = Some(()).filter(|()| missing >= LEAST_MISSING);
-                let place = place.and_then(|()| ahead(blocks, weights, id, (block, at)));
-                if let Some(place) = place.filter(|place| seen.insert((*place, callee))) {
-                    let count = (weights.block(block) as f64 * missing) as u64;
-                    offers.push(Offer { what: Prefetch { function: id, block: place, callee }, count, cost });
-                }
+        if weights.is_hot() && !weights.inside_unknown {
+            let ways = Ways::of(job.program, weights, entries, id);
+            for (what, count) in ways.prefetches(job.program, missing) {
+                offers.push(Offer { what, count, cost: form.code.len() as u64 });
             }
         }
     }
@@ -168,47 +150,87 @@ fn leave_seldom(offers: &mut Vec<Offer<Prefetch>>) {
     });
 }
 
-/// The block at whose start a line is asked for that the call `at` bytes into a block needs.
-fn ahead(
-    blocks: &Blocks,
-    weights: &FunctionWeights,
+/// How control comes to the blocks of a function.
+struct Ways<'w> {
     id: FuncId,
-    (call_block, at): (BlockId, u32),
-) -> Option<BlockId> {
-    let function = &blocks.program.functions[id];
-    let mut distance =
-        at + CALL_AHEAD * blocks.calls(id, call_block).filter(|call| call.0 < at).count() as u32;
-    let (mut here, mut best) = (call_block, None);
-    for _ in 0..BLOCKS_AHEAD {
-        if distance >= LEAST_AHEAD && blocks.may_have(id, here) {
-            best = Some(here);
-            if distance >= AHEAD {
-                break;
+    weights: &'w FunctionWeights,
+    may_have: IdVec<BlockId, bool>,
+    /// Bytes of code that run in a block, with something for what it calls.
+    lengths: IdVec<BlockId, u32>,
+    /// By which edge from another block control comes most often.
+    into: IdVec<BlockId, Option<EdgeWeight>>,
+}
+
+impl<'w> Ways<'w> {
+    fn of(program: &Program, weights: &'w FunctionWeights, entries: &Entries, id: FuncId) -> Self {
+        let function = &program.functions[id];
+        let length = |(block, own): (BlockId, &Block)| {
+            function.code_size(own) + CALL_AHEAD * calls(program, id, block).count() as u32
+        };
+        let mut into: IdVec<BlockId, Option<EdgeWeight>> = IdVec::filled(None, function.blocks.len());
+        let often = |edge: &EdgeWeight| (edge.count, Reverse(edge.from));
+        for edge in weights.edges.iter().filter(|edge| edge.from != edge.to) {
+            let known = &mut into[edge.to];
+            if known.as_ref().is_none_or(|known| often(known) < often(edge)) {
+                *known = Some(*edge);
             }
         }
-        let into = weights.edges.iter().filter(|edge| edge.to == here && edge.from != here);
-        let Some(edge) = into.max_by_key(|edge| (edge.count, std::cmp::Reverse(edge.from))) else { break };
-        let is_way = |whole: u64| edge.count.saturating_mul(100) >= whole.saturating_mul(LEAST_USE);
-        if !is_way(weights.block(here)) || !is_way(weights.block(edge.from)) || edge.from == call_block {
-            break;
-        }
-        here = edge.from;
-        let calls = blocks.calls(id, here).count() as u32;
-        distance += function.code_size(&function.blocks[here]) + CALL_AHEAD * calls;
+        let may_have = may_have(program, entries, id);
+        Self { id, weights, may_have, lengths: function.blocks.iter().map(length).collect(), into }
     }
-    best
+
+    /// What may be asked for, each line once in a block, and how often it is missing then; `missing` says how often a callee's is.
+    fn prefetches(&self, program: &Program, missing: impl Fn(FuncId) -> Option<f64>) -> Vec<(Prefetch, u64)> {
+        let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
+        for block in self.lengths.ids().filter(|&block| self.weights.block(block) > 0) {
+            for (before, (at, callee)) in (0..).zip(calls(program, self.id, block)) {
+                let Some(missing) = missing(callee) else { continue };
+                let place = self.ahead(block, at + CALL_AHEAD * before);
+                if let Some(place) = place.filter(|place| seen.insert((*place, callee))) {
+                    let count = (self.weights.block(block) as f64 * missing) as u64;
+                    found.push((Prefetch { function: self.id, block: place, callee }, count));
+                }
+            }
+        }
+        found
+    }
+
+    /// The block at whose start a line is asked for that a call needs, which is so far behind the start of its own block.
+    fn ahead(&self, call_block: BlockId, mut distance: u32) -> Option<BlockId> {
+        let (mut here, mut best) = (call_block, None);
+        for _ in 0..BLOCKS_AHEAD {
+            if distance >= LEAST_AHEAD && self.may_have[here] {
+                best = Some(here);
+                if distance >= AHEAD {
+                    break;
+                }
+            }
+            let Some(edge) = self.into[here] else { break };
+            let is_way = |block| {
+                let whole = self.weights.block(block);
+                edge.count.saturating_mul(100) >= whole.saturating_mul(LEAST_USE)
+            };
+            if !is_way(here) || !is_way(edge.from) || edge.from == call_block {
+                break;
+            }
+            here = edge.from;
+            distance += self.lengths[here];
+        }
+        best
+    }
 }
 
 /// Any lines, for tests.
-fn drawn(job: &CodeJob, blocks: &Blocks, functions: &[FuncId]) -> Vec<Prefetch> {
+fn drawn(job: &CodeJob, entries: &Entries, functions: &[FuncId]) -> Vec<Prefetch> {
     let seed = job.options.seed;
     let moved: Vec<FuncId> =
         job.moved.iter().copied().filter(|id| job.program.functions[*id].folded_into.is_none()).collect();
     let mut drawn = BTreeSet::new();
     for &id in functions {
-        for (block, own) in blocks.program.functions[id].blocks.iter() {
+        let may_have = may_have(job.program, entries, id);
+        for (block, own) in job.program.functions[id].blocks.iter() {
             let key = random::key_of(seed, &own.input.get().to_le_bytes());
-            if key.is_multiple_of(4) && blocks.may_have(id, block) {
+            if key.is_multiple_of(4) && may_have[block] {
                 let callee = moved[(key >> 8) as usize % moved.len()];
                 drawn.insert(Prefetch { function: id, block, callee });
             }

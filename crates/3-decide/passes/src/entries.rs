@@ -83,6 +83,17 @@ impl Entries {
     }
 }
 
+/// Those of `moved` whose blocks may be written otherwise: nobody knows a place inside, nobody reads their bytes, and none stands for another.
+pub(crate) fn free_inside(program: &Program, entries: &Entries, moved: &[FuncId]) -> Vec<FuncId> {
+    let shared = shared(program);
+    let is_free = |id: &FuncId| {
+        let function = &program.functions[*id];
+        let is_plain = function.folded_into.is_none() && !function.is_read;
+        is_plain && !entries.is_known_inside(*id) && shared.binary_search(id).is_err()
+    };
+    moved.iter().copied().filter(is_free).collect()
+}
+
 /// Functions that stand for others, too, ascending: what is done to a block of theirs would be done to the others' as well.
 pub(crate) fn shared(program: &Program) -> Vec<FuncId> {
     let mut shared: Vec<FuncId> = program.functions.iter().filter_map(|(_, f)| f.folded_into).collect();

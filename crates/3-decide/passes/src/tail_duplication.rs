@@ -12,7 +12,7 @@ mod counts;
 
 use crate::BlockOrder;
 use crate::block_order;
-use crate::entries::{Entries, shared};
+use crate::entries::{Entries, free_inside};
 use crate::growth::{self, Offer, hot_bytes};
 use crate::pass::{CodeJob, OrderJob, Pass, Run};
 use afterlink_isa::Flow;
@@ -53,13 +53,7 @@ fn run(job: &mut CodeJob) -> usize {
     if !has_counts && job.options.order_blocks != BlockOrder::Random {
         return 0;
     }
-    let (entries, shared) = (Entries::find(job.program), shared(job.program));
-    let may_be = |id: &FuncId| {
-        let function = &job.program.functions[*id];
-        let is_plain = function.folded_into.is_none() && !function.is_read;
-        is_plain && !entries.is_known_inside(*id) && shared.binary_search(id).is_err()
-    };
-    let functions: Vec<FuncId> = job.moved.iter().copied().filter(may_be).collect();
+    let functions = free_inside(job.program, &Entries::find(job.program), job.moved);
     let chosen = if has_counts { hot(job, &functions) } else { drawn(job, &functions) };
     for way in &chosen {
         duplicate(&mut job.program.functions[way.function], job.weights, *way);

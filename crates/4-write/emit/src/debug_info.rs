@@ -278,14 +278,14 @@ impl Pieces {
                     self.backs.push((block.input.get(), output + output_size));
                     None
                 }
-                Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::Prefetch(_) | Chunk::InPlace(_) => {
+                // What is only asked for belongs to what stands behind it.
+                Chunk::Prefetch(_) => {
+                    ahead += output_size;
                     None
                 }
+                Chunk::Counter { .. } | Chunk::Targets { .. } | Chunk::InPlace(_) => None,
             };
-            // What is only asked for belongs to what stands behind it.
-            if matches!(chunk, Chunk::Prefetch(_)) {
-                ahead += output_size;
-            } else if let Some((input, size, inside)) = run {
+            if let Some((input, size, inside)) = run {
                 let (input, input_size) = (input.get(), size.into());
                 let inside = if ahead > 0 { Inside::FromEnd } else { inside };
                 let (output, output_size) = (output - ahead, output_size + ahead);

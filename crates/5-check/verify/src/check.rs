@@ -151,9 +151,7 @@ impl Check<'_, '_> {
 
     /// Whether the instruction reads or writes what its operand names, and does not only ask for code there.
     fn reads_memory(&self, inst: &Inst, address: u64) -> bool {
-        let bytes = || self.code.bytes(address, usize::from(inst.len)).unwrap_or(&[]);
-        let asks = || self.code.judgement.code_prefetch(bytes(), address).is_some();
-        inst.has_rip() && !inst.is_address_only() && !asks()
+        inst.has_rip() && !inst.is_address_only() && !self.code.asks_for_code(address)
     }
 }
 

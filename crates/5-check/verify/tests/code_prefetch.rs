@@ -1,12 +1,13 @@
 //! Instructions that ask for code ahead may stand anywhere but where somebody would notice, and may be nothing else.
 
-use afterlink_core::address_map::{self, AddressMap};
+mod support;
+
 use afterlink_core::{BlockMap, InputAddr};
 use afterlink_image::Image;
 use afterlink_pipeline::{BlockOrder, Check, LayoutOptions, OptimizeOptions, PASSES, Scope, Silent};
 use afterlink_testkit::build::link_assembly;
-use afterlink_verify::{Options, Verdict, verify};
 use std::ops::Range;
+use support::{address_of, file_offset, judge, map_of};
 
 /// `plain` begins with four bytes that may become a mark for indirect branches; `prefetches` asks for code itself; a word and a name lead to
 /// `plain`, and may be led elsewhere.
@@ -89,15 +90,6 @@ fn build() -> Vec<u8> {
     bytes
 }
 
-fn address_of(bytes: &[u8], name: &str) -> u64 {
-    let image = Image::parse(bytes).unwrap();
-    image.symbols.iter().find(|s| s.name() == name).unwrap().address.get()
-}
-
-fn file_offset(bytes: &[u8], address: u64) -> usize {
-    Image::parse(bytes).unwrap().file_offset(InputAddr(address)).unwrap().get() as usize
-}
-
 /// The word of an output holds `address`.
 fn fill(bytes: &mut [u8], address: u64) {
     let word = file_offset(bytes, address_of(bytes, "held"));
@@ -125,16 +117,6 @@ fn written(input: &[u8], seed: u64) -> Vec<u8> {
     let mut options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
     PASSES.into_iter().for_each(|pass| options.layout.switches.turn(pass, pass.name == "code-prefetch"));
     afterlink_pipeline::optimize(input, Vec::new(), &options, &Silent).expect("a rewritten program").bytes
-}
-
-fn judged(input: &[u8], output: &[u8]) -> Verdict {
-    verify(&Image::parse(input).unwrap(), &Image::parse(output).unwrap(), &Options::default())
-}
-
-fn map_of(output: &[u8]) -> AddressMap {
-    let image = Image::parse(output).unwrap();
-    let section = image.section_named(address_map::SECTION).expect("a map");
-    AddressMap::decode(image.section_bytes(section)).expect("a good map")
 }
 
 /// The blocks of an output, and where each stands there.
@@ -183,7 +165,7 @@ fn they_are_proven_and_leave_what_asks_itself_alone() {
     let mut count = 0;
     for seed in 0..40 {
         let output = written(&input, seed);
-        let verdict = judged(&input, &output);
+        let verdict = judge(&input, &output);
         assert!(verdict.is_proven(), "seed {seed}:\n{verdict}");
         count += added(&input, &output).len();
         // The program's own stands where it was, and nothing was put into its block.
@@ -220,7 +202,7 @@ fn nothing_else_may_stand_there() {
                 (place + SIZE).wrapping_add(i32::from_le_bytes(code[3..].try_into().unwrap()) as i64 as u64);
             let asks = code[..2] == [0x0f, 0x18] && matches!(code[2], 0x35 | 0x3d);
             let is_good = asks && fragments.iter().any(|fragment| fragment.contains(&line));
-            assert_eq!(judged(&input, &other).is_proven(), is_good, "byte {byte} {value:#04x}");
+            assert_eq!(judge(&input, &other).is_proven(), is_good, "byte {byte} {value:#04x}");
             if is_good { good += 1 } else { bad += 1 }
         }
     }
@@ -246,7 +228,7 @@ fn a_mark_comes_first() {
     let jump = (place.wrapping_sub(plain + 9) as u32).to_le_bytes();
     output[input_end - 5] = 0xe9;
     output[input_end - 4..input_end].copy_from_slice(&jump);
-    let verdict = judged(&input, &output);
+    let verdict = judge(&input, &output);
     assert!(verdict.to_string().contains("in front of a mark"), "{verdict}");
 }
 
@@ -256,9 +238,9 @@ fn what_a_handler_looks_up_comes_first() {
     let mut input = build();
     let load = address_of(&input, "loads") + 4;
     let (mut output, place) = with_one_at(&input, load);
-    assert!(judged(&input, &output).is_proven());
+    assert!(judge(&input, &output).is_proven());
     hold(&mut input, load);
     fill(&mut output, place);
-    let verdict = judged(&input, &output);
+    let verdict = judge(&input, &output);
     assert!(verdict.to_string().contains("a handler of signals may look up"), "{verdict}");
 }

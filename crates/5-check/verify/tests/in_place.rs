@@ -1,14 +1,17 @@
 //! Code in place of a call, a block that stands twice, and an entry without its mark for indirect branches are refused where somebody can tell that they are there: where a place inside of the function is
 //! known, or its entry, and, in place of a call, where exceptions lead anywhere from the call or the callee, or unwinders count frames on a shadow stack. So are counters in front of an instruction that a handler of signals may look up. Programs are rewritten while these things are hidden, and judged with them.
 
+mod support;
+
 use afterlink_core::InputAddr;
-use afterlink_core::address_map::{self, AddressMap, Lookup, Reason};
+use afterlink_core::address_map::{Lookup, Reason};
 use afterlink_image::Image;
 use afterlink_pipeline::{
     BlockOrder, Check, InstrumentOptions, LayoutOptions, OptimizeOptions, PASSES, Scope, Silent,
 };
 use afterlink_testkit::build::link_assembly;
-use afterlink_verify::{Options, Verdict, verify};
+use afterlink_verify::Verdict;
+use support::{address_of, file_offset, judge, map_of};
 
 /// A function that is called, one that is never written in place of a call, with a label, and a word that holds the label's address.
 const PROGRAM: &str = r#"
@@ -133,15 +136,6 @@ fn shadow_stack_mark(bytes: &[u8]) -> usize {
     bytes.windows(8).position(|window| window == property).expect("the property") + 8
 }
 
-fn address_of(bytes: &[u8], name: &str) -> u64 {
-    let image = Image::parse(bytes).unwrap();
-    image.symbols.iter().find(|s| s.name() == name).unwrap().address.get()
-}
-
-fn file_offset(bytes: &[u8], address: u64) -> usize {
-    Image::parse(bytes).unwrap().file_offset(InputAddr(address)).unwrap().get() as usize
-}
-
 /// Where the label's symbol stands.
 fn label_row(bytes: &[u8]) -> usize {
     let image = Image::parse(bytes).unwrap();
@@ -195,13 +189,6 @@ fn hide(input: &[u8], functions: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// The map of an output.
-fn map_of(output: &[u8]) -> AddressMap {
-    let image = Image::parse(output).unwrap();
-    let section = image.section_named(address_map::SECTION).unwrap();
-    AddressMap::decode(image.section_bytes(section)).unwrap()
-}
-
 /// Whether a pass has written any of the callee's code a second time.
 fn has_any(input: &[u8], output: &[u8], pass: &str) -> bool {
     let (map, callee) = (map_of(output), InputAddr(address_of(input, "callee")));
@@ -235,10 +222,6 @@ fn options(pass: &str, with_pass: bool, seed: u64) -> OptimizeOptions {
 
 fn optimized(input: &[u8], options: &OptimizeOptions) -> Vec<u8> {
     afterlink_pipeline::optimize(input, Vec::new(), options, &Silent).unwrap().bytes
-}
-
-fn judge(input: &[u8], output: &[u8]) -> Verdict {
-    verify(&Image::parse(input).unwrap(), &Image::parse(output).unwrap(), &Options::default())
 }
 
 /// With the pass the output is refused, for this alone; without it, it is proven.

@@ -19,19 +19,21 @@ pub fn shown(name: &str) -> &str {
 pub fn spelled(name: &str) -> Cow<'_, str> {
     let is_of_suffix = |c: char| c == '.' || c == '/';
     let (bare, suffix) = name.split_at(name.find(is_of_suffix).unwrap_or(name.len()));
-    let spelled =
-        rustc_demangle::try_demangle(bare).ok().map(|rust| format!("{rust:#}")).or_else(|| cpp(bare));
-    match spelled {
-        Some(spelled) if spelled.len() <= LONGEST => Cow::Owned(spelled + suffix),
-        _ => Cow::Borrowed(name),
+    match rust_or_cpp(bare) {
+        Some(spelled) => Cow::Owned(spelled + suffix),
+        None => Cow::Borrowed(name),
     }
 }
 
-fn cpp(name: &str) -> Option<String> {
-    // Others would be read as types: `i` as int.
-    let symbol = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name))?.ok()?;
+fn rust_or_cpp(name: &str) -> Option<String> {
     let mut spelled = Limited::default();
-    symbol.structured_demangle(&mut spelled, &cpp_demangle::DemangleOptions::default()).ok()?;
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        write!(spelled, "{rust:#}").ok()?;
+    } else {
+        // Others would be read as types: `i` as int.
+        let cpp = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name))?.ok()?;
+        cpp.structured_demangle(&mut spelled, &cpp_demangle::DemangleOptions::default()).ok()?;
+    }
     Some(spelled.0)
 }
 

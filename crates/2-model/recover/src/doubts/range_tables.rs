@@ -7,10 +7,10 @@
 
 use crate::code::Code;
 use crate::doubts::columns::{Object, Word};
-use crate::doubts::sorted_tables::{Comparand, NEAR, comparands, each_named, is_asked};
+use crate::doubts::sorted_tables::{Comparand, NEAR, comparands, each_named, is_asked, semantics};
 use crate::evidence::symbols::Symbols;
 use afterlink_core::{InputAddr, Refusal};
-use afterlink_isa::semantics::{Memory, Operation, SemanticsReader};
+use afterlink_isa::semantics::{Memory, Operation};
 use rayon::prelude::*;
 
 /// Bytes of a pointer.
@@ -70,10 +70,7 @@ fn objects(sized: &[Object], pairs: &[(InputAddr, [usize; 2])]) -> Vec<(InputAdd
 
 /// Whether the piece asks whether something lies between two words that stand side by side.
 fn asks_between(code: &Code, piece: usize) -> bool {
-    let (bytes, start) = (code.bytes(piece), code.pieces[piece].range.start);
-    let arch = code.image.arch;
-    let insts = SemanticsReader::new(arch).read_all(bytes, start.get());
-    let stack = arch.convention().stack_pointer;
+    let (insts, stack) = semantics(code, piece);
     let of_inst = |i: usize| comparands(&insts, i, stack).map(move |compared| (i, compared));
     let asked = (0..insts.len()).filter(|&i| is_asked(&insts, i, &[Operation::Compare]));
     let compared: Vec<(usize, Comparand)> = asked.flat_map(of_inst).collect();

@@ -205,12 +205,16 @@ fn is_walked(code: &Code, address: InputAddr) -> bool {
     })
 }
 
-/// Whether the piece asks for the order of two addresses of which one stands in memory.
-fn compares(code: &Code, piece: usize) -> bool {
+/// What the piece's instructions do, and the stack pointer.
+pub(super) fn semantics(code: &Code, piece: usize) -> (Vec<Semantics>, Register) {
     let (bytes, start) = (code.bytes(piece), code.pieces[piece].range.start);
     let arch = code.image.arch;
-    let insts = SemanticsReader::new(arch).read_all(bytes, start.get());
-    let stack = arch.convention().stack_pointer;
+    (SemanticsReader::new(arch).read_all(bytes, start.get()), arch.convention().stack_pointer)
+}
+
+/// Whether the piece asks for the order of two addresses of which one stands in memory.
+fn compares(code: &Code, piece: usize) -> bool {
+    let (insts, stack) = semantics(code, piece);
     let is_found = |c: Comparand| !c.memory.is_relative || c.memory.is_narrow;
     let asks = |i: &usize| is_asked(&insts, *i, &[Operation::Compare, Operation::Subtract]);
     (0..insts.len()).filter(asks).any(|i| comparands(&insts, i, stack).any(is_found))
@@ -218,16 +222,12 @@ fn compares(code: &Code, piece: usize) -> bool {
 
 /// Whether the piece asks for the order of two addresses of which one is the sum of a number in memory and another.
 fn compares_sums(code: &Code, piece: usize) -> bool {
-    let (bytes, start) = (code.bytes(piece), code.pieces[piece].range.start);
-    let arch = code.image.arch;
-    let insts = SemanticsReader::new(arch).read_all(bytes, start.get());
-    let stack = arch.convention().stack_pointer;
+    let (insts, stack) = semantics(code, piece);
     let asks = |i: &usize| is_asked(&insts, *i, &[Operation::Compare, Operation::Subtract]);
     (0..insts.len()).filter(asks).any(|i| {
         let held = insts[i].operands.map(Operand::word);
-        let sums = (i.saturating_sub(NEAR)..i)
-            .filter(|&j| held.contains(&sum(&insts[j])) && sum(&insts[j]).is_some());
-        sums.into_iter().any(|j| {
+        let is_held = |j: &usize| sum(&insts[*j]).is_some_and(|sum| held.contains(&Some(sum)));
+        (i.saturating_sub(NEAR)..i).filter(is_held).any(|j| {
             let parts = parts(&insts[j]);
             insts[j.saturating_sub(NEAR)..j].iter().any(|load| {
                 let moves = matches!(load.operation, Operation::Move | Operation::MoveSigned);

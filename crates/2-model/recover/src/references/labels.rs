@@ -168,14 +168,11 @@ fn refuse_return_address_tables(code: &mut Code, pointers: &[Pointer]) {
         let tables: Vec<Vec<FileOffset>> = bases.map(|base| rows_of(code, pointers, base, piece)).collect();
         run.iter().all(|(_, p)| tables.iter().any(|rows| rows.contains(&p.field)))
     };
-    let others: Vec<usize> = runs.clone().filter(|run| !all_return(run)).map(|run| run[0].0).collect();
-    let has_others =
-        |piece: usize| family_of(code, piece).any(|member| others.binary_search(&member).is_ok());
-    let refused: Vec<usize> = runs
-        .filter(all_return)
-        .filter(|run| !is_own(run) && !has_others(run[0].0))
-        .map(|run| run[0].0)
-        .collect();
+    let (returning, others): (Vec<_>, Vec<_>) = runs.partition(all_return);
+    let is_other = |piece: usize| others.binary_search_by_key(&piece, |run| run[0].0).is_ok();
+    let has_others = |piece: usize| family_of(code, piece).any(is_other);
+    let refused = returning.into_iter().filter(|run| !is_own(run) && !has_others(run[0].0));
+    let refused: Vec<usize> = refused.map(|run| run[0].0).collect();
     for piece in refused {
         code.refuse(piece, Refusal::ReturnAddressTable);
     }

@@ -19,8 +19,7 @@ impl Places<'_> {
     pub fn added_before(&self, code: &Code, input: u64, output: u64) -> Option<Counter> {
         let added = self.added_at(output)?;
         if added.effect == Effect::Cache {
-            let own = code.at(input).and_then(|inst| code.bytes(input, usize::from(inst.len)));
-            if own.is_some_and(|own| self.judgement.code_prefetch(own, input).is_some()) {
+            if code.asks_for_code(input) {
                 return None;
             }
             self.prefetches.store(true, Relaxed);

@@ -105,7 +105,7 @@ impl Context {
 
     /// Where the instruction of the callee at `address` stands in this context.
     pub fn place_of(&self, code: &Code, address: u64) -> Option<u64> {
-        let mark = code.bytes(address, MARK_LIMIT).map_or(0, |bytes| code.judgement.mark_size(bytes)) as u64;
+        let mark = code.mark_size(address);
         let piece = self
             .part_at(address)
             .or_else(|| self.part_at(address + mark).filter(|p| p.input == address + mark))?;
@@ -125,6 +125,3 @@ impl Context {
         None
     }
 }
-
-/// Bytes in which a mark is looked for.
-const MARK_LIMIT: usize = 4;

@@ -3,10 +3,11 @@
 //! memory that it finds by the same registers, neither of the two functions has moved.
 
 use crate::address_map::places::Place;
-use crate::addresses::sorted_tables::{AskedOnce, NEAR, Word, each_named, sized};
+use crate::addresses::sorted_tables::{AskedOnce, NEAR, Word, each_named, handlings, is_asked, sized};
 use crate::check::Check;
+use crate::input::functions::Function;
 use crate::verdict::finding::{Finding, FindingKind};
-use afterlink_isa::judgement::{Action, Handling, Order, Reader, Register};
+use afterlink_isa::judgement::{Action, Handling, Register};
 
 /// Bytes of a pointer.
 const WORD: u64 = 8;
@@ -34,7 +35,7 @@ pub(crate) fn check(check: &Check, words: &[Word]) -> Vec<Finding> {
         // Where one ends another may begin, and who searches names the start.
         let last = behind.checked_sub(1).map(|last| &objects[last]);
         if let Some(object) = last.filter(|object| named < object.end)
-            && asked.of(check, at, |check, function| asks_between(check, function.start, function.end))
+            && asked.of(check, at, asks_between)
         {
             findings.extend(object.pairs.iter().map(|pair| finding(*pair)));
         }
@@ -88,16 +89,8 @@ struct Bound {
 }
 
 /// Whether the function asks whether something lies between two words.
-fn asks_between(check: &Check, start: u64, end: u64) -> bool {
-    let mut at = start;
-    let mut reader = Reader::new(check.code.judgement);
-    let mut insts: Vec<Handling> = Vec::new();
-    for inst in &check.code.insts[check.code.range(start, end)] {
-        let bytes = check.code.bytes(at, usize::from(inst.len));
-        let Some(handling) = bytes.and_then(|bytes| reader.read_handling(bytes, at)) else { return false };
-        insts.push(handling);
-        at += u64::from(inst.len);
-    }
+fn asks_between(check: &Check, function: &Function) -> bool {
+    let insts = handlings(check, function);
     let bounds: Vec<(usize, Bound)> =
         (0..insts.len()).flat_map(|i| bounds(&insts, i).into_iter().map(move |bound| (i, bound))).collect();
     bounds.iter().enumerate().any(|(n, (i, one))| {
@@ -115,9 +108,7 @@ fn are_of_a_row(one: &Bound, other: &Bound) -> bool {
 /// The words that the instruction of that number may compare.
 fn bounds(insts: &[Handling], i: usize) -> Vec<Bound> {
     let compared = &insts[i];
-    let asks = |handling: &Handling| matches!(handling.asks, Some(Order::Unsigned | Order::OfDifference));
-    let is_asked = insts[i + 1..].iter().take(NEAR).any(asks);
-    if compared.action != Action::Compare || compared.whole == [false, false] || !is_asked {
+    if compared.action != Action::Compare || !is_asked(insts, i) {
         return Vec::new();
     }
     let against = |filled: Option<Register>| {

@@ -249,7 +249,7 @@ impl AskedOnce {
 }
 
 /// What a function's instructions do; none, if one of them cannot be read.
-fn handlings(check: &Check, function: &Function) -> Vec<Handling> {
+pub(super) fn handlings(check: &Check, function: &Function) -> Vec<Handling> {
     let mut at = function.start;
     let mut reader = Reader::new(check.code.judgement);
     let insts = check.code.insts[check.code.range(function.start, function.end)].iter().map(|inst| {
@@ -262,7 +262,7 @@ fn handlings(check: &Check, function: &Function) -> Vec<Handling> {
 }
 
 /// Whether the instruction of that number compares or subtracts, and somebody asks which of the two was the lower one.
-fn is_asked(insts: &[Handling], i: usize) -> bool {
+pub(super) fn is_asked(insts: &[Handling], i: usize) -> bool {
     let asks = |handling: &Handling| matches!(handling.asks, Some(Order::Unsigned | Order::OfDifference));
     let holds = matches!(insts[i].action, Action::Compare | Action::Subtract);
     holds && insts[i].whole != [false, false] && insts[i + 1..].iter().take(NEAR).any(asks)
@@ -295,11 +295,8 @@ fn searches_sums(check: &Check, function: &Function) -> bool {
 /// Whether the function asks for the order of an address that it loads.
 fn searches(check: &Check, function: &Function) -> bool {
     let insts = handlings(check, function);
-    (0..insts.len()).any(|i| {
+    (0..insts.len()).filter(|i| is_asked(&insts, *i)).any(|i| {
         let compared = &insts[i];
-        if !is_asked(&insts, i) {
-            return false;
-        }
         // The operands, and what they were copied from.
         let mut values: Vec<Register> =
             (0..2).filter_map(|o| compared.operands[o].filter(|_| compared.whole[o])).collect();

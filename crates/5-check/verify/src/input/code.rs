@@ -13,6 +13,8 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 const GRANULE: u64 = 32;
+/// The longest mark for indirect branches, in bytes.
+const MARK_LIMIT: usize = 4;
 /// Bytes of code in which the next instructions are found sooner one by one than by the table.
 const NEAR: u64 = 128;
 /// Bytes of an instruction, a little less than in usual code; most code then needs no second allocation.
@@ -426,6 +428,17 @@ impl<'a> Code<'a> {
         let mut word = [0; 8];
         word[..usize::from(size)].copy_from_slice(self.bytes(address, usize::from(size))?);
         Some(u64::from_le_bytes(word))
+    }
+
+    /// Bytes of the mark for indirect branches that stands at `address`, 0 if none does.
+    pub fn mark_size(&self, address: u64) -> u64 {
+        self.bytes(address, MARK_LIMIT).map_or(0, |bytes| self.judgement.mark_size(bytes)) as u64
+    }
+
+    /// Whether the instruction at `address` asks for code, and does nothing else.
+    pub fn asks_for_code(&self, address: u64) -> bool {
+        let bytes = self.at(address).and_then(|inst| self.bytes(address, usize::from(inst.len)));
+        bytes.is_some_and(|bytes| self.judgement.code_prefetch(bytes, address).is_some())
     }
 
     /// `len` bytes of code from `address` on.

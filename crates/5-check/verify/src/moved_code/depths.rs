@@ -83,8 +83,7 @@ impl Follower<'_, '_, '_> {
                 Some(part) => self.block(number, part, address, depth),
                 None => {
                     // Jumps and padding on the way to a block, and the mark at the entry.
-                    let mark =
-                        code.bytes(address, 4).map_or(0, |bytes| code.judgement.mark_size(bytes)) as u64;
+                    let mark = code.mark_size(address);
                     let next = if mark > 0 { Some(address + mark) } else { flow::step_input(code, address) };
                     let may_go_on = self.open.len() < MOST_OPEN;
                     self.open.extend(next.filter(|_| may_go_on).map(|next| (next, depth)));

@@ -67,8 +67,6 @@ impl Walk<'_, '_, '_> {
 
     /// Where code begins behind the mark that may stand at its entry.
     fn behind_mark(&self, entry: u64) -> u64 {
-        let code = &self.check.code;
-        let bytes = code.at(entry).and_then(|inst| code.bytes(entry, usize::from(inst.len)));
-        entry + bytes.map_or(0, |bytes| code.judgement.mark_size(bytes)) as u64
+        entry + self.check.code.mark_size(entry)
     }
 }

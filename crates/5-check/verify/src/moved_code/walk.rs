@@ -13,9 +13,6 @@ use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_isa::Flow;
 use afterlink_isa::judgement::Effect;
 
-/// Bytes of a mark for indirect branches, and more.
-const MARK: usize = 4;
-
 /// A position in both files.
 pub(super) struct Walk<'w, 'c, 'a> {
     pub check: &'w Check<'c, 'a>,
@@ -104,7 +101,7 @@ impl Walk<'_, '_, '_> {
             let what = "something is counted in front of an instruction that a handler of signals may look up, or asked for";
             return Err(self.finding(FindingKind::Counter, what));
         }
-        if code.bytes(self.input, MARK).is_some_and(|bytes| code.judgement.mark_size(bytes) > 0) {
+        if code.mark_size(self.input) > 0 {
             let what = "code was added in front of a mark that indirect branches land on";
             return Err(self.finding(FindingKind::Counter, what));
         }
