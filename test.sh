@@ -34,4 +34,9 @@ fi
 if [ $# -gt 0 ]; then
     exec cargo test --release "$@"
 fi
+cargo test --release --workspace --no-run
+# It was built with the tests. By itself the first of them would build it again, with most of what it depends on: what only tests depend
+# on asks some crates for more.
+AFTERLINK=$(realpath "${CARGO_TARGET_DIR:-target}/release/afterlink")
+export AFTERLINK
 exec cargo test --release --workspace --no-fail-fast
