@@ -48,9 +48,14 @@ fn difference(first: &str, second: &str) -> f64 {
 /// for a jump or two that the output leads around a jump.
 #[track_caller]
 fn assert_led_back(flags: &[&str], options: &[&str]) -> Sandbox {
+    assert_program_led_back("led_back.c", flags, options)
+}
+
+#[track_caller]
+fn assert_program_led_back(source: &str, flags: &[&str], options: &[&str]) -> Sandbox {
     let sandbox = Sandbox::default();
     let all = [&["-no-pie", "-static", "-nostdlib", "-Wl,--build-id"], flags].concat();
-    compile(&sandbox, "led_back.c", "in", &all);
+    compile(&sandbox, source, "in", &all);
     seen(&sandbox, "in", "in.seen");
     let first = converted(&sandbox, "in.seen", "in", "in.fdata", &[]);
     run(&sandbox, &[&["optimize", "in", "-p", "in.fdata", "-o", "out"], options].concat());
@@ -99,6 +104,26 @@ fn blocks_that_stand_twice() {
     let sandbox = assert_led_back(&[], &["--pass", "tail-duplication"]);
     let map = run(&sandbox, &["where", "out", "--json"]);
     assert!(map.contains("duplicated"), "{map}");
+}
+
+/// Control that runs from one function into the next one jumped there in the input, with nothing between the two and with a nop.
+#[test]
+fn functions_that_run_on_into_others() {
+    for order in ["cdsort", "reverse"] {
+        let options = ["--skip-pass", "hot-inlining", "--skip-pass", "branches", "--order-functions", order];
+        let sandbox = assert_program_led_back("runs_on.c", &[], &options);
+        let ends = functions_by_name(&sandbox.path("out"));
+        let runs_on = |name: &str, next: &str| ends[name].1 == ends[next].0;
+        assert!(runs_on("only_jumps", "last") || runs_on("other_way", "last"), "{ends:x?}");
+        assert!(runs_on("next_one", "only_jumps"), "{ends:x?}");
+        run(
+            &sandbox,
+            &["optimize", "in", "-p", "in.fdata", "-o", "jumps", "--skip-pass", "adjacent-functions"],
+        );
+        let size = |name: &str| functions_by_name(&sandbox.path(name))["next_one"];
+        let bytes = |(start, end): (u64, u64)| end - start;
+        assert_eq!((bytes(size("jumps")), bytes(size("out"))), (3 + 5, 3 + 1), "a nop instead of the jump");
+    }
 }
 
 /// The functions of an output, and the parts that its compiler had cut off, have the names that they have in its input.
@@ -176,4 +201,13 @@ fn an_original_that_is_none() {
     assert_eq!(convert("stripped", "in").exit, 0);
     let stripped = fs::read_to_string(sandbox.path("P")).unwrap();
     assert_eq!(stripped, fs::read_to_string(sandbox.path("out.fdata")).unwrap());
+}
+
+/// Where functions start and end.
+fn functions_by_name(program: &Path) -> BTreeMap<String, (u64, u64)> {
+    let bytes = fs::read(program).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let functions = file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
+    let ends = |at: u64, size: u64| (at, at + size);
+    functions.map(|f| (f.name().unwrap().to_owned(), ends(f.address(), f.size()))).collect()
 }

@@ -63,6 +63,15 @@ impl Arch {
         }
     }
 
+    /// Appends `size` bytes that do nothing, fewer than a jump has: one nop, or none.
+    pub fn write_nops(self, out: &mut Vec<u8>, size: u32) {
+        match self {
+            _ if size == 0 => {}
+            Self::X86_64 => out.extend_from_slice(x86_64::NOPS[size as usize - 1]),
+            Self::Aarch64 => not_written(),
+        }
+    }
+
     /// Fills what is not to be run with traps.
     pub fn fill_with_traps(self, bytes: &mut [u8]) {
         match self {

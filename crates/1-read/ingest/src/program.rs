@@ -156,6 +156,12 @@ impl<'a> Program<'a> {
         }
     }
 
+    /// This place, if a fragment that afterlink wrote starts there.
+    pub fn fragment_at(&self, address: InputAddr) -> Option<InputAddr> {
+        let fragment = self.origin.as_ref()?.lookup.fragment(OutputAddr(address.get()))?;
+        (fragment.0.get() == address.get()).then_some(address)
+    }
+
     /// Whether a function, or a fragment of one, starts at `address`.
     pub fn starts_piece(&self, address: InputAddr) -> bool {
         let place = self.target(address);

@@ -180,14 +180,35 @@ impl Targets<'_, '_> {
     /// The instructions between `start` and `end` behind which a block ends, each with the next one, as places of the input; `None` if
     /// control can't have gone from one to the other without a jump.
     fn passed(&mut self, start: InputAddr, end: InputAddr) -> Option<Vec<(InputAddr, InputAddr)>> {
-        let program = self.program;
-        let (first, behind) = program.run_around(start)?;
-        if end < start || end >= behind || end.since(start) > LONGEST_RUN {
+        if end < start || end.since(start) > LONGEST_RUN {
             return None;
         }
-        let targets = self.of_run.entry(first).or_insert_with(|| jump_targets(program, first, behind));
         let mut passed = Vec::new();
-        let (mut at, mut before) = (start, None);
+        let (mut from, mut before) = (start, None);
+        // From one run of code control may go on into the one behind it, where afterlink wrote both.
+        loop {
+            let (_, behind) = self.program.run_around(from)?;
+            let end_here = end.min(behind);
+            before = self.passed_in_run((from, end_here), before, &mut passed)?;
+            if end < behind {
+                passed.extend(self.program.inlined_at(before, end));
+                return Some(passed);
+            }
+            from = self.program.fragment_at(behind)?;
+        }
+    }
+
+    /// The same up to `end`, in one run of code; gives the last instruction that was passed.
+    fn passed_in_run(
+        &mut self,
+        (start, end): (InputAddr, InputAddr),
+        mut before: Option<InputAddr>,
+        passed: &mut Vec<(InputAddr, InputAddr)>,
+    ) -> Option<Option<InputAddr>> {
+        let program = self.program;
+        let (first, behind) = program.run_around(start)?;
+        let targets = self.of_run.entry(first).or_insert_with(|| jump_targets(program, first, behind));
+        let mut at = start;
         while at < end {
             passed.extend(program.inlined_at(before, at));
             let inst = program.instruction_at(at)?;
@@ -205,8 +226,7 @@ impl Targets<'_, '_> {
             before = Some(at);
             at = next;
         }
-        passed.extend(program.inlined_at(before, end));
-        (at == end).then_some(passed)
+        (at == end).then_some(before)
     }
 }
 

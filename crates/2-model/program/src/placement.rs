@@ -48,6 +48,9 @@ pub struct Fragment {
     pub alignment: u32,
     /// Bytes to leave free before the fragment, on top of what its alignment needs.
     pub padding: u32,
+    /// Whether control may run on from its end into the next fragment, where its last jump leads there: then none is written, if
+    /// alignment lets the two stand side by side.
+    pub runs_on: bool,
 }
 
 impl Fragment {

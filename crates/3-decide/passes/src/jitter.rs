@@ -20,6 +20,7 @@ pub fn jitter(placement: &mut Placement, sizes: &[u64], seed: u64) {
     let fragments = sizes.len().max(1) as u64;
     let gaps = (sizes.iter().sum::<u64>() / (CODE_PER_GAP * LINE / 2)).max(FEWEST_GAPS);
     let mut last: Option<SectionId> = None;
+    let mut runs_on = false;
     for (index, fragment) in placement.fragments.iter_mut().enumerate() {
         let draw = |what: u8, bound: u64| {
             let mut name = index.to_le_bytes().to_vec();
@@ -27,6 +28,10 @@ pub fn jitter(placement: &mut Placement, sizes: &[u64], seed: u64) {
             key_of(seed, &name) % bound
         };
         let is_first = last.replace(fragment.section) != Some(fragment.section);
+        // Two between which control runs on stay side by side.
+        if std::mem::replace(&mut runs_on, fragment.runs_on) && !is_first {
+            continue;
+        }
         let lines = if is_first { draw(0, LINES) } else { 0 };
         let gap = if is_first || draw(1, fragments) < gaps { draw(2, LINE) } else { 0 };
         fragment.padding = (lines * LINE + gap) as u32;

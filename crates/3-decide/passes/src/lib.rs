@@ -4,6 +4,7 @@
 //! The passes stand in one ordered table ([`PASSES`]); each has a file of its own, with its row in it. Those that change code
 //! come first, those that decide its order behind them. A checker ([`check`]) may look at the result of each.
 
+mod adjacent_functions;
 mod block_order;
 mod branches;
 pub mod check;

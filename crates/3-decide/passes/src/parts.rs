@@ -7,6 +7,8 @@ use afterlink_program::{BlockId, Fragment, FuncId, Placement, Program, SectionId
 pub(crate) struct Parts {
     pub function: FuncId,
     pub hot: Vec<BlockId>,
+    /// Whether control runs on from the end of `hot` into the next function that has such a part.
+    pub runs_on: bool,
     /// Ran, but so seldom that it would only take room from what is hot.
     pub warm: Vec<BlockId>,
     /// Where the warm part stands among those of all functions; of equal ones in the functions' order.
@@ -17,14 +19,14 @@ pub(crate) struct Parts {
 impl Parts {
     /// Each function in one part, everything as it is.
     pub fn of_input(program: &Program, moved: &[FuncId]) -> Vec<Self> {
-        let whole = |&function: &FuncId| Self {
-            function,
-            hot: program.functions[function].blocks.ids().collect(),
-            warm: Vec::new(),
-            warm_rank: 0,
-            cold: Vec::new(),
-        };
-        moved.iter().map(whole).collect()
+        let blocks = |function: FuncId| program.functions[function].blocks.ids().collect();
+        moved.iter().map(|&function| Self { hot: blocks(function), ..Self::empty(function) }).collect()
+    }
+
+    /// None of its blocks yet.
+    pub fn empty(function: FuncId) -> Self {
+        let (hot, warm, cold) = (Vec::new(), Vec::new(), Vec::new());
+        Self { function, hot, runs_on: false, warm, warm_rank: 0, cold }
     }
 
     /// The order as it will be written: all that is hot, what is warm behind it, what is cold in a section of its own.
@@ -32,10 +34,14 @@ impl Parts {
         let fragment = |function, section: SectionId, blocks: &[BlockId]| {
             // Cold code is packed: nobody waits for it.
             let alignment = if section == SectionId::HOT { options.function_alignment } else { 1 };
-            let fragment = Fragment { function, section, blocks: blocks.to_vec(), alignment, padding: 0 };
-            (!blocks.is_empty()).then_some(fragment)
+            let blocks = blocks.to_vec();
+            let fragment = Fragment { function, section, blocks, alignment, padding: 0, runs_on: false };
+            (!fragment.blocks.is_empty()).then_some(fragment)
         };
-        let hot = parts.iter().filter_map(|p| fragment(p.function, SectionId::HOT, &p.hot));
+        let hot = parts.iter().filter_map(|p| {
+            let fragment = fragment(p.function, SectionId::HOT, &p.hot)?;
+            Some(Fragment { runs_on: p.runs_on, ..fragment })
+        });
         let mut warm: Vec<&Self> = parts.iter().collect();
         warm.sort_by_key(|p| p.warm_rank);
         let warm = warm.into_iter().filter_map(|p| fragment(p.function, SectionId::HOT, &p.warm));

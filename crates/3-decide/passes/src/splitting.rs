@@ -48,7 +48,7 @@ fn split(job: &OrderJob, parts: &mut Vec<Parts>) {
             }
             (Split::HotCold, Some(weights)) => by_heat(function, order, weights, warm_limit),
             // Without a profile nothing tells the parts apart.
-            _ => Parts { function, hot: order, warm: Vec::new(), warm_rank: 0, cold: Vec::new() },
+            _ => Parts { hot: order, ..Parts::empty(function) },
         };
     }
 }
@@ -74,7 +74,7 @@ fn warm_limit(program: &Program, weights: &Weights, moved: &[FuncId], hot_share:
 }
 
 fn by_heat(function: FuncId, order: Vec<BlockId>, weights: &FunctionWeights, warm_limit: u64) -> Parts {
-    let mut parts = Parts { function, hot: Vec::new(), warm: Vec::new(), warm_rank: 0, cold: Vec::new() };
+    let mut parts = Parts::empty(function);
     let any_hot = order.iter().any(|&b| weights.block(b) >= warm_limit);
     for block in order {
         let count = weights.block(block);
@@ -102,7 +102,7 @@ fn as_compiled(
     let (main, cold) = order.into_iter().partition(is_main);
     let is_hot = weights.blocks.iter().any(|&count| count >= warm_limit);
     let (hot, warm) = if is_hot { (main, Vec::new()) } else { (Vec::new(), main) };
-    Parts { function: id, hot, warm, warm_rank: 0, cold }
+    Parts { hot, warm, cold, ..Parts::empty(id) }
 }
 
 fn random_halves(program: &Program, function: FuncId, order: Vec<BlockId>, seed: u64) -> Parts {
@@ -110,7 +110,7 @@ fn random_halves(program: &Program, function: FuncId, order: Vec<BlockId>, seed:
     let entry = program.functions[function].entry().get();
     let coin = |block: BlockId| random::key_of(key, &(entry ^ u64::from(block.0)).to_le_bytes()) & 1 == 1;
     let (hot, cold) = order.into_iter().partition(|&b| b == BlockId(0) || coin(b));
-    Parts { function, hot, warm: Vec::new(), warm_rank: 0, cold }
+    Parts { hot, cold, ..Parts::empty(function) }
 }
 
 #[cfg(test)]

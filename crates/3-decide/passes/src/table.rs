@@ -2,15 +2,15 @@
 
 use crate::pass::{CodeJob, OrderJob, Pass, Run};
 use crate::{
-    LayoutOptions, Parts, block_order, branches, check, code_prefetch, entry_marks, function_order,
-    hot_inlining, identical_functions, inlining, plt_calls, splitting, tail_duplication,
+    LayoutOptions, Parts, adjacent_functions, block_order, branches, check, code_prefetch, entry_marks,
+    function_order, hot_inlining, identical_functions, inlining, plt_calls, splitting, tail_duplication,
 };
 use afterlink_program::{FuncId, Placement, Program};
 use afterlink_weigh::Weights;
 use std::time::Instant;
 
 /// All passes, in the order in which they run: those that change code first.
-pub const PASSES: [&Pass; 11] = [
+pub const PASSES: [&Pass; 12] = [
     &identical_functions::PASS,
     &inlining::PASS,
     &hot_inlining::PASS,
@@ -22,6 +22,7 @@ pub const PASSES: [&Pass; 11] = [
     &block_order::PASS,
     &splitting::PASS,
     &function_order::PASS,
+    &adjacent_functions::PASS,
 ];
 
 /// The pass of that name.

@@ -62,6 +62,7 @@ impl Encoder<'_, '_, '_> {
             }
             self.ending(out, fragment.function, block, ending, address);
         }
+        self.image.arch.write_nops(out, shape.nops);
     }
 
     /// Appends a chunk; `address` is the fragment's.

@@ -152,13 +152,13 @@ pub fn fragment_sizes(program: &Program, placement: &Placement) -> Vec<u64> {
 
 /// Where each block of `fragment` will start, counted from the fragment's start, and one more for the end.
 pub fn block_offsets(program: &Program, fragment: &Fragment) -> Vec<u32> {
-    shape::settle(program.arch, &program.functions[fragment.function], fragment).offsets
+    shape::settle(program, fragment, None).offsets
 }
 
 fn settle_all(program: &Program, placement: &Placement) -> Vec<Shape> {
-    let settle =
-        |fragment: &Fragment| shape::settle(program.arch, &program.functions[fragment.function], fragment);
-    placement.fragments.par_iter().map(settle).collect()
+    let fragments = &placement.fragments;
+    let settle = |(i, fragment)| shape::settle(program, fragment, fragments.get(i + 1));
+    fragments.par_iter().enumerate().map(settle).collect()
 }
 
 /// Writes the program in the order that `placement` gives into memory.

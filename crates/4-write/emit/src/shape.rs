@@ -1,12 +1,14 @@
 //! The shape of a fragment: which instructions end each block, how long each is, and so where every block
 //! starts. Addresses are not needed for that: a branch inside the fragment is short if it can be, one that
-//! leaves it is always long.
+//! leaves it is always long. Where control runs on into the fragment behind it there is none, and nops up to
+//! where that one may start.
 //!
 //! Branch lengths depend on distances and distances on lengths. As in a linker's relaxation, all branches start
 //! short and grow until none is too short; a branch never shrinks, so this ends.
 
+use crate::addresses::{alignment, gap_before};
 use afterlink_isa::{self as isa, Arch};
-use afterlink_program::{Block, BlockId, Fragment, Function, Target, Terminator};
+use afterlink_program::{Block, Fragment, Function, Program, Target, Terminator};
 
 /// How a block ends in the output: at most one conditional and one plain jump.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,6 +65,10 @@ pub(crate) struct Shape {
     /// For each block, which of its jumps are short: [`BRANCH`], [`JUMP`]. All else about them is worked out anew when they
     /// are written: a large program has millions.
     short: Vec<u8>,
+    /// What starts right behind the fragment, if control runs on there.
+    behind: Option<Target>,
+    /// Bytes of nops at its end, which are run.
+    pub nops: u32,
 }
 
 const BRANCH: u8 = 1;
@@ -75,7 +81,7 @@ impl Shape {
 
     /// How the blocks of `fragment`, whose shape this is, end.
     pub fn endings(&self, function: &Function, fragment: &Fragment) -> Vec<Ending> {
-        let mut endings = endings(function, fragment);
+        let mut endings = endings(function, fragment, self.behind);
         for (ending, short) in endings.iter_mut().zip(&self.short) {
             ending.branch.iter_mut().for_each(|exit| exit.short = short & BRANCH != 0);
             ending.jump.iter_mut().for_each(|exit| exit.short = short & JUMP != 0);
@@ -84,9 +90,35 @@ impl Shape {
     }
 }
 
-/// Settles the shape of `fragment`.
-pub(crate) fn settle(arch: Arch, function: &Function, fragment: &Fragment) -> Shape {
-    let mut endings = endings(function, fragment);
+/// Settles the shape of `fragment`, behind which stands `next`.
+pub(crate) fn settle(program: &Program, fragment: &Fragment, next: Option<&Fragment>) -> Shape {
+    let function = &program.functions[fragment.function];
+    let next = next.filter(|next| fragment.runs_on && may_run_on(program, fragment, next));
+    let running_on = next.and_then(|next| {
+        let behind = match next.blocks[0] {
+            block if next.function == fragment.function => Target::Block(block),
+            block => Target::Code(next.function, block),
+        };
+        let mut shape = settle_before(program.arch, function, fragment, Some(behind));
+        // The last block has a byte at least: no two functions, nor blocks of two, have one address.
+        let [.., last, size] = shape.offsets[..] else { return None };
+        let nops = u64::from(size.max(last + 1)).next_multiple_of(alignment(program, next)) - u64::from(size);
+        shape.nops = u32::try_from(nops).ok()?;
+        *shape.offsets.last_mut()? += shape.nops;
+        (nops < program.arch.exit_size(isa::Exit::Jump, false)).then_some(shape)
+    });
+    running_on.unwrap_or_else(|| settle_before(program.arch, function, fragment, None))
+}
+
+/// Whether nothing comes between two fragments but what aligns the second, and how much that is hangs on no address.
+fn may_run_on(program: &Program, fragment: &Fragment, next: &Fragment) -> bool {
+    next.section == fragment.section
+        && gap_before(program, next) == 0
+        && alignment(program, next) <= alignment(program, fragment)
+}
+
+fn settle_before(arch: Arch, function: &Function, fragment: &Fragment, behind: Option<Target>) -> Shape {
+    let mut endings = endings(function, fragment, behind);
     let bodies: Vec<u32> = fragment.blocks.iter().map(|&b| function.code_size(&function.blocks[b])).collect();
     let mut offsets = vec![0u32; bodies.len() + 1];
     loop {
@@ -113,12 +145,12 @@ pub(crate) fn settle(arch: Arch, function: &Function, fragment: &Fragment) -> Sh
         if !grown {
             let flag = |exit: Option<Exit>, flag: u8| if exit.is_some_and(|e| e.short) { flag } else { 0 };
             let short = endings.iter().map(|e| flag(e.branch, BRANCH) | flag(e.jump, JUMP)).collect();
-            return Shape { offsets, short };
+            return Shape { offsets, short, behind, nops: 0 };
         }
     }
 }
 
-fn endings(function: &Function, fragment: &Fragment) -> Vec<Ending> {
+fn endings(function: &Function, fragment: &Fragment, behind: Option<Target>) -> Vec<Ending> {
     // Position of each block in this fragment.
     let mut inside = vec![ELSEWHERE; function.blocks.len()];
     for (i, block) in fragment.blocks.iter().enumerate() {
@@ -131,13 +163,13 @@ fn endings(function: &Function, fragment: &Fragment) -> Vec<Ending> {
         };
         Exit { kind, way, inside, short: inside != ELSEWHERE }
     };
-    let behind = fragment.blocks[1..].iter().copied().map(Some).chain([None]);
+    let behind = fragment.blocks[1..].iter().map(|&next| Some(Target::Block(next))).chain([behind]);
     let blocks = fragment.blocks.iter().map(|&b| &function.blocks[b]);
     blocks.zip(behind).map(|(block, behind)| ending(block, behind, &exit)).collect()
 }
 
-fn ending(block: &Block, behind: Option<BlockId>, exit: &dyn Fn(isa::Exit, Way, Target) -> Exit) -> Ending {
-    let is_behind = |target: Target| behind.is_some_and(|b| target == Target::Block(b));
+fn ending(block: &Block, behind: Option<Target>, exit: &dyn Fn(isa::Exit, Way, Target) -> Exit) -> Ending {
+    let is_behind = |target: Target| behind == Some(target);
     let jump = |way, target| (!is_behind(target)).then(|| exit(isa::Exit::Jump, way, target));
     match block.terminator {
         Terminator::FallThrough(next) => Ending { branch: None, jump: jump(Way::Next, Target::Block(next)) },

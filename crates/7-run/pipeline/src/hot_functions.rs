@@ -158,7 +158,9 @@ impl<'a> Now<'a> {
         for piece in pieces {
             let offsets = afterlink_emit::block_offsets(self.program, piece.fragment);
             for (block, ends) in piece.fragment.blocks.iter().zip(offsets.windows(2)) {
-                let [start, end] = [ends[0], ends[1]].map(|offset| piece.address.get() + u64::from(offset));
+                // Where control runs on, the last one ends without a jump.
+                let place = |offset| piece.address.get() + u64::from(offset).min(piece.bytes);
+                let [start, end] = [ends[0], ends[1]].map(place);
                 places[block.index()] = start..end;
             }
         }

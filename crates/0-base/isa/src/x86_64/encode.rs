@@ -23,6 +23,9 @@ pub fn write_jump(out: &mut Vec<u8>, short: bool, displacement: i32) {
     }
 }
 
+/// The nops of one byte to four that Intel's manual recommends (Software Developer's Manual, volume 2, NOP).
+pub const NOPS: [&[u8]; 4] = [&[0x90], &[0x66, 0x90], &[0x0f, 0x1f, 0x00], &[0x0f, 0x1f, 0x40, 0x00]];
+
 /// Appends a conditional jump; a one-byte displacement must fit if `short`.
 pub fn write_branch(out: &mut Vec<u8>, condition: Condition, short: bool, displacement: i32) {
     if short {

@@ -26,7 +26,7 @@ pub use decode::{Sweep, decode, full};
 pub(crate) use effects::{COUNTER_REGISTERS, SHORT_BRANCH_READS};
 pub use effects::{EffectsReader, FLAGS, REGISTERS, STACK_POINTER};
 pub use encode::{
-    BRANCH_LONG, BRANCH_SHORT, JUMP_LONG, JUMP_SHORT, SHORT_BRANCH, write_branch, write_jump,
+    BRANCH_LONG, BRANCH_SHORT, JUMP_LONG, JUMP_SHORT, NOPS, SHORT_BRANCH, write_branch, write_jump,
     write_short_branch,
 };
 pub use frames::{GIVE_ROOM_BACK, MAKE_ROOM, NOP, frame_step, put_return_address, return_moves_stack};

@@ -212,9 +212,15 @@ impl Program<'_> {
 
     /// The instruction of the input by which control leaves a block, of which the output's last one is at `at`.
     fn left_from(&self, source: &Source, at: InputAddr, next: InputAddr) -> Option<InputAddr> {
+        let inst = self.instruction_at(at);
+        let place = source.input? + source.offset;
+        // A nop that fills the room between two functions stands where the jump was from the one to the other.
+        if inst.is_some_and(|inst| inst.nop) && self.instruction_at(place).is_some_and(|old| !old.nop) {
+            return Some(place);
+        }
         // A jump that the output needs no more.
-        let dropped = source.input? + source.offset + (next - at.get()).get();
-        let ends = self.instruction_at(at).is_some_and(|inst| inst.flow.ends_block());
+        let dropped = place + (next - at.get()).get();
+        let ends = inst.is_some_and(|inst| inst.flow.ends_block());
         if ends || self.is_padding(dropped, source) { self.place(source, at) } else { Some(dropped) }
     }
 

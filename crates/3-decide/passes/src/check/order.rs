@@ -10,7 +10,7 @@ pub(super) fn faults(program: &Program, placement: &Placement) -> Vec<Fault> {
     // How often each block of a function is placed; empty if it does not move.
     let mut placed: Vec<Vec<u32>> = vec![Vec::new(); program.functions.len()];
     let mut last_section = None;
-    for fragment in &placement.fragments {
+    for (i, fragment) in placement.fragments.iter().enumerate() {
         let id = fragment.function;
         let Some(function) = program.functions.get(id) else { continue };
         let counts = &mut placed[id.index()];
@@ -32,6 +32,10 @@ pub(super) fn faults(program: &Program, placement: &Placement) -> Vec<Fault> {
         }
         if placement.sections.get(fragment.section).is_none() {
             add(id, format!("goes to {}, which is not there", fragment.section));
+        }
+        let next = placement.fragments.get(i + 1);
+        if fragment.runs_on && next.is_none_or(|next| next.section != fragment.section) {
+            add(id, "runs on where nothing stands".into());
         }
         if last_section.is_some_and(|last| last > fragment.section) {
             add(id, "has a fragment behind those of a later section".into());

@@ -60,6 +60,7 @@ fn sample() -> Sample {
         blocks: blocks.iter().copied().map(BlockId).collect(),
         alignment: 1,
         padding: 0,
+        runs_on: false,
     };
     let edge = |from, to, count| EdgeWeight { from: BlockId(from), to: BlockId(to), count };
     let weights = FunctionWeights {

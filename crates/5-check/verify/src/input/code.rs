@@ -90,6 +90,10 @@ impl Inst {
         matches!(self.kind, K::Jump | K::Branch | K::ShortBranch | K::Call | K::Transaction)
     }
 
+    pub fn is_call(&self) -> bool {
+        matches!(self.kind, Kind::Call | Kind::IndirectCall)
+    }
+
     pub fn ends_block(&self) -> bool {
         !matches!(self.kind, Kind::Next | Kind::Call | Kind::IndirectCall) && !self.is_trap()
     }

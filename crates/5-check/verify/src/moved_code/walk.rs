@@ -67,6 +67,11 @@ impl Walk<'_, '_, '_> {
             } else {
                 self.added()?;
             }
+            let is_behind_call = insts[..shape.body].last().is_some_and(|inst| inst.is_call());
+            if is_behind_call && self.is_behind_fragment() {
+                let what = "a call comes back where another function starts";
+                return Err(self.finding(FindingKind::FallThrough, what));
+            }
             self.terminator(&insts[shape.body])?;
             if let Some(behind) = insts[shape.body + 1..].iter().position(|i| !i.is_padding()) {
                 self.input += insts[shape.body + 1..][..behind].iter().map(|i| u64::from(i.len)).sum::<u64>();
@@ -80,6 +85,12 @@ impl Walk<'_, '_, '_> {
             self.goes_on(block.input_end())?;
         }
         self.padding(true)
+    }
+
+    /// Whether a fragment ends here.
+    fn is_behind_fragment(&self) -> bool {
+        let before = self.output.checked_sub(1).and_then(|last| self.check.places.fragment_at(last));
+        before.is_some_and(|(_, end)| end == self.output)
     }
 
     /// Added code may stand in front of the next instruction if it disturbs nothing.

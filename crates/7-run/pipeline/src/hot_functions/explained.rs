@@ -26,6 +26,8 @@ pub enum Change {
     Inlined { calls: usize, executions: u64 },
     /// So many calls of other objects' functions lead past the linker's stubs.
     DirectCalls { calls: usize, executions: u64 },
+    /// Control runs on into this function, so often, instead of jumping there.
+    RunsOn { function: String, executions: u64 },
     /// The mark for indirect branches at its entry is gone.
     Unmarked,
     /// Bytes of padding inside of it that are left out.
@@ -74,6 +76,7 @@ pub(super) fn changes(now: &Now, before: &Hot, stats: &DynoStats, pieces: &[Piec
         jumps(&before.stats, stats),
         counted(inlined, |calls, executions| Change::Inlined { calls, executions }),
         counted(direct, |calls, executions| Change::DirectCalls { calls, executions }),
+        runs_on(now, id, pieces),
         lacks_mark(function).then_some(Change::Unmarked),
         (padding > 0).then_some(Change::Padding { bytes: padding }),
         folded(program, id),
@@ -83,6 +86,23 @@ pub(super) fn changes(now: &Now, before: &Hot, stats: &DynoStats, pieces: &[Piec
     .into_iter()
     .flatten()
     .collect()
+}
+
+fn runs_on(now: &Now, id: FuncId, pieces: &[Piece]) -> Option<Change> {
+    let has_none = |piece: &&Piece| {
+        let with_jump = afterlink_emit::block_offsets(now.program, piece.fragment).last().copied();
+        piece.fragment.runs_on && with_jump.is_some_and(|size| piece.bytes < u64::from(size))
+    };
+    let piece = pieces.iter().find(has_none)?;
+    let next = now.placement.fragments.get(piece.rank + 1)?;
+    let function = now.program.functions[next.function].name.to_owned();
+    let last = *piece.fragment.blocks.last()?;
+    let stays = match now.program.functions[id].blocks[last].terminator {
+        Terminator::Branch { next, .. } => now.weights.functions.get(id)?.edge(last, next),
+        _ => 0,
+    };
+    let executions = now.weights.functions.get(id)?.block(last).saturating_sub(stays);
+    Some(Change::RunsOn { function, executions })
 }
 
 fn split(now: &Now, pieces: &[Piece]) -> Option<Change> {

@@ -34,8 +34,9 @@ impl Reader<'_> {
         })?;
         let alignment = if self.lexer.take("align") { self.alignment()? } else { 1 };
         let padding = if self.lexer.take("pad") { self.lexer.number("bytes")? } else { 0 };
+        let runs_on = self.lexer.take("runs-on");
         self.lexer.need_mark(b':')?;
-        Ok(Fragment { function, section, blocks: self.blocks()?, alignment, padding })
+        Ok(Fragment { function, section, blocks: self.blocks()?, alignment, padding, runs_on })
     }
 
     fn new_data(&mut self) -> Result<NewData> {

@@ -19,6 +19,9 @@ impl Writer<'_, '_> {
             if fragment.padding > 0 {
                 put!(self, " pad {}", fragment.padding);
             }
+            if fragment.runs_on {
+                self.text.push_str(" runs-on");
+            }
             self.text.push(':');
             self.blocks(&fragment.blocks);
             self.text.push('\n');

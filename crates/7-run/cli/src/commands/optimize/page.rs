@@ -120,6 +120,13 @@ fn done(change: &Change) -> String {
                 runs(*executions)
             )
         }
+        Change::RunsOn { function, executions } => {
+            let next = spelled(function);
+            format!(
+                "no jump to {next}, which stands right behind it ({}): a jump less each time",
+                runs(*executions)
+            )
+        }
         Change::Unmarked => "the mark for indirect branches at its entry left out".into(),
         Change::Padding { bytes } => format!("{} of padding between blocks left out", many(*bytes, "byte")),
         Change::Folded { functions } => {
