@@ -7,7 +7,7 @@
 #    function that raised an error. The same errors are raised in both servers, and the names compared, frame by frame.
 # 2. gdb, by the unwind tables and the full symbol table: the same errors again, stopped in errfinish, which the error
 #    paths call out of the cold parts of split functions.
-# A fragment's name counts as its function's (int4div.cold is int4div). A frame without a name in the dynamic symbol
+# A fragment's name counts as its function's (int4div.cold is int4div, and so is int4div.inlined where it stands in place of a call). A frame without a name in the dynamic symbol
 # table, as static functions have, is looked up in the full one. A frame that has a name before must have it after.
 # Exits non-zero on any difference. Writes $RESULTS/backtrace.json.
 . "$(dirname "$0")/environment.sh"
@@ -60,9 +60,9 @@ names_of_frames() {
             return address < start[low] + size[low] ? name[low] : "-"
         }
         BEGIN { while ((getline line < symbols) > 0) { split(line, f, " "); count++; start[count] = f[1]; size[count] = f[2]; name[count] = f[3] } }
-        /\([^)+]+\+0x[0-9a-f]+\) \[/ { sub(/.*\(/, ""); sub(/\+0x.*/, ""); sub(/\.(cold|warm|part).*/, ""); print; next }
+        /\([^)+]+\+0x[0-9a-f]+\) \[/ { sub(/.*\(/, ""); sub(/\+0x.*/, ""); sub(/\.(cold|warm|rest|inlined|part).*/, ""); print; next }
         /\(\+0x[0-9a-f]+\) \[/ { library = /\.so[.0-9]*\(/; sub(/.*\(\+0x/, ""); sub(/\).*/, "")
-            found = library ? "-" : whose(number($0) - 1); sub(/\.(cold|warm|part|constprop|isra).*/, "", found); print "(" found ")"; next }
+            found = library ? "-" : whose(number($0) - 1); sub(/\.(cold|warm|rest|inlined|part|constprop|isra).*/, "", found); print "(" found ")"; next }
         { print "-" }'
 }
 
@@ -108,7 +108,7 @@ debug_errors() {
     (cd "$raised" && as_user SHELL=/bin/sh gdb -q -nx -batch -x commands.gdb "$1") > "$out/$2.gdb" 2>&1 || true
     # "#3  0x000055… in int4div.cold () at …"  ->  int4div
     sed -n 's/^# stop$/# stop/p; s/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([^ ]*\) (.*/\2/p' "$out/$2.gdb" |
-        sed 's/\.\(cold\|warm\|part\|constprop\|isra\).*//' > "$out/$2.stops"
+        sed 's/\.\(cold\|warm\|rest\|inlined\|part\|constprop\|isra\).*//' > "$out/$2.stops"
 }
 
 # compare_frames NAME: prints how many frames are the same, and each that is not; a static function's name in

@@ -15,10 +15,10 @@ pub(crate) const PASS: Pass = Pass {
     by_default: true,
     off: None,
     has_work: |_| true,
-    run: Run::Order(join),
+    run: Run::Order(|job, parts| join(job, parts)),
 };
 
-fn join(job: &OrderJob, parts: &mut Vec<Parts>) {
+fn join(job: &OrderJob, parts: &mut [Parts]) {
     let mut hot: Vec<&mut Parts> = parts.iter_mut().filter(|parts| !parts.hot.is_empty()).collect();
     for i in 1..hot.len() {
         let (next, parts) = (hot[i].function, &mut *hot[i - 1]);
