@@ -28,7 +28,7 @@ def bare(text):
     # Where code is, and where gdb says so (it does in the middle of a row); names of parts; where memory is, and hashes of that.
     text = re.sub(r"(^#\d* +|^)0x[0-9a-f]+ in ", r"\1", text, flags=re.M)
     text = re.sub(r"0x[0-9a-f]{5,}", "0x…", text)
-    text = re.sub(r"\.(cold|warm)(?=[ >+@(]|$)", "", text, flags=re.M)
+    text = re.sub(r"\.(cold|warm|rest|inlined)(?=[ >+@(]|$)", "", text, flags=re.M)
     text = re.sub(r"\+\d+>", ">", text)
     text = re.sub(r"nsec = \d+", "nsec = …", text)
     # What a pointer that is not initialized leads to: pointers, or pieces of them, read as text.

@@ -14,7 +14,7 @@ rustc --edition 2021 -C opt-level=2 -C debuginfo=2 -C link-arg=-Wl,--emit-relocs
 
 # Without addresses, sizes, numbers of processes, and names of parts.
 bare() {
-    sed -E 's/0x[0-9a-f]+/X/g; s/\+X\)?/+X/g; s/\.(cold|warm)//g; s/==[0-9]+==/==/; s/\(TID [0-9]+\)|LWP [0-9]+|Thread [0-9X.]+|TID [0-9]+|main. \([0-9]+\)/T/g;
+    sed -E 's/0x[0-9a-f]+/X/g; s/\+X\)?/+X/g; s/\.(cold|warm|rest|inlined)//g; s/==[0-9]+==/==/; s/\(TID [0-9]+\)|LWP [0-9]+|Thread [0-9X.]+|TID [0-9]+|main. \([0-9]+\)/T/g;
         s/\[X\]//; s/^ *([0-9]+): +X - /\1: /; s/core\.[0-9]+|PID [0-9]+|X in //g'
 }
 

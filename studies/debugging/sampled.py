@@ -40,8 +40,8 @@ def main():
             continue
         old = back[at]["input"]
         expected = names[starts[bisect.bisect_right(starts, old) - 1]]
-        bare = {re.sub(r"\.(cold|warm)$", "", n) for n in expected}
-        if lines[old] == line and re.sub(r"\.(cold|warm)$", "", symbol) in bare:
+        bare = {re.sub(r"\.(cold|warm|rest|inlined)$", "", n) for n in expected}
+        if lines[old] == line and re.sub(r"\.(cold|warm|rest|inlined)$", "", symbol) in bare:
             right += count
             moved += count if back[at]["reason"] == "copied" else 0
         else:
