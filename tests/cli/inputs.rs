@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use afterlink_testkit::build::link_assembly;
 use afterlink_testkit::sandbox::{Sandbox, assert_clear_error, built};
 use afterlink_testkit::tool::afterlink;
 
@@ -262,6 +263,19 @@ fn options_that_leave_no_room_for_program_headers() {
 }
 
 /// mold gives headers that begin with zeroed data of threads the file offset 0, as if they described what stands behind the program headers.
+/// Linkers write another table of section numbers then.
+#[test]
+fn more_sections_than_have_numbers() {
+    let code = ".globl _start\n.type _start, @function\n_start: call f\nmov $60, %eax\nsyscall\n.size _start, . - _start\n\
+                .type f, @function\nf: lea word(%rip), %rax\nret\n.size f, . - f\n.data\nword: .quad f\n";
+    let sections = (0..65_300).map(|number| format!(".section s{number}, \"a\"\n.byte 1\n"));
+    let source: String = std::iter::once(code.to_owned()).chain(sections).collect();
+    refuse_bytes(
+        &link_assembly(&source, "gcc", &["-static", "-Wl,--build-id"]),
+        &["more than 65279 sections", "link it"],
+    );
+}
+
 #[test]
 fn program_headers_without_an_offset() {
     let sandbox = Sandbox::default();

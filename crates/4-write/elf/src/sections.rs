@@ -264,7 +264,7 @@ impl SectionTable {
 }
 
 /// Refuses what would make the output wrong or much larger than the input.
-fn check(image: &Image<'_>) -> Result<()> {
+pub(crate) fn check(image: &Image<'_>) -> Result<()> {
     let sections = || image.sections.as_slice().iter();
     if let Some(s) = sections().find(|s| s.kind == elf::SHT_SYMTAB_SHNDX.0) {
         return Err(Error::new(format!("the program has more than {MOST_SECTIONS} sections"))
