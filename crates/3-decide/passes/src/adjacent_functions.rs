@@ -27,11 +27,13 @@ fn join(job: &OrderJob, parts: &mut [Parts]) {
         let count = |block: BlockId| weights.map_or(0, |weights| weights.block(block));
         let leads = |at: usize| {
             leads_to(function, &parts.hot, at, next)
+                && can_be_last(function, &parts.hot, at)
                 && !ends_in_call(job.program, function, &function.blocks[parts.hot[at]])
         };
         let jumps = (0..parts.hot.len()).filter(|&at| leads(at));
         let Some(at) = jumps.max_by_key(|&at| (count(parts.hot[at]), at)) else { continue };
-        parts.runs_on = put_last(function, &mut parts.hot, at);
+        put_last(function, &mut parts.hot, at);
+        parts.runs_on = true;
     }
 }
 
@@ -61,18 +63,23 @@ fn ends_in_call(program: &Program, function: &Function, block: &Block) -> bool {
     is_call || !rest.is_empty()
 }
 
-/// Puts the block at `at` last, with those in front of it from which control runs through to it; all others keep their order. Gives whether
-/// that can be: the entry stays first.
-fn put_last(function: &Function, order: &mut [BlockId], at: usize) -> bool {
-    if at + 1 == order.len() {
-        return true;
-    }
+/// Where the blocks start from which control runs through to the one at `at`.
+fn start_of_way(function: &Function, order: &[BlockId], at: usize) -> usize {
     let runs_through = |&at: &usize| falls_into(function, order[at - 1], order[at]);
-    let first = at - (1..=at).rev().take_while(runs_through).count();
-    if first > 0 {
+    at - (1..=at).rev().take_while(runs_through).count()
+}
+
+/// Whether the block at `at` is last, or can be, since no way runs through to it from the entry, which stays first.
+fn can_be_last(function: &Function, order: &[BlockId], at: usize) -> bool {
+    at + 1 == order.len() || start_of_way(function, order, at) > 0
+}
+
+/// Puts the block at `at` last, with those in front of it from which control runs through to it; all others keep their order.
+fn put_last(function: &Function, order: &mut [BlockId], at: usize) {
+    if at + 1 < order.len() {
+        let first = start_of_way(function, order, at);
         order[first..].rotate_left(at + 1 - first);
     }
-    first > 0
 }
 
 /// Whether control goes from one block to another that stands right behind it without a jump.

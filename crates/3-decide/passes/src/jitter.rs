@@ -37,3 +37,29 @@ pub fn jitter(placement: &mut Placement, sizes: &[u64], seed: u64) {
         fragment.padding = (lines * LINE + gap) as u32;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use afterlink_program::{BlockId, Fragment, FuncId};
+
+    #[test]
+    fn functions_that_run_on_stay_beside_the_next_one() {
+        let fragment = |function| Fragment {
+            function: FuncId(function),
+            section: SectionId::HOT,
+            blocks: vec![BlockId(0)],
+            alignment: 1,
+            padding: 0,
+            runs_on: function == 1,
+        };
+        let mut gaps = [0u32; 4];
+        for seed in 0..200 {
+            let mut placement = Placement::of((0..4).map(fragment).collect());
+            jitter(&mut placement, &[9; 4], seed);
+            gaps.iter_mut().zip(&placement.fragments).for_each(|(most, f)| *most = f.padding.max(*most));
+        }
+        assert!(gaps[0] > 64 && gaps[1] > 32 && gaps[3] > 32, "{gaps:?}");
+        assert_eq!(gaps[2], 0);
+    }
+}

@@ -67,11 +67,12 @@ const PROGRAM: &str = r#"
 
 /// The program, and an output in the other order, in which each of `first` and `bare` runs on into the next.
 fn build() -> (Vec<u8>, Vec<u8>) {
-    laid_out(link_assembly(PROGRAM, "gcc", &["-static", "-no-pie"]), FunctionOrder::Reverse)
+    laid_out(link_assembly(PROGRAM, "gcc", &["-static", "-no-pie"]), FunctionOrder::Reverse, 1)
 }
 
-fn laid_out(input: Vec<u8>, order_functions: FunctionOrder) -> (Vec<u8>, Vec<u8>) {
-    let layout = LayoutOptions { order_functions, ..LayoutOptions::whole_in_input_order() };
+fn laid_out(input: Vec<u8>, order: FunctionOrder, function_alignment: u32) -> (Vec<u8>, Vec<u8>) {
+    let whole = LayoutOptions::whole_in_input_order();
+    let layout = LayoutOptions { order_functions: order, function_alignment, ..whole };
     let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
     let output =
         afterlink_pipeline::optimize(&input, Vec::new(), &options, &Silent).expect("an output").bytes;
@@ -98,11 +99,24 @@ fn functions_run_on_and_are_proven() {
     assert!(verdict.is_proven(), "{verdict}");
 }
 
+/// Nops are run: they may cost no more than the jump.
+#[test]
+fn where_more_than_a_nop_is_needed_the_jump_stays() {
+    let sizes = |alignment: u32| {
+        let input = link_assembly(PROGRAM, "gcc", &["-static", "-no-pie"]);
+        let (input, output) = laid_out(input, FunctionOrder::Reverse, alignment);
+        assert!(judge(&input, &output).is_proven());
+        let [first, bare] = ["first", "bare"].map(|name| place(&input, &output, name));
+        (first.1 - first.0, bare.1 - bare.0)
+    };
+    assert_eq!([4, 8, 16].map(sizes), [(3 + 1, 4), (3 + 5, 5), (3 + 5, 5)]);
+}
+
 /// Programs find the function of a frame by where its call comes back: that place is no other function's.
 #[test]
 fn no_call_comes_back_where_the_next_function_starts() {
     let input = link_assembly(PROGRAM, "gcc", &["-static", "-no-pie"]);
-    let (input, output) = laid_out(input, FunctionOrder::Input);
+    let (input, output) = laid_out(input, FunctionOrder::Input, 1);
     let calls = place(&input, &output, "calls");
     assert_eq!(calls.1 - calls.0, 2 + 2 + 5, "the jump stays");
     assert!(judge(&input, &output).is_proven());
@@ -111,7 +125,7 @@ fn no_call_comes_back_where_the_next_function_starts() {
     let at = file_offset(&idle, address_of(&idle, "calls"));
     let code: [u8; 4] = idle[at..at + 4].try_into().unwrap();
     idle[at..at + 4].copy_from_slice(&[0x89, 0xff, 0x89, 0xc0]);
-    let (idle, mut output) = laid_out(idle, FunctionOrder::Input);
+    let (idle, mut output) = laid_out(idle, FunctionOrder::Input, 1);
     let [calls, next] = ["calls", "other"].map(|name| place(&idle, &output, name));
     assert_eq!((calls.1, calls.1 - calls.0), (next.0, 4), "no jump");
     assert!(judge(&idle, &output).is_proven());
