@@ -1,8 +1,8 @@
 //! The order in which the program's pieces are written, and where to. Order is kept apart from contents: laying out never
 //! touches a block.
 
-use crate::{BlockId, DataId, FuncId};
-use afterlink_core::limits::SECTION_ALIGNMENT;
+use crate::{BlockId, DataId, FuncId, Program};
+use afterlink_core::limits::{ENTRY_ALIGNMENT, SECTION_ALIGNMENT};
 use afterlink_core::{IdVec, define_index};
 
 define_index!(
@@ -57,6 +57,19 @@ impl Fragment {
     /// Whether it starts with the function's entry.
     pub fn starts_function(&self) -> bool {
         self.blocks.first() == Some(&BlockId(0))
+    }
+
+    /// What its start is a multiple of.
+    pub fn alignment_in(&self, program: &Program) -> u64 {
+        let own = || program.functions[self.function].alignment.max(ENTRY_ALIGNMENT);
+        let least = if self.starts_function() { own() } else { 1 };
+        u64::from(self.alignment).max(least)
+    }
+
+    /// Bytes that are left free in front of it, on top of what its alignment needs.
+    pub fn gap_before(&self, program: &Program) -> u64 {
+        let least = if self.starts_function() { program.gap_before_entries } else { 0 };
+        u64::from(self.padding).max(least)
     }
 }
 

@@ -154,13 +154,11 @@ pub(crate) fn make_room(image: &Image<'_>, needs: Needs) -> Result<Room> {
     Err(failure.next(way_out(image, frame_header)))
 }
 
-/// Whether what every output needs can be added: sections, and to the program headers a segment, and the header of a search table of
-/// unwind entries.
+/// Whether what every output needs can be added to the program headers: a segment, and the header of a search table of unwind entries.
 ///
 /// # Errors
 /// The one with which writing an output would end.
-pub fn require_room(image: &Image<'_>, has_unwind_entries: bool) -> Result<()> {
-    crate::sections::check(image)?;
+pub(crate) fn require_headers(image: &Image<'_>, has_unwind_entries: bool) -> Result<()> {
     let needs = Needs { segments: 1, counters: false, frame_header: has_unwind_entries };
     make_room(image, needs).map(drop)
 }

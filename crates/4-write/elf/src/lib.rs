@@ -32,7 +32,7 @@ mod segments;
 mod symbols;
 
 pub use debug_file::{DebugSection, SectionBytes, debug_link, debug_link_checksum_at, write_debug_file};
-pub use displaced::{Displaced, displaced, require_room};
+pub use displaced::{Displaced, displaced};
 pub use dynamic_tables::dynamic_symbols_can_grow;
 pub use layout::{counter_address, free_address};
 pub use patches::Patches;
@@ -42,6 +42,7 @@ pub use plan::{
 };
 
 use afterlink_core::{Output, Result};
+use afterlink_image::Image;
 use layout::FileLayout;
 use sections::SectionTable;
 
@@ -52,6 +53,15 @@ pub const COUNTERS_SECTION: &str = ".afterlink.counters";
 pub use afterlink_core::limits::{HUGE_PAGE, PAGE};
 
 pub(crate) const LE: object::LittleEndian = object::LittleEndian;
+
+/// Whether every output has room for what must be added: its sections have numbers, and its program headers can grow.
+///
+/// # Errors
+/// The one with which writing an output would end.
+pub fn require_room(image: &Image<'_>, has_unwind_entries: bool) -> Result<()> {
+    sections::check(image)?;
+    displaced::require_headers(image, has_unwind_entries)
+}
 
 /// Writes the whole output file into memory.
 ///

@@ -2,11 +2,9 @@
 
 use crate::shape::Shape;
 use afterlink_core::index::Id;
-use afterlink_core::limits::{ENTRY_ALIGNMENT, HUGE_PAGE, PAGE};
+use afterlink_core::limits::{HUGE_PAGE, PAGE};
 use afterlink_core::{IdVec, InputAddr, OutputAddr};
-use afterlink_program::{
-    BlockId, DataId, Fragment, FuncId, JumpTable, Placement, Program, SectionId, Target,
-};
+use afterlink_program::{BlockId, DataId, FuncId, JumpTable, Placement, Program, SectionId, Target};
 
 /// Where everything stands.
 pub(crate) struct Addresses<'p, 'a> {
@@ -22,19 +20,6 @@ pub(crate) struct Addresses<'p, 'a> {
     /// For each function, where its blocks begin in `blocks`; `u32::MAX` if it does not move.
     first_block: Vec<u32>,
     blocks: Vec<OutputAddr>,
-}
-
-/// What a fragment's start is a multiple of.
-pub(crate) fn alignment(program: &Program, fragment: &Fragment) -> u64 {
-    let own = || program.functions[fragment.function].alignment.max(ENTRY_ALIGNMENT);
-    let least = if fragment.starts_function() { own() } else { 1 };
-    u64::from(fragment.alignment).max(least)
-}
-
-/// Bytes that are left free in front of a fragment, on top of what its alignment needs.
-pub(crate) fn gap_before(program: &Program, fragment: &Fragment) -> u64 {
-    let least = if fragment.starts_function() { program.gap_before_entries } else { 0 };
-    u64::from(fragment.padding).max(least)
 }
 
 impl<'p, 'a> Addresses<'p, 'a> {
@@ -101,7 +86,7 @@ impl<'p, 'a> Addresses<'p, 'a> {
             at = first_byte;
             let here = placement.fragments.iter().zip(shapes).filter(|(f, _)| f.section == id);
             for (fragment, shape) in here {
-                at = (at + gap_before(program, fragment)).align_up(alignment(program, fragment));
+                at = (at + fragment.gap_before(program)).align_up(fragment.alignment_in(program));
                 self.fragments.push(at);
                 let first = self.first_block[fragment.function.index()] as usize;
                 for (block, offset) in fragment.blocks.iter().zip(&shape.offsets) {

@@ -6,7 +6,6 @@
 //! Branch lengths depend on distances and distances on lengths. As in a linker's relaxation, all branches start
 //! short and grow until none is too short; a branch never shrinks, so this ends.
 
-use crate::addresses::{alignment, gap_before};
 use afterlink_isa::{self as isa, Arch};
 use afterlink_program::{Block, Fragment, Function, Program, Target, Terminator};
 
@@ -102,7 +101,8 @@ pub(crate) fn settle(program: &Program, fragment: &Fragment, next: Option<&Fragm
         let mut shape = settle_before(program.arch, function, fragment, Some(behind));
         // The last block has a byte at least: no two functions, nor blocks of two, have one address.
         let [.., last, size] = shape.offsets[..] else { return None };
-        let nops = u64::from(size.max(last + 1)).next_multiple_of(alignment(program, next)) - u64::from(size);
+        let nops =
+            u64::from(size.max(last + 1)).next_multiple_of(next.alignment_in(program)) - u64::from(size);
         shape.nops = u32::try_from(nops).ok()?;
         *shape.offsets.last_mut()? += shape.nops;
         (nops < program.arch.exit_size(isa::Exit::Jump, false)).then_some(shape)
@@ -113,8 +113,8 @@ pub(crate) fn settle(program: &Program, fragment: &Fragment, next: Option<&Fragm
 /// Whether nothing comes between two fragments but what aligns the second, and how much that is hangs on no address.
 fn may_run_on(program: &Program, fragment: &Fragment, next: &Fragment) -> bool {
     next.section == fragment.section
-        && gap_before(program, next) == 0
-        && alignment(program, next) <= alignment(program, fragment)
+        && next.gap_before(program) == 0
+        && next.alignment_in(program) <= fragment.alignment_in(program)
 }
 
 fn settle_before(arch: Arch, function: &Function, fragment: &Fragment, behind: Option<Target>) -> Shape {

@@ -2,10 +2,11 @@
 
 use afterlink_pipeline::names::spelled;
 use afterlink_pipeline::{
-    BeforeAfter, CallPath, Change, Expected, HotFunction, Neighbour, Position, Rank, Report,
+    BeforeAfter, CallPath, Change, Expected, HotFunction, Neighbour, Part, Position, Rank, Report,
 };
 use afterlink_report::layout::{Expectation, LayoutPage, LeftAlone, MovedFunction};
 use afterlink_report::numbers::group_thousands;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// All that is shown of the layout of `binary`.
@@ -79,15 +80,7 @@ fn many(count: u64, what: &str) -> String {
 fn done(change: &Change) -> String {
     let blocks = |count: usize| many(count as u64, "block");
     match change {
-        Change::Split { main, others } => {
-            let each = others.iter().map(|(kind, part)| {
-                let pieces = (blocks(part.blocks), many(part.bytes, "byte"));
-                format!("{} ({}) split off as {kind}", pieces.0, pieces.1)
-            });
-            let each: Vec<String> = each.collect();
-            let own = (blocks(main.blocks), many(main.bytes, "byte"));
-            format!("{}; with the entry {} ({})", each.join(", "), own.0, own.1)
-        }
+        Change::Split { main, others } => split(main, others),
         Change::Reordered { blocks: 1 } => "1 block stands behind another one than before".into(),
         Change::Reordered { blocks: count } => format!("{} stand behind others than before", blocks(*count)),
         Change::TurnedOver { branches, executions } => format!(
@@ -138,6 +131,13 @@ fn done(change: &Change) -> String {
         }
         Change::Aligned { bytes } => format!("aligned to {}", many(*bytes, "byte")),
     }
+}
+
+fn split(main: &Part, others: &BTreeMap<String, Part>) -> String {
+    let size = |part: &Part| format!("{} ({})", many(part.blocks as u64, "block"), many(part.bytes, "byte"));
+    let each: Vec<String> =
+        others.iter().map(|(kind, part)| format!("{} split off as {kind}", size(part))).collect();
+    format!("{}; with the entry {}", each.join(", "), size(main))
 }
 
 fn runs(count: u64) -> String {
