@@ -209,7 +209,8 @@ fn a_call_that_does_not_come_back_falls_nowhere() {
     };
     run(&["instrument", "in", "-o", "counting", "--counters", "counters"]);
     let text = sandbox.say("./counting");
-    let said = run(&["optimize", "in", "-p", "counters", "-o", "out"]);
+    // Its last jumps stay, also where they could be left out: to the map they are calls.
+    let said = run(&["optimize", "in", "-p", "counters", "-o", "out", "--pass", "adjacent-functions"]);
     assert!(!said.contains("could not be proven"), "{said}");
     assert_eq!(sandbox.say("./out"), text);
     let ends = |file: &str| -> BTreeMap<(String, u64), bool> {

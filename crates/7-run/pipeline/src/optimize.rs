@@ -129,13 +129,18 @@ pub struct LaidOut<'a> {
     options: OptimizeOptions,
 }
 
-/// Leaves calls alone where code in place of them would do harm. Unwinders take a return address off a shadow stack for each frame that they find, and there
+/// Leaves calls alone, and last jumps, where code in place of them would do harm. Unwinders take a return address off a shadow stack for each frame that they find, and there
 /// is none for such code; and LLVM's map of basic blocks cannot tell of it. Gives what becomes of the program's mark for shadow stacks.
 fn leave_calls(image: &Image, options: &mut OptimizeOptions, has_counts: bool) -> Option<ShadowStack> {
-    let hot_inlining = afterlink_passes::named("hot-inlining").expect("there is such a pass");
+    let pass = |name| afterlink_passes::named(name).expect("there is such a pass");
+    let hot_inlining = pass("hot-inlining");
     let switches = &mut options.layout.switches;
-    if afterlink_emit::has_block_map(image) && !switches.asks_for(hot_inlining) {
-        switches.turn(hot_inlining, false);
+    if afterlink_emit::has_block_map(image) {
+        // A last jump is a call to the map, and cannot be told of where there is none.
+        switches.turn(pass("adjacent-functions"), false);
+        if !switches.asks_for(hot_inlining) {
+            switches.turn(hot_inlining, false);
+        }
     }
     if !image.has_shadow_stack() {
         return None;
