@@ -109,20 +109,21 @@ fn blocks_that_stand_twice() {
 /// Control that runs from one function into the next one jumped there in the input, with nothing between the two and with a nop.
 #[test]
 fn functions_that_run_on_into_others() {
-    for order in ["cdsort", "reverse"] {
+    // Behind `next_one` a nop stands; `only_jumps` is one.
+    for (order, name, next, sizes) in
+        [("cdsort", "next_one", "only_jumps", (8, 4)), ("reverse", "only_jumps", "last", (5, 2))]
+    {
         let options = ["--skip-pass", "hot-inlining", "--skip-pass", "branches", "--order-functions", order];
         let sandbox = assert_program_led_back("runs_on.c", &[], &options);
-        let ends = functions_by_name(&sandbox.path("out"));
-        let runs_on = |name: &str, next: &str| ends[name].1 == ends[next].0;
-        assert!(runs_on("only_jumps", "last") || runs_on("other_way", "last"), "{ends:x?}");
-        assert!(runs_on("next_one", "only_jumps"), "{ends:x?}");
-        run(
-            &sandbox,
+        let with_jumps = [
             &["optimize", "in", "-p", "in.fdata", "-o", "jumps", "--skip-pass", "adjacent-functions"],
-        );
-        let size = |name: &str| functions_by_name(&sandbox.path(name))["next_one"];
-        let bytes = |(start, end): (u64, u64)| end - start;
-        assert_eq!((bytes(size("jumps")), bytes(size("out"))), (3 + 5, 3 + 1), "a nop instead of the jump");
+            &options[..],
+        ];
+        run(&sandbox, &with_jumps.concat());
+        let [jumps, out] = ["jumps", "out"].map(|output| functions_by_name(&sandbox.path(output)));
+        assert_eq!(out[name].1, out[next].0, "{order}: {out:x?}");
+        let size = |functions: &BTreeMap<String, (u64, u64)>| functions[name].1 - functions[name].0;
+        assert_eq!((size(&jumps), size(&out)), sizes, "{order}");
     }
 }
 
