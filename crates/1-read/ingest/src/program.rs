@@ -156,10 +156,9 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// This place, if a fragment that afterlink wrote starts there.
-    pub fn fragment_at(&self, address: InputAddr) -> Option<InputAddr> {
-        let fragment = self.origin.as_ref()?.lookup.fragment(OutputAddr(address.get()))?;
-        (fragment.0.get() == address.get()).then_some(address)
+    /// The same, if afterlink wrote the code and it starts at `address`.
+    pub fn run_from(&self, address: InputAddr) -> Option<(InputAddr, InputAddr)> {
+        self.is_written_anew(address).then(|| self.run_around(address))?.filter(|run| run.0 == address)
     }
 
     /// Whether a function, or a fragment of one, starts at `address`.

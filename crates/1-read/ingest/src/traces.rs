@@ -183,33 +183,20 @@ impl Targets<'_, '_> {
         if end < start || end.since(start) > LONGEST_RUN {
             return None;
         }
-        let mut passed = Vec::new();
-        let (mut from, mut before) = (start, None);
-        // From one run of code control may go on into the one behind it, where afterlink wrote both.
-        loop {
-            let (_, behind) = self.program.run_around(from)?;
-            let end_here = end.min(behind);
-            before = self.passed_in_run((from, end_here), before, &mut passed)?;
-            if end < behind {
-                passed.extend(self.program.inlined_at(before, end));
-                return Some(passed);
-            }
-            from = self.program.fragment_at(behind)?;
-        }
-    }
-
-    /// The same up to `end`, in one run of code; gives the last instruction that was passed.
-    fn passed_in_run(
-        &mut self,
-        (start, end): (InputAddr, InputAddr),
-        mut before: Option<InputAddr>,
-        passed: &mut Vec<(InputAddr, InputAddr)>,
-    ) -> Option<Option<InputAddr>> {
         let program = self.program;
-        let (first, behind) = program.run_around(start)?;
-        let targets = self.of_run.entry(first).or_insert_with(|| jump_targets(program, first, behind));
+        let (mut passed, mut before) = (Vec::new(), None);
         let mut at = start;
-        while at < end {
+        let mut run = program.run_around(start)?;
+        let mut targets = self.of_run(run);
+        loop {
+            // From one run of code control may go on into the one behind it, where afterlink wrote both.
+            if at >= run.1 {
+                run = program.run_from(at)?;
+                targets = self.of_run(run);
+            }
+            if at >= end {
+                break;
+            }
             passed.extend(program.inlined_at(before, at));
             let inst = program.instruction_at(at)?;
             let next = at + u64::from(inst.len);
@@ -226,7 +213,13 @@ impl Targets<'_, '_> {
             before = Some(at);
             at = next;
         }
-        (at == end).then_some(before)
+        passed.extend(program.inlined_at(before, end));
+        (at == end).then_some(passed)
+    }
+
+    /// Where the direct jumps of a run of code lead.
+    fn of_run(&mut self, (start, end): (InputAddr, InputAddr)) -> &[InputAddr] {
+        self.of_run.entry(start).or_insert_with(|| jump_targets(self.program, start, end))
     }
 }
 
