@@ -262,7 +262,6 @@ fn options_that_leave_no_room_for_program_headers() {
     }
 }
 
-/// mold gives headers that begin with zeroed data of threads the file offset 0, as if they described what stands behind the program headers.
 /// Linkers write another table of section numbers then.
 #[test]
 fn more_sections_than_have_numbers() {
@@ -276,6 +275,7 @@ fn more_sections_than_have_numbers() {
     );
 }
 
+/// mold gives headers that begin with zeroed data of threads the file offset 0, as if they described what stands behind the program headers.
 #[test]
 fn program_headers_without_an_offset() {
     let sandbox = Sandbox::default();

@@ -7,23 +7,13 @@ use afterlink_core::InputAddr;
 use afterlink_image::Image;
 use afterlink_pipeline::{Check, FunctionOrder, LayoutOptions, OptimizeOptions, Silent};
 use afterlink_testkit::build::link_assembly;
+use afterlink_testkit::tests_folder;
 use support::{address_of, file_offset, judge, map_of};
 
 /// `first` ends at an odd place, `bare` is nothing but the jump, and `choice` jumps if it does not return. In the input others stand between them.
 const PROGRAM: &str = r#"
+#include "assembly.h"
 	.text
-	.macro function name
-	.p2align 4
-	.globl \name
-	.type \name, @function
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
-
 	function _start
 	movl $5, %edi
 	call choice
@@ -65,9 +55,14 @@ const PROGRAM: &str = r#"
 	.section .note.GNU-stack,"",@progbits
 "#;
 
+fn link() -> Vec<u8> {
+    let macros = format!("-I{}", tests_folder().join("cases").display());
+    link_assembly(PROGRAM, "gcc", &["-static", "-no-pie", &macros])
+}
+
 /// The program, and an output in the other order, in which each of `first` and `bare` runs on into the next.
 fn build() -> (Vec<u8>, Vec<u8>) {
-    laid_out(link_assembly(PROGRAM, "gcc", &["-static", "-no-pie"]), FunctionOrder::Reverse, 1)
+    laid_out(link(), FunctionOrder::Reverse, 1)
 }
 
 fn laid_out(input: Vec<u8>, order: FunctionOrder, function_alignment: u32) -> (Vec<u8>, Vec<u8>) {
@@ -103,8 +98,7 @@ fn functions_run_on_and_are_proven() {
 #[test]
 fn where_more_than_a_nop_is_needed_the_jump_stays() {
     let sizes = |alignment: u32| {
-        let input = link_assembly(PROGRAM, "gcc", &["-static", "-no-pie"]);
-        let (input, output) = laid_out(input, FunctionOrder::Reverse, alignment);
+        let (input, output) = laid_out(link(), FunctionOrder::Reverse, alignment);
         assert!(judge(&input, &output).is_proven());
         let [first, bare] = ["first", "bare"].map(|name| place(&input, &output, name));
         (first.1 - first.0, bare.1 - bare.0)
@@ -115,8 +109,7 @@ fn where_more_than_a_nop_is_needed_the_jump_stays() {
 /// Programs find the function of a frame by where its call comes back: that place is no other function's.
 #[test]
 fn no_call_comes_back_where_the_next_function_starts() {
-    let input = link_assembly(PROGRAM, "gcc", &["-static", "-no-pie"]);
-    let (input, output) = laid_out(input, FunctionOrder::Input, 1);
+    let (input, output) = laid_out(link(), FunctionOrder::Input, 1);
     let calls = place(&input, &output, "calls");
     assert_eq!(calls.1 - calls.0, 2 + 2 + 5, "the jump stays");
     assert!(judge(&input, &output).is_proven());

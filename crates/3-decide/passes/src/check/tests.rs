@@ -147,6 +147,8 @@ fn what_has_no_place_or_two_is_found() {
     assert_found(|s| s.placement.fragments[0].alignment = 3, 1, "aligned to 3");
     assert_found(|s| s.placement.fragments.swap(1, 2), 0, "behind those of a later section");
     assert_found(|s| s.placement.fragments[2].section = SectionId(2), 1, "goes to section2");
+    assert_found(|s| s.placement.fragments[1].runs_on = true, 0, "runs on where nothing stands");
+    assert_found(|s| s.placement.fragments[2].runs_on = true, 1, "runs on where nothing stands");
     assert_found(|s| s.function().refusal = Some(Refusal::Excluded), 0, "though it is refused");
 }
 
