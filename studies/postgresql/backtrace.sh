@@ -7,8 +7,9 @@
 #    function that raised an error. The same errors are raised in both servers, and the names compared, frame by frame.
 # 2. gdb, by the unwind tables and the full symbol table: the same errors again, stopped in errfinish, which the error
 #    paths call out of the cold parts of split functions.
-# A fragment's name counts as its function's (int4div.cold is int4div, and so is int4div.inlined where it stands in place of a call). A frame without a name in the dynamic symbol
-# table, as static functions have, is looked up in the full one. A frame that has a name before must have it after.
+# A fragment's name counts as its function's (int4div.cold is int4div, and so is int4div.inlined where it stands in place
+# of a call). A frame without a name in the dynamic symbol table, as static functions have, is looked up in the full
+# one. A frame that has a name before must have it after.
 # Exits non-zero on any difference. Writes $RESULTS/backtrace.json.
 . "$(dirname "$0")/environment.sh"
 . "$study/server.sh"

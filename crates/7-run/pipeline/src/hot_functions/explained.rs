@@ -76,7 +76,7 @@ pub(super) fn changes(now: &Now, before: &Hot, stats: &DynoStats, pieces: &[Piec
         jumps(&before.stats, stats),
         counted(inlined, |calls, executions| Change::Inlined { calls, executions }),
         counted(direct, |calls, executions| Change::DirectCalls { calls, executions }),
-        runs_on(now, id, pieces),
+        runs_on(now, id, weights, pieces),
         lacks_mark(function).then_some(Change::Unmarked),
         (padding > 0).then_some(Change::Padding { bytes: padding }),
         folded(program, id),
@@ -88,21 +88,21 @@ pub(super) fn changes(now: &Now, before: &Hot, stats: &DynoStats, pieces: &[Piec
     .collect()
 }
 
-fn runs_on(now: &Now, id: FuncId, pieces: &[Piece]) -> Option<Change> {
-    let has_none = |piece: &&Piece| {
-        let with_jump = afterlink_emit::block_offsets(now.program, piece.fragment).last().copied();
-        piece.fragment.runs_on && with_jump.is_some_and(|size| piece.bytes < u64::from(size))
-    };
-    let piece = pieces.iter().find(has_none)?;
+fn runs_on(now: &Now, id: FuncId, weights: &FunctionWeights, pieces: &[Piece]) -> Option<Change> {
+    let piece = pieces.iter().find(|piece| piece.fragment.runs_on)?;
+    // The jump is there all the same where the next function's alignment asks for too much.
+    let with_jump = *afterlink_emit::block_offsets(now.program, piece.fragment).last()?;
+    if piece.bytes >= u64::from(with_jump) {
+        return None;
+    }
     let next = now.placement.fragments.get(piece.rank + 1)?;
     let function = now.program.functions[next.function].name.to_owned();
     let last = *piece.fragment.blocks.last()?;
     let stays = match now.program.functions[id].blocks[last].terminator {
-        Terminator::Branch { next, .. } => now.weights.functions.get(id)?.edge(last, next),
+        Terminator::Branch { next, .. } => weights.edge(last, next),
         _ => 0,
     };
-    let executions = now.weights.functions.get(id)?.block(last).saturating_sub(stays);
-    Some(Change::RunsOn { function, executions })
+    Some(Change::RunsOn { function, executions: weights.block(last).saturating_sub(stays) })
 }
 
 fn split(now: &Now, pieces: &[Piece]) -> Option<Change> {
