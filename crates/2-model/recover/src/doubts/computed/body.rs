@@ -19,6 +19,8 @@ pub(super) struct Body<'b, 'a> {
     /// Calls by the landing pad that they have.
     landing_calls: OnceCell<BTreeMap<BlockId, Vec<(BlockId, usize)>>>,
     has_frame_pointer: OnceCell<bool>,
+    /// The instructions that name each word of the frame.
+    slots: OnceCell<FxHashMap<Slot, Vec<(BlockId, usize)>>>,
     /// The last instruction of each block that may change a register.
     last_changes: RefCell<FxHashMap<(BlockId, Register), Option<usize>>>,
 }
@@ -33,6 +35,13 @@ struct Sources {
     /// Indirect jumps that may lead to every table's targets, too.
     anywhere: Vec<BlockId>,
     is_target: Vec<bool>,
+}
+
+/// The lists of blocks that a walk has been to: as many jumps may come to each label, no list is gone through twice.
+#[derive(Default)]
+pub(super) struct Visited {
+    to_labels: bool,
+    anywhere: bool,
 }
 
 /// Bytes that an instruction may store of which the number is not known: the state of all registers.
@@ -52,6 +61,7 @@ impl<'b, 'a> Body<'b, 'a> {
             sources: OnceCell::new(),
             landing_calls: OnceCell::new(),
             has_frame_pointer: OnceCell::new(),
+            slots: OnceCell::new(),
             last_changes: RefCell::default(),
         }
     }
@@ -63,6 +73,22 @@ impl<'b, 'a> Body<'b, 'a> {
             *base == convention.stack_pointer || *base == convention.frame_pointer && self.has_frame_pointer()
         };
         Some((memory.only_base().filter(is_frame)?, memory.displacement as i64))
+    }
+
+    /// The instructions that name a word of the frame, by block and number in it.
+    pub fn naming(&self, slot: Slot) -> &[(BlockId, usize)] {
+        let slots = self.slots.get_or_init(|| {
+            let mut slots: FxHashMap<Slot, Vec<(BlockId, usize)>> = FxHashMap::default();
+            for block in self.function.blocks.ids() {
+                for (index, inst) in self.insts(block).iter().enumerate() {
+                    if let Some(slot) = self.slot(inst) {
+                        slots.entry(slot).or_default().push((block, index));
+                    }
+                }
+            }
+            slots
+        });
+        slots.get(&slot).map_or(&[], Vec::as_slice)
     }
 
     /// Whether `inst` writes to a part of a word of the frame, by the word's own name.
@@ -154,13 +180,17 @@ impl<'b, 'a> Body<'b, 'a> {
         all.get(&pad).map_or(&[], Vec::as_slice)
     }
 
-    /// All blocks from which control may come to `block`.
-    pub fn sources(&self, block: BlockId) -> impl Iterator<Item = BlockId> {
+    /// Calls `visit` with each block from which control may come to `block`, but for those that come to many and were visited already.
+    pub fn for_each_source(&self, block: BlockId, visited: &mut Visited, mut visit: impl FnMut(BlockId)) {
         let sources = self.sources.get_or_init(|| self.find_sources());
         let index = block.0 as usize;
-        let to_labels: &[BlockId] = if sources.is_label[index] { &sources.to_labels } else { &[] };
-        let anywhere: &[BlockId] = if sources.is_target[index] { &sources.anywhere } else { &[] };
-        sources.direct[index].iter().chain(to_labels).chain(anywhere).copied()
+        sources.direct[index].iter().for_each(|&from| visit(from));
+        if sources.is_label[index] && !std::mem::replace(&mut visited.to_labels, true) {
+            sources.to_labels.iter().for_each(|&from| visit(from));
+        }
+        if sources.is_target[index] && !std::mem::replace(&mut visited.anywhere, true) {
+            sources.anywhere.iter().for_each(|&from| visit(from));
+        }
     }
 
     fn find_sources(&self) -> Sources {

@@ -105,13 +105,9 @@ impl<'l, 'b, 'a> Follower<'l, 'b, 'a> {
     /// Follows what the memory operand of `inst`, which the label was stored in, is loaded into.
     fn store(&mut self, inst: &Semantics) {
         let Some(slot) = self.body.slot(inst).filter(|slot| self.slots.insert(*slot)) else { return };
-        for block in self.body.function.blocks.ids() {
-            for (index, inst) in self.body.insts(block).iter().enumerate() {
-                if self.body.slot(inst) == Some(slot) {
-                    // Invariant: no register of code holds it; `run` finds the load at its first step.
-                    self.waiting.push(Holder { block, index, register: None });
-                }
-            }
+        for &(block, index) in self.body.naming(slot) {
+            // Invariant: no register of code holds it; `run` finds the load at its first step.
+            self.waiting.push(Holder { block, index, register: None });
         }
     }
 

@@ -4,7 +4,7 @@
 //! Definitions rest on each other, in circles where there are loops. Each starts with no value, and is worked out again when one
 //! that it rests on has got another value, until none has (Kildall, "A unified approach to global program optimization", 1973).
 
-use super::body::{Body, Slot, changes};
+use super::body::{Body, Slot, Visited, changes};
 use afterlink_core::InputAddr;
 use afterlink_isa::semantics::{Operand, Operation, Register, Semantics};
 use afterlink_program::BlockId;
@@ -159,7 +159,7 @@ impl<'s, 'b, 'a> Slicer<'s, 'b, 'a> {
     /// back from; and whether the function's start is in front of the point without any between them.
     fn walk_back(&mut self, at: Point, find: impl Fn(&Body, Point) -> Option<usize>) -> (Vec<Point>, bool) {
         let (mut found, mut from_start) = (Vec::new(), false);
-        let (mut seen, mut landed) = (BTreeSet::new(), BTreeSet::new());
+        let (mut seen, mut landed, mut visited) = (BTreeSet::new(), BTreeSet::new(), Visited::default());
         let mut waiting = vec![at];
         while let Some(at) = waiting.pop() {
             self.steps = self.steps.saturating_sub(1);
@@ -177,11 +177,11 @@ impl<'s, 'b, 'a> Slicer<'s, 'b, 'a> {
                     waiting.push(Point { block, index: call + 1 });
                 }
             }
-            for source in self.body.sources(at.block) {
+            self.body.for_each_source(at.block, &mut visited, |source| {
                 if seen.insert(source) {
                     waiting.push(Point { block: source, index: self.body.insts(source).len() });
                 }
-            }
+            });
         }
         found.dedup();
         (found, from_start)
