@@ -51,6 +51,8 @@ tests_of() {
         # libevent
         /^ *[a-z0-9_.-]+(\/[a-z0-9_]+)?: (\[forking\] )?OK(AY)?$/ { name = $1; sub(/:$/, "", name); say("PASS", name); next }
         /^ *\[[a-z0-9_]+ FAILED\]$/ { name = $1; sub(/^\[/, "", name); say("FAIL", name); next }
+        # R: "  running code in 'eval-etc.R' ... OK"
+        /^ *running code in .* \.\.\. ?OK/ { split($0, quoted, "\047"); say("PASS", quoted[2]); next }
         # ffmpeg: a test is named when it starts
         /^TEST +[a-z]/ { say("PASS", $2); next }
         /^Test [^ ]+ failed/ { say("FAIL", $2); next }
