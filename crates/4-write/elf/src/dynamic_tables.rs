@@ -14,6 +14,10 @@
 //! Rows behind an added one get new numbers; so do the start-up relocations that name them. The grown tables
 //! stand in the new segment; the old ones stay where they were, as sections with `.input` behind their names, and
 //! are no longer used.
+//!
+//! `.dynstr` goes wherever `.dynsym` does, as it is, and stands right behind it. No entry of the dynamic section tells how many symbols there are, and who
+//! reads a program in memory takes them to end where their names begin, as linkers put these behind them: the runtime of `-fsanitize=cfi`
+//! (compiler-rt's `cfi.cpp`) finds no `__cfi_check` otherwise, and checks no call of the program any more.
 
 use crate::displaced::dynamic_tag;
 use afterlink_core::{Error, OutputAddr, Result};
@@ -27,7 +31,7 @@ const ROW: usize = size_of::<Row>();
 /// Where a relocation's row has the number of its symbol.
 const RELOCATION_SYMBOL: usize = 12;
 
-/// A table that grows, at its new place.
+/// A table that grows, or goes with those that do, at its new place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GrownTable {
     pub section: SectionId,
@@ -52,11 +56,13 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
+    /// `gives_way`: the symbols have to stand elsewhere, even if no row is added.
+    ///
     /// # Errors
     /// If a row is to be repeated that no search can find, or the tables cannot grow.
-    pub fn new(image: &Image<'_>, mut of: Vec<u32>) -> Result<Option<Self>> {
+    pub fn new(image: &Image<'_>, mut of: Vec<u32>, gives_way: bool) -> Result<Option<Self>> {
         if of.is_empty() {
-            return Ok(None);
+            return Ok(tables(image).filter(|_| gives_way).map(|tables| Self { tables, of }));
         }
         of.sort_unstable();
         let refuse = |what: String| Err(Error::new(what).at(".dynsym"));
@@ -102,6 +108,7 @@ impl Growth {
     pub fn table(&self, image: &Image<'_>, grown: &GrownTable) -> Vec<u8> {
         let bytes = image.section_bytes(grown.section);
         match elf::DynamicTag(grown.tag) {
+            elf::DT_STRTAB => bytes.to_vec(),
             elf::DT_VERSYM => self.versions(bytes),
             elf::DT_GNU_HASH => self.gnu_hash(bytes),
             elf::DT_HASH => self.hash(bytes),
@@ -186,16 +193,20 @@ fn repeated_version(version: u16) -> u16 {
 fn entry_size(tag: i64) -> u64 {
     match elf::DynamicTag(tag) {
         elf::DT_SYMTAB => ROW as u64,
+        elf::DT_STRTAB => 0,
         elf::DT_VERSYM => 2,
         _ => 4,
     }
 }
 
-/// The tables that go by row number, with their tags, by address; `None` if there is something among them that
-/// is not understood.
+/// The symbols, their names, and by address the tables that go by row number, all with their tags; `None` if there is something among
+/// them that is not understood.
 fn tables(image: &Image<'_>) -> Option<Vec<(SectionId, i64)>> {
     let symbols = image.dynamic_symbols.section?;
-    let mut tables = vec![(symbols, dynamic_tag(image, &image.sections[symbols])?)];
+    let names = SectionId(image.sections[symbols].link);
+    let tag = |id| Some((id, dynamic_tag(image, image.sections.get(id)?)?));
+    let first = [tag(symbols)?, tag(names)?];
+    let mut tables = Vec::new();
     let rows = image.dynamic_symbols.len();
     for (id, section) in image.sections.iter().filter(|(_, s)| SectionId(s.link) == symbols) {
         let bytes = image.section_bytes(id);
@@ -210,8 +221,10 @@ fn tables(image: &Image<'_>) -> Option<Vec<(SectionId, i64)>> {
         tables.push((id, dynamic_tag(image, section).filter(|_| fits)?));
     }
     tables.sort_by_key(|(id, _)| (image.sections[*id].address, *id));
+    // Not last: compiler-rt's `cfi.cpp` asks that the names end in front of their segment's end.
+    tables.splice(..0, first);
     let count = |tag: elf::DynamicTag| tables.iter().filter(|(_, t)| *t == tag.0).count();
-    let tags = [elf::DT_SYMTAB, elf::DT_GNU_HASH, elf::DT_HASH, elf::DT_VERSYM];
+    let tags = [elf::DT_SYMTAB, elf::DT_STRTAB, elf::DT_GNU_HASH, elf::DT_HASH, elf::DT_VERSYM];
     let all_seen = tags.iter().all(|&tag| count(tag) == usize::from(image.dynamic.value(tag.0).is_some()));
     let is_whole = image.sections[symbols].size == (rows * ROW) as u64;
     let is_sound = |(id, _): &(SectionId, i64)| {

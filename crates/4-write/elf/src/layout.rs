@@ -83,18 +83,22 @@ pub(crate) struct FileLayout {
 impl FileLayout {
     pub fn new(plan: &OutputPlan<'_>, room: &Room) -> Result<Self> {
         let kept_end = loaded_file_end(plan.image).max(room.table_end);
-        let growth = Growth::new(plan.image, plan.added_dynamic_symbols.iter().map(|s| s.of).collect())?;
+        let repeated: Vec<u32> = plan.added_dynamic_symbols.iter().map(|s| s.of).collect();
         let Some(last) = plan.sections.last() else {
-            if room.vacated.is_some() || growth.is_some() {
+            if room.vacated.is_some() || !repeated.is_empty() {
                 return Err(Error::new("a frame header or symbol is to be added, but no section to hold it"));
             }
-            return Ok(Self { kept_end, segments: Vec::new(), displaced: None, growth, grown: Vec::new() });
+            let (segments, grown) = (Vec::new(), Vec::new());
+            return Ok(Self { kept_end, segments, displaced: None, growth: None, grown });
         };
         let mut end = last.address + last.bytes.len() as u64;
         let displaced = room.vacated.as_ref().map(|vacated| vacated.place(end));
         if let Some(d) = &displaced {
             end = d.output + d.size();
         }
+        let symbols = plan.image.dynamic_symbols.section.map(|id| &plan.image.sections[id]);
+        let gives_way = displaced.as_ref().zip(symbols).is_some_and(|(d, symbols)| d.holds(symbols));
+        let growth = Growth::new(plan.image, repeated, gives_way)?;
         let mut grown = Vec::new();
         if let Some(growth) = &growth {
             (grown, end) = growth.place(plan.image, end);

@@ -62,7 +62,7 @@ fn no_byte_of_the_tables_can_change_unnoticed() {
         image.dynamic_symbols.len()
     );
     let mut places: Vec<usize> = Vec::new();
-    for name in [".dynsym", ".gnu.version", ".gnu.hash", ".hash"] {
+    for name in [".dynsym", ".dynstr", ".gnu.version", ".gnu.hash", ".hash"] {
         for name in [name.to_owned(), format!("{name}.input")] {
             let section = &image.sections[image.section_named(&name).unwrap()];
             let start = section.offset.get() as usize;

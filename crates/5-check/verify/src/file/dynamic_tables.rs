@@ -7,7 +7,7 @@ use crate::check::Check;
 use crate::file::inlined_code;
 use crate::kept_bytes::expected::Expected;
 use crate::verdict::finding::{Finding, FindingKind};
-use afterlink_image::{Image, Section, SectionId, Symbol, elf};
+use afterlink_image::{Image, Section, SectionId, Segment, Symbol, elf};
 
 /// Where a relocation's row has the number of its symbol.
 const RELOCATION_SYMBOL: u64 = 12;
@@ -126,6 +126,23 @@ pub(crate) fn growth(input: &Image, output: &Image, id: SectionId) -> u64 {
     added * entry
 }
 
+/// Whether a section of the input may stand elsewhere because the dynamic symbols do: their names, and what goes by row number.
+pub(crate) fn goes_elsewhere(input: &Image, output: &Image, id: SectionId) -> bool {
+    let place = |image: &Image| Some(image.sections[image.dynamic_symbols.section?].address);
+    let symbols = input.dynamic_symbols.section;
+    let goes_by_row = || {
+        let section = &input.sections[id];
+        let kinds = [elf::SHT_GNU_VERSYM, elf::SHT_GNU_HASH, elf::SHT_HASH];
+        symbols == Some(SectionId(section.link)) && kinds.contains(&elf::SectionType(section.kind))
+    };
+    place(input) != place(output) && (symbols == Some(id) || names(input) == Some(id) || goes_by_row())
+}
+
+/// The section with the names of dynamic symbols.
+fn names(image: &Image) -> Option<SectionId> {
+    Some(SectionId(image.sections[image.dynamic_symbols.section?].link))
+}
+
 /// The section of the input whose old place a section of the output describes: a table that grew leaves its old
 /// bytes behind, under a header with `.input` behind its name.
 pub(crate) fn left_behind(input: &Image, output: &Image, section: &Section) -> Option<SectionId> {
@@ -134,7 +151,7 @@ pub(crate) fn left_behind(input: &Image, output: &Image, section: &Section) -> O
     let plain = plain && (section.kind, section.flags) == (elf::SHT_PROGBITS.0, elf::SHF_ALLOC.0);
     let is_old = |id: &SectionId, s: &Section| {
         let place = |s: &Section| (s.address, s.offset, s.size, s.alignment);
-        s.name == name && place(s) == place(section) && growth(input, output, *id) > 0
+        s.name == name && place(s) == place(section) && goes_elsewhere(input, output, *id)
     };
     input.sections.iter().find(|(id, s)| plain && is_old(id, s)).map(|(id, _)| id)
 }
@@ -155,13 +172,17 @@ pub(crate) fn expect(check: &Check, repeats: &Repeats, expected: &mut Vec<Expect
     }));
 }
 
-/// The contents of grown tables; of others `sections` and `loaded` have seen that they are the input's.
+/// Where the symbols end, and the contents of grown tables; of others `sections` and `loaded` have seen that they are the input's.
 pub(crate) fn check(check: &Check, repeats: &Repeats) -> Vec<Finding> {
-    if repeats.of.is_empty() {
-        return Vec::new();
-    }
-    let Some(symbols) = check.output.dynamic_symbols.section else { return Vec::new() };
     let mut findings = Vec::new();
+    let (old, new) = (Ends::of(check.input), Ends::of(check.output));
+    if new < old {
+        let what = "the names of the dynamic symbols no longer stand where they show where those end";
+        findings.push(Finding::new(FindingKind::DynamicSymbol, what));
+    }
+    let Some(symbols) = check.output.dynamic_symbols.section.filter(|_| !repeats.of.is_empty()) else {
+        return findings;
+    };
     let kinds = [elf::SHT_GNU_VERSYM, elf::SHT_GNU_HASH, elf::SHT_HASH];
     for kind in kinds {
         let is_table = |s: &Section, symbols| s.kind == kind.0 && SectionId(s.link) == symbols;
@@ -184,6 +205,31 @@ pub(crate) fn check(check: &Check, repeats: &Repeats) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// What shows who reads a program in memory where the dynamic symbols end: nothing in it tells how many there are.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Ends {
+    /// Their names stand behind them in the same segment, and something between them.
+    BeforeNames,
+    /// Their names stand right behind them.
+    AtNames,
+}
+
+impl Ends {
+    /// `None`: nothing does.
+    fn of(image: &Image) -> Option<Self> {
+        let (symbols, names) =
+            (&image.sections[image.dynamic_symbols.section?], &image.sections[names(image)?]);
+        let gap = names.address.get().checked_sub(symbols.end().get())?;
+        // compiler-rt's `cfi.cpp` asks that something stands behind the names.
+        let holds = |s: &Segment| {
+            let (start, size) = (s.address.get(), s.memory_size);
+            symbols.address.get() >= start && names.end().get() < start.saturating_add(size)
+        };
+        let mut loads = image.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0);
+        loads.any(holds).then_some(if gap == 0 { Self::AtNames } else { Self::BeforeNames })
+    }
 }
 
 fn words(bytes: &[u8]) -> Vec<u32> {

@@ -4,7 +4,7 @@
 use crate::address_map::places::Displaced;
 use crate::debug_info;
 use crate::file::segments::same_notes;
-use crate::file::{bb_addr_map, probes, tables};
+use crate::file::{bb_addr_map, dynamic_tables, probes, tables};
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::limits::{HUGE_PAGE, PAGE};
 use afterlink_image::{DEBUG_LINK_SECTION, Image, NOTE_SECTION, Section, SectionId, elf};
@@ -127,7 +127,7 @@ fn match_sections(input: &Image, output: &Image, findings: &mut Vec<Finding>) ->
             let fits = aligned && (kind.0, *flags) == (section.kind, section.flags);
             *name == section.name && fits && plain
         };
-        if crate::file::dynamic_tables::left_behind(input, output, section).is_some() {
+        if dynamic_tables::left_behind(input, output, section).is_some() {
             continue;
         }
         let first =
@@ -174,32 +174,37 @@ fn fault(
         let same = new.address == old.address && (is_symbols || old.info == new.info);
         return (!same).then(|| "stands elsewhere, or its header's information changed".to_owned());
     }
-    let growth = crate::file::dynamic_tables::growth(input, output, old_id);
+    let growth = dynamic_tables::growth(input, output, old_id);
     let may_change = debug_info::is_judged(old) || bb_addr_map::is_map(old) || old.name == DEBUG_LINK_SECTION;
     if new.size != old.size + growth && !may_change {
         return Some(format!("has {} bytes, not {}", new.size, old.size + growth));
     }
-    if growth > 0 {
-        // Its contents are judged by `dynamic_tables`.
-        return (new.address < input.loaded_end()).then(|| "grew where it was".to_owned());
+    let same = input.section_bytes(old_id) == output.section_bytes(new_id);
+    if dynamic_tables::goes_elsewhere(input, output, old_id) {
+        if new.address < input.loaded_end() {
+            return Some("stands among what stays, where it has no room".to_owned());
+        }
+        // Symbols are judged one by one, what grew by `dynamic_tables`.
+        let is_judged = growth > 0 || old.kind == elf::SHT_DYNSYM.0;
+        return (!is_judged && !same).then(|| "its bytes changed".to_owned());
+    }
+    if old.address != new.address || (old.is_loaded() && old.offset != new.offset) {
+        return displaced_fault(input, output, old_id, new_id);
+    }
+    (!old.is_loaded() && !is_judged_apart(old) && !same).then(|| "its bytes changed".to_owned())
+}
+
+/// What is wrong with a section that stands elsewhere: only those right behind the program headers give way, and they stay what they are.
+fn displaced_fault(input: &Image, output: &Image, old_id: SectionId, new_id: SectionId) -> Option<String> {
+    let old = &input.sections[old_id];
+    let constant = old.flags & (elf::SHF_WRITE.0 | elf::SHF_EXECINSTR.0) == 0;
+    let reach = crate::file::segments::table_end(output) + DISPLACED_MAX;
+    if old.is_loaded() && (!constant || old.offset.get() >= reach) {
+        return Some("stands elsewhere".to_owned());
     }
     let (a, b) = (input.section_bytes(old_id), output.section_bytes(new_id));
-    if old.address != new.address || (old.is_loaded() && old.offset != new.offset) {
-        let constant = old.flags & (elf::SHF_WRITE.0 | elf::SHF_EXECINSTR.0) == 0;
-        if old.is_loaded()
-            && (!constant || old.offset.get() >= crate::file::segments::table_end(output) + DISPLACED_MAX)
-        {
-            return Some("stands elsewhere".to_owned());
-        }
-        let same = match elf::SectionType(old.kind) {
-            elf::SHT_NOTE => same_notes(a, b),
-            // Judged symbol by symbol.
-            elf::SHT_DYNSYM => true,
-            _ => a == b,
-        };
-        return (!same).then(|| "its bytes changed".to_owned());
-    }
-    (!old.is_loaded() && !is_judged_apart(old) && a != b).then(|| "its bytes changed".to_owned())
+    let same = if old.kind == elf::SHT_NOTE.0 { same_notes(a, b) } else { a == b };
+    (!same).then(|| "its bytes changed".to_owned())
 }
 
 /// Whether another rule judges the bytes of a section that is not loaded.
@@ -244,7 +249,7 @@ fn check_order(input: &Image, output: &Image, matching: &Matching) -> Option<Fin
             Some((old, address)) if s.is_loaded() && s.address == address => (0, old),
             // The place that a grown table left stands where the table's row stood.
             None if s.is_loaded() && s.address < input.loaded_end() => {
-                let old = crate::file::dynamic_tables::left_behind(input, output, s);
+                let old = dynamic_tables::left_behind(input, output, s);
                 (0, old.map_or(0, |old| u64::from(old.0)))
             }
             _ if s.is_loaded() => (1, s.address.get()),
