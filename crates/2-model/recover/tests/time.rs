@@ -1,4 +1,4 @@
-//! Recovering takes time by the size of the code, not by its square.
+//! Code that took far longer to recover than its size explains.
 
 use afterlink_image::Image;
 use afterlink_testkit::build::link_assembly;

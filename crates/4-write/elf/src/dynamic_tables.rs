@@ -62,7 +62,8 @@ impl Growth {
     /// If a row is to be repeated that no search can find, or the tables cannot grow.
     pub fn new(image: &Image<'_>, mut of: Vec<u32>, gives_way: bool) -> Result<Option<Self>> {
         if of.is_empty() {
-            return Ok(tables(image).filter(|_| gives_way).map(|tables| Self { tables, of }));
+            let tables = gives_way.then(|| tables(image)).flatten();
+            return Ok(tables.map(|tables| Self { tables, of }));
         }
         of.sort_unstable();
         let refuse = |what: String| Err(Error::new(what).at(".dynsym"));

@@ -109,3 +109,18 @@ fn repeat_cannot_stand_before_its_function() {
         assert!(!is_accepted(&input, &broken), "{}", pair[0].name());
     }
 }
+
+/// Who reads the symbols in memory takes them to end where their names begin.
+#[test]
+fn names_cannot_stay_in_front_of_the_symbols() {
+    let (input, output) = build();
+    let image = Image::parse(&output).unwrap();
+    let [names, left] = [".dynstr", ".dynstr.input"].map(|name| image.section_named(name).unwrap());
+    // The header of the names tells of the bytes that they left, which are the same.
+    let row = |id: afterlink_image::SectionId| image.section_headers.get() as usize + id.0 as usize * 64;
+    let mut broken = output.clone();
+    broken.copy_within(row(left) + 16..row(left) + 32, row(names) + 16);
+    let verdict = judge(&input, &broken).unwrap();
+    let what = "no longer stand where they show where those end";
+    assert!(verdict.findings.iter().any(|finding| finding.to_string().contains(what)), "{verdict}");
+}

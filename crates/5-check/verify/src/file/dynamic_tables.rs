@@ -112,30 +112,33 @@ pub(crate) fn names_where_it_lies(check: &Check, new: &Symbol) -> bool {
     check.output.dynamic_symbols.named_section(new.index) == Some(new.section)
 }
 
-/// By how many bytes a section may be larger because rows were added to the dynamic symbol table.
-pub(crate) fn growth(input: &Image, output: &Image, id: SectionId) -> u64 {
-    let added = output.dynamic_symbols.len().saturating_sub(input.dynamic_symbols.len()) as u64;
-    let (symbols, section) = (input.dynamic_symbols.section, &input.sections[id]);
-    let entry = match elf::SectionType(section.kind) {
-        elf::SHT_DYNSYM if symbols == Some(id) => 24,
-        _ if symbols != Some(SectionId(section.link)) => 0,
-        elf::SHT_GNU_VERSYM => 2,
-        elf::SHT_GNU_HASH | elf::SHT_HASH => 4,
-        _ => 0,
-    };
-    added * entry
+/// Bytes that a section of the input has for each dynamic symbol. `None` if it does not go where the symbols go: only what goes by row number does, and the
+/// names, which stay as they are.
+fn entry_size(input: &Image, id: SectionId) -> Option<u64> {
+    let (symbols, section) = (input.dynamic_symbols.section?, &input.sections[id]);
+    match elf::SectionType(section.kind) {
+        elf::SHT_DYNSYM if symbols == id => Some(24),
+        _ if names(input) == Some(id) => Some(0),
+        _ if symbols != SectionId(section.link) => None,
+        elf::SHT_GNU_VERSYM => Some(2),
+        elf::SHT_GNU_HASH | elf::SHT_HASH => Some(4),
+        _ => None,
+    }
 }
 
-/// Whether a section of the input may stand elsewhere because the dynamic symbols do: their names, and what goes by row number.
+fn added_rows(input: &Image, output: &Image) -> u64 {
+    output.dynamic_symbols.len().saturating_sub(input.dynamic_symbols.len()) as u64
+}
+
+/// By how many bytes a section may be larger because rows were added to the dynamic symbol table.
+pub(crate) fn growth(input: &Image, output: &Image, id: SectionId) -> u64 {
+    added_rows(input, output) * entry_size(input, id).unwrap_or(0)
+}
+
+/// Whether a section of the input has to stand elsewhere because the dynamic symbols do, or as there are more of them.
 pub(crate) fn goes_elsewhere(input: &Image, output: &Image, id: SectionId) -> bool {
     let place = |image: &Image| Some(image.sections[image.dynamic_symbols.section?].address);
-    let symbols = input.dynamic_symbols.section;
-    let goes_by_row = || {
-        let section = &input.sections[id];
-        let kinds = [elf::SHT_GNU_VERSYM, elf::SHT_GNU_HASH, elf::SHT_HASH];
-        symbols == Some(SectionId(section.link)) && kinds.contains(&elf::SectionType(section.kind))
-    };
-    place(input) != place(output) && (symbols == Some(id) || names(input) == Some(id) || goes_by_row())
+    entry_size(input, id).is_some() && (added_rows(input, output) > 0 || place(input) != place(output))
 }
 
 /// The section with the names of dynamic symbols.

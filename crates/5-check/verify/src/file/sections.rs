@@ -179,19 +179,19 @@ fn fault(
     if new.size != old.size + growth && !may_change {
         return Some(format!("has {} bytes, not {}", new.size, old.size + growth));
     }
-    let same = input.section_bytes(old_id) == output.section_bytes(new_id);
+    let same = || input.section_bytes(old_id) == output.section_bytes(new_id);
     if dynamic_tables::goes_elsewhere(input, output, old_id) {
         if new.address < input.loaded_end() {
             return Some("stands among what stays, where it has no room".to_owned());
         }
         // Symbols are judged one by one, what grew by `dynamic_tables`.
         let is_judged = growth > 0 || old.kind == elf::SHT_DYNSYM.0;
-        return (!is_judged && !same).then(|| "its bytes changed".to_owned());
+        return (!is_judged && !same()).then(|| "its bytes changed".to_owned());
     }
     if old.address != new.address || (old.is_loaded() && old.offset != new.offset) {
         return displaced_fault(input, output, old_id, new_id);
     }
-    (!old.is_loaded() && !is_judged_apart(old) && !same).then(|| "its bytes changed".to_owned())
+    (!old.is_loaded() && !is_judged_apart(old) && !same()).then(|| "its bytes changed".to_owned())
 }
 
 /// What is wrong with a section that stands elsewhere: only those right behind the program headers give way, and they stay what they are.
