@@ -88,6 +88,27 @@ fn hot_parts_in_place_of_calls() {
     assert_led_back(&[], &["--pass", "hot-inlining"]);
 }
 
+/// Of a call through a pointer whose callee's code stands in its place, the other callees are called by a way out to the call itself.
+#[test]
+fn hot_parts_in_place_of_indirect_calls() {
+    let options = ["--pass", "call-promotion", "--report", "report.json"];
+    let sandbox = assert_program_led_back("led_back_pointers.c", &[], &options);
+    let report = fs::read_to_string(sandbox.path("report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let pass = report["passes"].as_array().unwrap().iter().find(|pass| pass["name"] == "call-promotion");
+    assert_eq!(pass.unwrap()["changes"], 1, "{pass:?}");
+    let led_back = fs::read_to_string(sandbox.path("out.fdata")).unwrap();
+    let calls = |profile: &str, callee: &str| -> u64 {
+        let of = |line: &&str| line.contains(" work/1 ") && line.contains(&format!(" {callee}/1 0 "));
+        profile.lines().filter(of).map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+    };
+    let before = fs::read_to_string(sandbox.path("in.fdata")).unwrap();
+    for callee in ["often", "seldom"] {
+        assert_eq!(calls(&led_back, callee), calls(&before, callee), "{callee}\n{led_back}\n{before}");
+    }
+    assert_eq!(calls(&before, "seldom"), 7, "{before}");
+}
+
 /// An entry without its mark is where the function is entered.
 #[test]
 fn entries_without_marks() {

@@ -98,3 +98,32 @@ fn an_auditor_sees_calls_that_leave_out_the_stub() {
     assert_eq!((rewritten.exit, rewritten.stdout()), (0, original.stdout()));
     assert_eq!(rewritten.stderr(), original.stderr());
 }
+
+/// Calls through pointers that nearly always lead to one function have its code in their place, and still lead to others.
+#[test]
+fn counted_targets_stand_in_place_of_indirect_calls() {
+    let sandbox = Sandbox::default();
+    let source = afterlink_testkit::tests_folder().join("cli/programs/pointers.c");
+    std::fs::copy(source, sandbox.path("pointers.c")).unwrap();
+    for compiler in ["gcc-12", "clang-22"] {
+        sandbox.say(&format!("{compiler} -O2 pointers.c -o in -Wl,-q"));
+        let counting = sandbox.afterlink(&["instrument", "in", "-o", "counting", "--counters", "counters"]);
+        assert_eq!(counting.exit, 0, "{}", counting.stderr());
+        sandbox.say("./counting often");
+        let words = ["optimize", "in", "-o", "out", "--json", "--check-passes", "--profile", "counters"];
+        let report = sandbox.afterlink(&[&words[..], &["--pass", "call-promotion"]].concat());
+        assert_eq!(report.exit, 0, "{}", report.stderr());
+        let report: serde_json::Value = serde_json::from_str(&report.stdout()).unwrap();
+        let passes = report["passes"].as_array().unwrap();
+        let pass = passes.iter().find(|pass| pass["name"] == "call-promotion").unwrap();
+        assert_eq!(pass["changes"], 2, "{pass}");
+        // Both are called by `work` alone, which is called often enough.
+        let names = sandbox.say("nm out");
+        assert!(names.contains(" scaled.inlined") && names.contains(" first_sum.inlined"), "{names}");
+        assert!(!names.contains(" mixed.inlined") && !names.contains(" second_sum.inlined"), "{names}");
+        for command in ["./in", "./in often"] {
+            assert_eq!(sandbox.say(command), sandbox.say(&command.replace("in", "out")), "{compiler}");
+        }
+        std::fs::remove_file(sandbox.path("counters")).unwrap();
+    }
+}

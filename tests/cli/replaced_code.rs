@@ -265,7 +265,7 @@ fn padding_and_blocks_at_calls() {
 const FOLLOW: &str = r#"
 import gdb
 passed = [[int(word) for word in line.split()] for line in open('passed')]
-own = {'main', 'work', 'scaled', 'mixed', 'first_sum', 'second_sum', 'other_sum'}
+own = {'main', 'work', 'twice', 'scaled', 'mixed', 'first_sum', 'second_sum', 'other_sum'}
 gdb.execute('break main')
 gdb.execute('run > /dev/null')
 last = None
@@ -285,22 +285,47 @@ while True:
     gdb.execute('stepi', to_string=True)
 "#;
 
+/// At each instruction of `out` gdb finds the frames that it finds in `in`.
+#[track_caller]
+fn assert_same_stacks(sandbox: &Sandbox, what: &str) {
+    sandbox.put("follow.py", FOLLOW.as_bytes());
+    let stacks = |file: &str, passed: &str| {
+        sandbox.put("passed", passed.as_bytes());
+        let said = sandbox.say(&format!("timeout 100 gdb -q -nx -batch -x follow.py {file}"));
+        said.lines().filter(|line| line.starts_with("STACK")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let expected = stacks("in", "");
+    assert!(expected.len() > 20, "{expected:?}");
+    assert_eq!(stacks("out", &ways_out(sandbox)), expected, "{what}");
+}
+
+/// The same in place of calls through pointers, which one function is called by or another one.
+#[test]
+fn frames_of_hot_parts_in_place_of_indirect_calls() {
+    let mut changed = 0;
+    for (with, seed) in COMPILERS.into_iter().cycle().zip(1..=12) {
+        let sandbox = Sandbox::default();
+        let source = afterlink_testkit::tests_folder().join("cli/programs/pointers.c");
+        fs::copy(source, sandbox.path("pointers.c")).unwrap();
+        sandbox.say(&format!("{with} -Wl,-q -no-pie pointers.c -o in"));
+        let orders = "--order-blocks random --order-functions random --split random --pass call-promotion";
+        let command = format!("optimize in -o out --scope all {orders} --seed {seed}");
+        let outcome = sandbox.afterlink(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!(outcome.exit, 0, "{with}: {}", outcome.stderr());
+        assert!(outcome.stdout().contains("follows the code"), "{with}: {}", outcome.stdout());
+        changed += usize::from(!outcome.stdout().contains("call-promotion 0 changes"));
+        assert_same_stacks(&sandbox, &format!("{with}, seed {seed}"));
+    }
+    assert!(changed >= 4, "{changed}");
+}
+
 /// At each instruction gdb finds the frames that it finds in the original: of what was called, though nothing was; and `finish` and `next` come to where the call would have come
 /// back.
 #[test]
 fn frames_of_hot_parts_in_place_of_calls() {
     for (with, seed) in COMPILERS.into_iter().cycle().zip(1..=8) {
         let sandbox = rewritten(with, &format!("{IN_PLACE} {seed}"));
-        sandbox.put("follow.py", FOLLOW.as_bytes());
-        let stacks = |file: &str, passed: &str| {
-            sandbox.put("passed", passed.as_bytes());
-            let command = format!("timeout 100 gdb -q -nx -batch -x follow.py {file}");
-            let said = sandbox.say(&command);
-            said.lines().filter(|line| line.starts_with("STACK")).map(str::to_owned).collect::<Vec<_>>()
-        };
-        let expected = stacks("in", "");
-        assert!(expected.len() > 20, "{expected:?}");
-        assert_eq!(stacks("out", &ways_out(&sandbox)), expected, "{with}, seed {seed}");
+        assert_same_stacks(&sandbox, &format!("{with}, seed {seed}"));
         let part = in_place(&sandbox).into_iter().find(|(_, size, ..)| *size > 5);
         if let Some((place, ..)) = part {
             let said = gdb(&sandbox, &[&format!("break *{place:#x}"), "run", "finish", "bt 1"]);

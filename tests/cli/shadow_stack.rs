@@ -12,8 +12,12 @@ const MARKED: [&str; 2] = ["-fcf-protection=full", "-Wl,-z,ibt,-z,shstk"];
 const ASKED: [&str; 2] = ["--pass", "hot-inlining"];
 
 fn sandbox(flags: &[&str]) -> Sandbox {
+    sandbox_of("leaves.c", flags)
+}
+
+fn sandbox_of(source: &str, flags: &[&str]) -> Sandbox {
     let sandbox = Sandbox::default();
-    compile(&sandbox, "leaves.c", "plain", flags);
+    compile(&sandbox, source, "plain", flags);
     sandbox
 }
 
@@ -56,6 +60,18 @@ fn the_mark_is_kept_unless_it_is_to_go() {
     let said = optimized(&sandbox, &["--skip-pass", "hot-inlining"]);
     assert!(!said.contains("shadow stack"), "{said}");
     assert_eq!(marks(&sandbox), ("IBT, SHSTK".to_owned(), false));
+}
+
+#[test]
+fn indirect_calls_are_left_alone_like_others() {
+    let sandbox = sandbox_of("pointers.c", &MARKED);
+    let asked = ["--skip-pass", "hot-inlining", "--pass", "call-promotion"];
+    let said = optimized(&sandbox, &asked);
+    assert!(said.contains("--drop-shadow-stack takes the mark off"), "{said}");
+    assert_eq!(marks(&sandbox), ("IBT, SHSTK".to_owned(), false));
+
+    optimized(&sandbox, &[&asked[..], &["--drop-shadow-stack"]].concat());
+    assert_eq!(marks(&sandbox).0, "IBT");
 }
 
 #[test]

@@ -33,7 +33,7 @@ const ORDERS: [(&str, &str, &str, &[&str]); 7] = [
             "entry-marks",
         ],
     ),
-    ("in-place", "random", "random", &["--pass", "hot-inlining"]),
+    ("in-place", "random", "random", &["--pass", "hot-inlining", "--pass", "call-promotion"]),
     ("twice", "random", "random", &["--pass", "tail-duplication", "--pass", "code-prefetch"]),
 ];
 

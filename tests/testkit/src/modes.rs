@@ -37,10 +37,11 @@ pub const ORDERS: [Order; 5] = [
 ];
 
 /// The passes that change code in ways of their own; all but one are off if nobody asks for them.
-pub const CODE_PASSES: [&str; 7] = [
+pub const CODE_PASSES: [&str; 8] = [
     "identical-functions",
     "plt-calls",
     "inlining",
+    "call-promotion",
     "hot-inlining",
     "entry-marks",
     "tail-duplication",

@@ -67,7 +67,7 @@ pub struct InPlaceCode {
     /// The call.
     pub call: InputAddr,
     /// What of the input it stands for: the call itself, where it leads in; a block of the callee; or the place that it leads out
-    /// to, of which it stands for no byte.
+    /// to, of which it stands for no byte: the call itself, if that is indirect and leads elsewhere.
     pub start: InputAddr,
     pub size: u32,
     /// Bytes from `start` on that are copied.
@@ -86,6 +86,11 @@ pub struct InPlaceCode {
 }
 
 impl InPlaceCode {
+    /// Whether it leads into the callee's code.
+    pub fn leads_in(&self) -> bool {
+        self.size > 0 && self.start == self.call
+    }
+
     /// Whether it is a block of the callee.
     pub fn is_of_callee(&self) -> bool {
         self.size > 0 && self.start != self.call

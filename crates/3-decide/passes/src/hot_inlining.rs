@@ -10,8 +10,10 @@
 mod body;
 mod counts;
 mod flow;
+mod promotion;
 mod rewrite;
 mod rows;
+mod scratch;
 
 use crate::BlockOrder;
 use crate::entries::shared;
@@ -22,6 +24,7 @@ use afterlink_layout::random;
 use afterlink_program::{BlockId, FuncId, Program, Role, Target, Terminator};
 use afterlink_weigh::Weights;
 use body::{Body, candidates, has_language_data};
+pub(crate) use promotion::PASS as PROMOTION;
 use rayon::prelude::*;
 use rewrite::Rewritten;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -36,7 +39,7 @@ const GROWTH: u64 = 2;
 /// A block belongs to the hot part if it runs at least once in so many calls.
 const SELDOM: u64 = 32;
 /// What a body costs if its function is hardly called from elsewhere, as a share of its bytes: the function itself becomes cold.
-const MOVED_COST: u64 = 4;
+const MOVED_COST: u32 = 4;
 /// Bytes that make room for a return address, and give it back.
 const STEPS: u64 = 6;
 
@@ -54,9 +57,12 @@ pub(crate) const PASS: Pass = Pass {
 struct Call {
     caller: FuncId,
     block: BlockId,
-    /// From the block's start.
+    /// From the block's start, and its bytes.
     at: u32,
+    size: u32,
+    /// Whom it calls; of an indirect call, in whose place the callee's code runs if it leads there.
     callee: FuncId,
+    /// How often it calls that one.
     count: u64,
 }
 
@@ -87,7 +93,7 @@ fn calls_in(program: &Program, form: PlainCall, caller: FuncId, block: BlockId) 
             Target::Code(callee, BlockId(0)) if callee != caller => {
                 // Others may lead to where a block begins, and do not see what runs in place of a call there.
                 let at = operand.at.checked_sub(form.field).filter(|at| *at > 0)?;
-                Some(Call { caller, block, at, callee, count: 0 })
+                Some(Call { caller, block, at, size: form.size, callee, count: 0 })
             }
             _ => None,
         })
@@ -105,8 +111,8 @@ fn calls_in(program: &Program, form: PlainCall, caller: FuncId, block: BlockId) 
 }
 
 /// Where profiles may have a call: some tell where it starts, some where it ends.
-fn places(call: &Call, form: PlainCall) -> [(BlockId, u32, FuncId); 2] {
-    [call.at, call.at + form.size].map(|at| (call.block, at, call.callee))
+fn places(call: &Call) -> [(BlockId, u32, FuncId); 2] {
+    [call.at, call.at + call.size].map(|at| (call.block, at, call.callee))
 }
 
 /// Whether code of the callee has its own name in the caller: by an address inside an exported function programs find that one's.
@@ -125,21 +131,25 @@ fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
     let bodies = hot_bodies(program, weights, &calls, job.moved);
     let mut offers = Vec::new();
     for call in calls {
-        let known = &weights.functions[call.callee];
         let Some(body) = bodies.get(&call.callee) else { continue };
-        let size = u64::from(body.size());
-        let is_only = call.count >= known.entries - known.entries / 16;
-        let largest = if is_only { LARGEST_OF_ONE } else { LARGEST };
-        if size <= u64::from(largest) {
+        let size = body.size();
+        let (largest, cost) =
+            if is_only(weights, &call) { (LARGEST_OF_ONE, size / MOVED_COST) } else { (LARGEST, size) };
+        if size <= largest {
             let overhead = if body.needs_place { STEPS } else { 0 };
-            let cost = if is_only { size / MOVED_COST } else { size } + overhead;
-            offers.push(Offer { what: call, count: call.count, cost });
+            offers.push(Offer { what: call, count: call.count, cost: u64::from(cost) + overhead });
         }
     }
     let bytes = hot_bytes(program, weights, job.moved) * GROWTH / 100;
     let mut chosen = growth::best(offers, bytes, |call| (call.caller, call.at));
     leave_what_goes(weights, &mut chosen);
-    put_in_place(program, weights, form, chosen, |_, call| bodies.get(&call.callee).cloned())
+    put_in_place(program, weights, chosen, |_, call| bodies.get(&call.callee).cloned())
+}
+
+/// Whether a function is hardly called from elsewhere.
+fn is_only(weights: &Weights, call: &Call) -> bool {
+    let entries = weights.functions[call.callee].entries;
+    call.count >= entries - entries / 16
 }
 
 /// What of the functions that are called here may stand in place of a call.
@@ -192,12 +202,16 @@ fn hot_calls_of(program: &Program, weights: &Weights, form: PlainCall, caller: F
     blocks.dedup();
     let calls = blocks.into_iter().flat_map(|block| calls_in(program, form, caller, block));
     let ran = calls.filter_map(|call| {
-        let count = places(&call, form).iter().filter_map(|place| counts.get(place)).sum::<u64>();
-        let known = &weights.functions[call.callee];
-        let fits = count > 0 && !known.inside_unknown && !known.blocks.is_empty();
-        fits.then_some(Call { count, ..call })
+        let count = places(&call).iter().filter_map(|place| counts.get(place)).sum::<u64>();
+        (count > 0 && has_inside(weights, call.callee)).then_some(Call { count, ..call })
     });
     ran.collect()
+}
+
+/// Whether it is known what of a function ran.
+fn has_inside(weights: &Weights, callee: FuncId) -> bool {
+    let known = &weights.functions[callee];
+    !known.inside_unknown && !known.blocks.is_empty()
 }
 
 fn run_random(job: &mut CodeJob, form: PlainCall) -> usize {
@@ -214,7 +228,7 @@ fn run_random(job: &mut CodeJob, form: PlainCall) -> usize {
             chosen.extend(calls.into_iter().filter(|call| candidates[call.callee] && drawn(call)));
         }
     }
-    put_in_place(program, weights, form, chosen, |program, call| {
+    put_in_place(program, weights, chosen, |program, call| {
         let start = program.functions[call.callee].entry().get() ^ u64::from(call.at) << 40;
         let wanted = |block: BlockId| draw(start ^ u64::from(block.0) << 20, 4) > 0;
         Body::find(program, call.callee, wanted).filter(|body| body.size() <= LARGEST_OF_ONE)
@@ -225,7 +239,6 @@ fn run_random(job: &mut CodeJob, form: PlainCall) -> usize {
 fn put_in_place(
     program: &mut Program,
     weights: &mut Weights,
-    form: PlainCall,
     mut calls: Vec<Call>,
     body: impl Fn(&Program, &Call) -> Option<Body>,
 ) -> usize {
@@ -238,10 +251,10 @@ fn put_in_place(
         }
     }
     let rewritten = plans.into_iter().filter_map(|(call, body)| {
-        let new = rewrite::rewrite(program, call.caller, (call.block, call.at), &body)?;
+        let new = rewrite::rewrite(program, call.caller, (call.block, call.at, call.size), &body)?;
         Some((call, body, new))
     });
     let rewritten: Vec<(Call, Body, Rewritten)> = rewritten.collect();
-    counts::lead_all(program, weights, form, &rewritten);
+    counts::lead_all(program, weights, &rewritten);
     rewritten.len()
 }

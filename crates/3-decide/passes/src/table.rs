@@ -10,9 +10,10 @@ use afterlink_weigh::Weights;
 use std::time::Instant;
 
 /// All passes, in the order in which they run: those that change code first.
-pub const PASSES: [&Pass; 12] = [
+pub const PASSES: [&Pass; 13] = [
     &identical_functions::PASS,
     &inlining::PASS,
+    &hot_inlining::PROMOTION,
     &hot_inlining::PASS,
     &plt_calls::PASS,
     &entry_marks::PASS,

@@ -305,7 +305,7 @@ impl Pieces {
         let (call, output, output_size) = (code.call.get(), start.get(), end.since(start));
         let (input, input_size) = (code.start.get(), code.size.into());
         let piece = Piece { input, input_size, output, output_size, jump_size: 0, inside: Inside::FromEnd };
-        if code.start == code.call {
+        if code.leads_in() {
             self.pieces.push(piece);
         } else if code.is_of_callee() {
             let copied = u64::from(code.copied);

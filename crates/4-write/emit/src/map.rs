@@ -115,7 +115,7 @@ impl Pieces<'_> {
 
     /// Adds a block that runs in place of a call.
     fn in_place(&mut self, code: &InPlaceCode, offset: u32) {
-        let reason = if code.start == code.call { Reason::Replaced } else { self.of_call(code.call) };
+        let reason = if code.leads_in() { Reason::Replaced } else { self.of_call(code.call) };
         let (input, input_size) = (Some(code.start), code.size);
         self.pieces.push(BlockMap { output_offset: offset, input, input_size, reason });
     }

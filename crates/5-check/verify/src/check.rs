@@ -60,11 +60,18 @@ impl Check<'_, '_> {
         entry.is_some_and(|entry| self.makes_room(&entry).is_some())
     }
 
-    /// Bytes that make room for a return address, of a piece that leads into a context.
+    /// Bytes that make room for a return address, of a piece that leads into a context, behind the question with which it may start.
     pub fn makes_room(&self, entry: &Block) -> Option<usize> {
-        let bytes = self.places.output_bytes(entry.output);
+        let asked = self.behind_question(entry);
+        let bytes = self.places.output_bytes(entry.output + asked);
         // The callee's own code, which may begin alike, stands behind it.
-        self.code.judgement.makes_room(bytes).filter(|room| *room <= entry.output_size as usize)
+        let left = u64::from(entry.output_size) - asked;
+        self.code.judgement.makes_room(bytes).filter(|room| *room as u64 <= left)
+    }
+
+    /// Bytes of the question with which a piece starts that leads into a context.
+    pub fn behind_question(&self, entry: &Block) -> u64 {
+        self.asked(entry).map_or(0, |asked| asked.size as u64)
     }
 
     /// Where the call of a context would have come back: behind the one instruction in front of what stood behind the call.

@@ -135,6 +135,7 @@ pub struct LaidOut<'a> {
 fn leave_calls(image: &Image, options: &mut OptimizeOptions, has_counts: bool) -> Option<ShadowStack> {
     let pass = |name| afterlink_passes::named(name).expect("there is such a pass");
     let hot_inlining = pass("hot-inlining");
+    let in_place = [hot_inlining, pass("call-promotion")];
     let switches = &mut options.layout.switches;
     if afterlink_emit::has_block_map(image) {
         // A last jump is a call to the map, and cannot be told of where there is none.
@@ -149,8 +150,8 @@ fn leave_calls(image: &Image, options: &mut OptimizeOptions, has_counts: bool) -
     if options.drop_shadow_stack {
         return Some(ShadowStack::Dropped);
     }
-    let would_run = switches.of(hot_inlining) && (has_counts || switches.asks_for(hot_inlining));
-    switches.turn(hot_inlining, false);
+    let would_run = in_place.iter().any(|pass| switches.of(pass) && (has_counts || switches.asks_for(pass)));
+    in_place.into_iter().for_each(|pass| switches.turn(pass, false));
     Some(if would_run { ShadowStack::InTheWay } else { ShadowStack::Kept })
 }
 

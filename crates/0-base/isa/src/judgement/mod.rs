@@ -12,6 +12,7 @@
 mod counter;
 mod handling;
 pub mod huge_pages;
+mod question;
 mod relocation;
 pub mod start_up;
 mod step;
@@ -19,6 +20,7 @@ mod targets;
 
 pub use counter::{Counter, Counters, Effect};
 pub use handling::{Action, Handling, Order, Register};
+pub use question::Asked;
 pub use relocation::{Relocation, StartUpRelocation};
 pub use step::{Convention, GENERAL, Memory, REGISTERS, Source, Step, Use};
 pub use targets::{Handed, Routine, Saved};

@@ -1,11 +1,11 @@
 //! Several pieces in place of a call, as seen in an output: blocks of the callee, and what leads in and out, which is none of the input's.
 //!
-//! Of the input is the call, which whoever comes in from outside has made, and each way from one of the callee's blocks to another, also if that is not among
+//! Of the input is the call, which whoever comes in from outside has made (of an indirect call, whoever goes on from what asks where it leads), and each way from one of the callee's blocks to another, also if that is not among
 //! the pieces: then a piece that leads out stands for it. Ways out to behind the call are returns, which profiles do not have.
 
 use afterlink_core::address_map::{Lookup, Source};
 use afterlink_core::{AddressMap, BlockMap, FragmentMap, InputAddr, OutputAddr, Reason};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Calls that have several pieces in their place, with the entries of their callees.
 pub(super) struct InPlace {
@@ -17,6 +17,8 @@ pub(super) struct InPlace {
 struct Site {
     callee: InputAddr,
     call_end: InputAddr,
+    /// The call is an indirect one: what leads in asks whether it leads to the callee.
+    is_asked: bool,
 }
 
 impl InPlace {
@@ -37,8 +39,13 @@ impl InPlace {
         let own = rows(map).filter(|(_, block)| !matches!(block.reason, Reason::Inlined(_)));
         let own: FxHashMap<InputAddr, InputAddr> =
             own.filter_map(|(entry, block)| Some((block.input?, entry))).collect();
+        let others = rows(map).filter(|(_, block)| block.input_size == 0);
+        let asked: FxHashSet<InputAddr> = others
+            .filter_map(|(_, block)| call_of(map, block).filter(|call| block.input == Some(*call)))
+            .collect();
         let callees = inlined.iter().filter_map(|(call, input)| {
-            let site = Site { callee: *own.get(input)?, call_end: *call + u64::from(replaced[call]) };
+            let call_end = *call + u64::from(replaced[call]);
+            let site = Site { callee: *own.get(input)?, call_end, is_asked: asked.contains(call) };
             Some((*call, site))
         });
         Self { callees: callees.collect() }
@@ -63,6 +70,11 @@ impl InPlace {
         call.filter(|call| self.callees.contains_key(call))
     }
 
+    /// Whether a piece makes an indirect call as it was, of whom else it leads to.
+    pub fn calls_others(&self, source: &Source) -> bool {
+        !is_entry(source) && source.input_size == 0 && self.call(source) == source.input && self.holds(source)
+    }
+
     /// Whether a piece is a block of the callee.
     pub fn is_part(&self, source: &Source) -> bool {
         !is_entry(source) && source.input_size > 0 && self.holds(source)
@@ -84,6 +96,14 @@ impl InPlace {
         to.input.filter(|input| to.input_size > 0 || *input != self.callees[&call].call_end)
     }
 
+    /// The indirect call and its callee, where control goes on to `at` from what asks whether that is the one.
+    pub fn answered(&self, lookup: &Lookup, asks: &Source, at: OutputAddr) -> Option<(InputAddr, InputAddr)> {
+        let call = self.call(asks).filter(|call| is_entry(asks) && self.callees[call].is_asked)?;
+        let mut pieces = lookup.starting_at(at);
+        let goes_in = pieces.any(|piece| self.call(&piece) == Some(call) && self.is_part(&piece));
+        goes_in.then_some((call, self.callees[&call].callee))
+    }
+
     /// The call and its callee, where control comes to `at` from `before` without a jump, or by one.
     pub fn called(
         &self,
@@ -91,8 +111,11 @@ impl InPlace {
         before: Option<&Source>,
         at: OutputAddr,
     ) -> Option<(InputAddr, InputAddr)> {
+        if let Some(asked) = before.and_then(|before| self.answered(lookup, before, at)) {
+            return Some(asked);
+        }
         let entry = self.entry_at(lookup, at)?;
-        let call = self.call(&entry)?;
+        let call = self.call(&entry).filter(|call| !self.callees[call].is_asked)?;
         // Where nothing leads in, the callee's first block may be a loop; and the block in front of the call goes straight on.
         let comes_in = match before {
             _ if entry.end > at => true,
@@ -111,8 +134,13 @@ fn rows(map: &AddressMap) -> impl Iterator<Item = (InputAddr, &BlockMap)> {
 
 /// The call that a piece with code of the callee stands in place of.
 fn call_of_part(map: &AddressMap, block: &BlockMap) -> Option<InputAddr> {
+    call_of(map, block).filter(|_| block.input_size > 0)
+}
+
+/// The call that a piece is one of several in place of.
+fn call_of(map: &AddressMap, block: &BlockMap) -> Option<InputAddr> {
     let Reason::Inlined(chain) = block.reason else { return None };
-    map.chains.get(chain.0 as usize)?.first().copied().filter(|_| block.input_size > 0)
+    map.chains.get(chain.0 as usize)?.first().copied()
 }
 
 /// What leads in stands for the call.

@@ -144,8 +144,12 @@ impl Program<'_> {
         let Some(origin) = &self.origin else { return Some((from, to)) };
         let Some(address) = from else { return Some((None, to.and_then(|to| self.target(to)))) };
         let from = match self.source(address) {
-            Some((_, source)) if origin.in_place.holds(&source) && !self.calls_in_part(&source, address) => {
-                let to = origin.in_place.next(&origin.lookup, &source, OutputAddr(to?.get()))?;
+            Some((_, source)) if origin.in_place.holds(&source) && !self.calls(&source, address) => {
+                let to = OutputAddr(to?.get());
+                if let Some((call, callee)) = origin.in_place.answered(&origin.lookup, &source, to) {
+                    return Some((Some(call), Some(callee)));
+                }
+                let to = origin.in_place.next(&origin.lookup, &source, to)?;
                 return Some((self.place(&source, address), Some(to)));
             }
             // In front of a call that code stands in place of the input does not jump.
@@ -242,9 +246,10 @@ impl Program<'_> {
     }
 
     /// Whether the instruction at `at` is a call of the input's: what leads out of code in place of a call calls, too.
-    fn calls_in_part(&self, source: &Source, at: InputAddr) -> bool {
-        let is_part = self.origin.as_ref().is_some_and(|origin| origin.in_place.is_part(source));
-        let inst = self.instruction_at(at).filter(|_| is_part);
+    fn calls(&self, source: &Source, at: InputAddr) -> bool {
+        let has_calls =
+            |origin: &Origin| origin.in_place.is_part(source) || origin.in_place.calls_others(source);
+        let inst = self.instruction_at(at).filter(|_| self.origin.as_ref().is_some_and(has_calls));
         inst.is_some_and(|inst| matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall))
     }
 

@@ -5,11 +5,12 @@ use super::body::{Body, Part};
 use super::rewrite::Rewritten;
 use super::{Call, flow, places};
 use afterlink_core::index::Id;
-use afterlink_isa::PlainCall;
 use afterlink_program::{BlockId, FuncId, Function, Program, Role, Target};
 use afterlink_weigh::{CallWeight, EdgeWeight, FunctionWeights, Weights};
 use rustc_hash::FxHashMap;
 
+/// Bytes of the field by which a call ends.
+const FIELD: u32 = 4;
 /// Callers of callers of callers are followed up to here.
 const LONGEST_CHAIN: usize = 16;
 
@@ -27,12 +28,7 @@ struct Gone<'g> {
 }
 
 /// Takes the runs of these calls from their callees, and gives them to what stands in their place.
-pub(super) fn lead_all(
-    program: &Program,
-    weights: &mut Weights,
-    form: PlainCall,
-    all: &[(Call, Body, Rewritten)],
-) {
+pub(super) fn lead_all(program: &Program, weights: &mut Weights, all: &[(Call, Body, Rewritten)]) {
     if weights.functions.is_empty() {
         return;
     }
@@ -51,7 +47,7 @@ pub(super) fn lead_all(
     let gone: Vec<Gone> = gone.collect();
     gone.iter().for_each(|gone| gone.forget(&mut weights.functions[gone.call.callee]));
     for gone in &gone {
-        lead(program, weights, form, gone);
+        lead(program, weights, gone);
     }
 }
 
@@ -80,14 +76,14 @@ fn runs(weights: &Weights, all: &[(Call, Body, Rewritten)], per_entry: &[Vec<f64
 }
 
 /// Gives the caller's new blocks their counts.
-fn lead(program: &Program, weights: &mut Weights, form: PlainCall, gone: &Gone) {
+fn lead(program: &Program, weights: &mut Weights, gone: &Gone) {
     let function = &program.functions[gone.call.caller];
     let own = &mut weights.functions[gone.call.caller];
     if own.blocks.is_empty() {
         return;
     }
     own.blocks.resize(function.blocks.len(), 0);
-    gone.cut(own, form);
+    gone.cut(function, own);
     let mut exits = vec![0u64; gone.new.exits.len()];
     for (at, (part, &id)) in gone.body.parts.iter().zip(&gone.new.parts).enumerate() {
         let runs = gone.of_part(at);
@@ -98,7 +94,7 @@ fn lead(program: &Program, weights: &mut Weights, form: PlainCall, gone: &Gone) 
         own.blocks[id.index()] = count;
         own.edges.push(EdgeWeight { from: id, to: gone.new.rest, count });
         if let (Target::Code(callee, _), true) = (exit.to, count > 0 && exit.depth == 0) {
-            let offset = behind_call(function, id, form);
+            let offset = behind_call(function, id);
             own.calls.push(CallWeight { block: id, offset, callee, count });
         }
     }
@@ -112,11 +108,11 @@ fn lead(program: &Program, weights: &mut Weights, form: PlainCall, gone: &Gone) 
 }
 
 /// Where the call ends by which control leaves.
-fn behind_call(function: &Function, exit: BlockId, form: PlainCall) -> u32 {
+fn behind_call(function: &Function, exit: BlockId) -> u32 {
     let code = function.in_place_of(&function.blocks[exit]);
     let operands = code.map_or(&[][..], |code| &function.operands[code.operands.range()]);
     let call = operands.iter().find(|operand| operand.role == Role::Call);
-    call.map_or(0, |operand| operand.at - form.field + form.size)
+    call.map_or(0, |operand| operand.at + FIELD)
 }
 
 fn times(count: u64, chance: f64) -> u64 {
@@ -165,8 +161,8 @@ impl Gone<'_> {
         callee.entries = callee.entries.saturating_sub(self.runs);
     }
 
-    /// The block around the call is two now, with what leads in between.
-    fn cut(&self, own: &mut FunctionWeights, form: PlainCall) {
+    /// The block around the call is two now, with what leads in between, and of an indirect call what calls all others.
+    fn cut(&self, function: &Function, own: &mut FunctionWeights) {
         let (call, new) = (self.call, self.new);
         let around = own.blocks[call.block.index()];
         own.blocks[new.rest.index()] = around;
@@ -174,13 +170,24 @@ impl Gone<'_> {
         for edge in own.edges.iter_mut().filter(|edge| edge.from == call.block) {
             edge.from = new.rest;
         }
-        let (behind, gone) = (call.at + form.size, places(call, form));
+        let (behind, gone) = (call.at + call.size, places(call));
         own.calls.retain(|c| !gone.contains(&(c.block, c.offset, c.callee)));
+        let mut enters = around;
+        if let Some(others) = new.others {
+            enters = around.min(self.runs);
+            own.blocks[others.index()] = around - enters;
+            own.edges.push(EdgeWeight { from: new.entry, to: others, count: around - enters });
+            own.edges.push(EdgeWeight { from: others, to: new.rest, count: around - enters });
+            let offset = function.code_size(&function.blocks[others]);
+            for c in own.calls.iter_mut().filter(|c| c.block == call.block && c.offset == call.at) {
+                (c.block, c.offset) = (others, offset);
+            }
+        }
         for c in own.calls.iter_mut().filter(|c| c.block == call.block && c.offset >= behind) {
             (c.block, c.offset) = (new.rest, c.offset - behind);
         }
         own.edges.push(EdgeWeight { from: call.block, to: new.entry, count: around });
-        own.edges.push(EdgeWeight { from: new.entry, to: new.parts[0], count: around });
+        own.edges.push(EdgeWeight { from: new.entry, to: new.parts[0], count: enters });
     }
 
     fn part(

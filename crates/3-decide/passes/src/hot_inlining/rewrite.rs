@@ -5,12 +5,15 @@
 //! function that it tail-calls, goes on as if the call had been made: a call of that place puts the return address there.
 //! Below the frame, a call puts its return address on top of the stack, and the next instruction carries it to where it belongs.
 //!
+//! In front of code in place of an indirect call stands the question whether it leads to the callee. If not, the call is made as it was: that is a way out to
+//! the call itself.
+//!
 //! Unwinders look one byte in front of where a call comes back, so what gives the room back stands right there, wherever blocks are put.
 
 use super::body::{Body, Exit, Part};
 use super::rows::{AtCall, with_address_on_top};
 use afterlink_core::InputAddr;
-use afterlink_isa::{Encoding, InPlaceForms, PlainCall};
+use afterlink_isa::{CallQuestion, Encoding, InPlaceForms};
 use afterlink_program::{
     BlockId, FuncId, InPlaceCode, Operand, OperandSpan, Program, Role, Target, Terminator,
 };
@@ -25,6 +28,8 @@ pub(super) struct Rewritten {
     /// By the body's parts and exits.
     pub parts: Vec<BlockId>,
     pub exits: Vec<BlockId>,
+    /// Of an indirect call: what calls whom else it leads to.
+    pub others: Option<BlockId>,
 }
 
 struct Piece {
@@ -37,7 +42,9 @@ struct Piece {
 struct Site<'s> {
     caller: FuncId,
     call: InputAddr,
-    form: PlainCall,
+    call_size: u32,
+    /// Of an indirect call.
+    question: Option<CallQuestion>,
     forms: InPlaceForms,
     body: &'s Body,
     at_call: AtCall,
@@ -46,20 +53,19 @@ struct Site<'s> {
     crossings: Vec<Option<BlockId>>,
 }
 
-/// Puts the body in place of the call at `at` in a block of the caller. `None` if unwinders could not be told; nothing has changed then.
+/// Puts the body in place of the call of so many bytes at `at` in a block of the caller. `None` if unwinders could not be told; nothing has changed then.
 pub(super) fn rewrite(
     program: &mut Program,
     caller: FuncId,
-    (block, at): (BlockId, u32),
+    (block, at, size): (BlockId, u32, u32),
     body: &Body,
 ) -> Option<Rewritten> {
-    let form = program.arch.plain_call()?;
     let forms = program.arch.in_place_forms()?;
     let function = &program.functions[caller];
     let call = function.blocks[block].input + u64::from(at);
+    let question = program.arch.call_question(program.code.at(call, size as usize)?);
     let at_call = AtCall::find(program, caller, call, body.needs_place)?;
-    let ids = numbers(body, function.blocks.len() as u32);
-    let mut next = function.blocks.len() as u32 + 2 + (body.parts.len() + body.exits.len()) as u32;
+    let (ids, mut next) = numbers(body, question.is_some(), function.blocks.len() as u32);
     let crossings = body.exits.iter().map(|exit| {
         (exit.depth > 0).then(|| {
             next += 1;
@@ -67,15 +73,17 @@ pub(super) fn rewrite(
         })
     });
     let crossings = crossings.collect();
-    // Whatever leads there would be taken for a return.
-    if body.exits.iter().any(|exit| exit.address == call + u64::from(form.size)) {
+    // Whatever leads there would be taken for a return, or for the call of all others.
+    let ends = [call + u64::from(size), call];
+    let ends = &ends[..if question.is_some() { 2 } else { 1 }];
+    if body.exits.iter().any(|exit| ends.contains(&exit.address)) {
         return None;
     }
-    let site = Site { caller, call, form, forms, body, at_call, ids, crossings };
+    let site = Site { caller, call, call_size: size, question, forms, body, at_call, ids, crossings };
     let pieces = site.pieces(program)?;
     let back = if body.needs_place { forms.give_room_back } else { forms.no_room };
     let function = &mut program.functions[caller];
-    let rest = function.cut_around(block, at, form.size, back);
+    let rest = function.cut_around(block, at, size, back);
     debug_assert_eq!(rest, site.ids.rest, "blocks are numbered as they come");
     function.blocks[block].terminator = Terminator::FallThrough(site.ids.entry);
     for piece in pieces {
@@ -84,16 +92,20 @@ pub(super) fn rewrite(
     Some(site.ids)
 }
 
-/// The numbers of new blocks, of which `first` is the first.
-fn numbers(body: &Body, first: u32) -> Rewritten {
+/// The numbers of new blocks, of which `first` is the first, and the number behind them.
+fn numbers(body: &Body, is_asked: bool, first: u32) -> (Rewritten, u32) {
     let parts = first + 2..first + 2 + body.parts.len() as u32;
     let exits = parts.end..parts.end + body.exits.len() as u32;
-    Rewritten {
+    let others = is_asked.then_some(BlockId(exits.end));
+    let end = exits.end + u32::from(is_asked);
+    let ids = Rewritten {
         rest: BlockId(first),
         entry: BlockId(first + 1),
         parts: parts.map(BlockId).collect(),
         exits: exits.map(BlockId).collect(),
-    }
+        others,
+    };
+    (ids, end)
 }
 
 impl Site<'_> {
@@ -106,6 +118,9 @@ impl Site<'_> {
         let exits = || self.body.exits.iter().zip(&self.crossings);
         for (exit, crossing) in exits() {
             pieces.push(self.exit(program, exit, *crossing)?);
+        }
+        if self.ids.others.is_some() {
+            pieces.push(self.others(program)?);
         }
         for (exit, _) in exits().filter(|(_, crossing)| crossing.is_some()) {
             pieces.push(self.crossing(program, exit)?);
@@ -141,14 +156,25 @@ impl Site<'_> {
     }
 
     fn entry(&self, program: &mut Program) -> Piece {
-        let mut code = self.code(self.call, self.form.size);
+        let mut code = self.code(self.call, self.call_size);
+        let (mut operands, first) = (Vec::new(), self.ids.parts[0]);
+        let mut terminator = Terminator::FallThrough(first);
+        if let Some((question, others)) = self.question.as_ref().zip(self.ids.others) {
+            code.added.extend_from_slice(&question.code);
+            let (encoding, target) =
+                (Encoding::Relative32 { end: 4 }, Target::Code(self.body.callee, BlockId(0)));
+            operands.push(Operand { at: question.field, encoding, role: Role::Address, target });
+            let (condition, taken) = (question.other, Target::Block(others));
+            terminator = Terminator::Branch { condition, taken, next: first };
+        }
         if self.has_room() {
             code.added.extend_from_slice(self.forms.make_room);
-            code.rows.push((0, self.at_call.id()));
             code.ending = self.row_with_room(program);
         }
-        let terminator = Terminator::FallThrough(self.ids.parts[0]);
-        Piece { code, operands: Vec::new(), terminator }
+        if !code.added.is_empty() {
+            code.rows.push((0, self.at_call.id()));
+        }
+        Piece { code, operands, terminator }
     }
 
     fn part(&self, program: &mut Program, part: &Part) -> Option<Piece> {
@@ -193,24 +219,47 @@ impl Site<'_> {
                 Target::Block(crossing)
             }
             None => {
-                if self.has_room() {
-                    code.rows.push((0, self.row_with_room(program)));
-                    code.added.extend_from_slice(self.forms.give_room_back);
-                }
-                code.rows.push((code.added.len() as u32, self.at_call.id()));
+                self.give_room_back(program, &mut code);
                 exit.to
             }
         };
         let at = code.added.len() as u32 + self.forms.call_field;
-        code.added.extend_from_slice(self.forms.call);
+        let operand = Operand { at, encoding: Encoding::Relative32 { end: 4 }, role: Role::Call, target };
+        Some(self.call(program, code, self.forms.call, vec![operand]))
+    }
+
+    /// The call of whom else the indirect call leads to.
+    fn others(&self, program: &mut Program) -> Option<Piece> {
+        let mut code = self.code(self.call, 0);
+        self.give_room_back(program, &mut code);
+        let call = program.code.at(self.call, self.call_size as usize)?.to_vec();
+        Some(self.call(program, code, &call, Vec::new()))
+    }
+
+    /// The stack becomes what it was at the call.
+    fn give_room_back(&self, program: &mut Program, code: &mut InPlaceCode) {
+        if self.has_room() {
+            code.rows.push((0, self.row_with_room(program)));
+            code.added.extend_from_slice(self.forms.give_room_back);
+        }
+        code.rows.push((code.added.len() as u32, self.at_call.id()));
+    }
+
+    /// Control leaves by this call, and goes on behind the code.
+    fn call(
+        &self,
+        program: &mut Program,
+        mut code: InPlaceCode,
+        call: &[u8],
+        operands: Vec<Operand>,
+    ) -> Piece {
+        code.added.extend_from_slice(call);
         if self.has_room() {
             // It is given back behind the code.
             code.added.extend_from_slice(self.forms.make_room);
             code.ending = self.row_with_room(program);
         }
-        let operand = Operand { at, encoding: Encoding::Relative32 { end: 4 }, role: Role::Call, target };
-        let terminator = Terminator::Jump(Target::Block(self.ids.rest));
-        Some(Piece { code, operands: vec![operand], terminator })
+        Piece { code, operands, terminator: Terminator::Jump(Target::Block(self.ids.rest)) }
     }
 
     fn crossing(&self, program: &mut Program, exit: &Exit) -> Option<Piece> {

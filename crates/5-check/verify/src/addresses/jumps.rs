@@ -45,7 +45,8 @@ pub(crate) struct Jumps {
     pub words: Vec<(u64, u64)>,
     /// Places in code whose address something stores or names, ascending ([`taken::pointers`]).
     pub taken: Vec<u64>,
-    /// Indirect jumps that surely leave their function: tail calls of what a pointer says, where nobody has the address of a label. Ascending.
+    /// Indirect jumps that surely leave their function: tail calls of what a pointer says, where nobody has the address of a label, or nothing in it could be
+    /// meant by any. Ascending.
     pub leaving: Vec<u64>,
 }
 
@@ -145,8 +146,10 @@ impl Judge<'_, '_, '_> {
         // Nothing in the function could be meant by any jump: only whether all of it is reached is left.
         let near = if leads_inside { None } else { Some(Vec::new()) };
         let near = near.or_else(|| (labels.is_empty() && !names_itself).then(|| run.near_jumps()).flatten());
-        let far = near.iter().flatten().filter(|(_, base)| base.is_none());
-        let leaving = far.map(|&(cut, _)| body.last_inst(self.check, cut)).collect();
+        let far = near.iter().flatten().filter(|(_, base)| base.is_none()).map(|&(cut, _)| cut);
+        let jumps = (0..body.cuts.len()).filter(|&cut| body.cuts[cut].kind == Kind::IndirectJump);
+        let leaving: Vec<usize> = if leads_inside { far.collect() } else { jumps.collect() };
+        let leaving = leaving.into_iter().map(|cut| body.last_inst(self.check, cut)).collect();
         let mut fault = match near {
             Some(jumps) => self.reach_near(&body, &jumps, &tables),
             None if moves_stack => Some((body.own.entry, MOVED_STACK)),

@@ -15,8 +15,7 @@ pub(super) fn runs(check: &Check) -> Vec<Run> {
     let places = &check.places;
     let mut runs: Vec<Run> = Vec::new();
     for context in &places.contexts.all {
-        let Some(call) = check.code.at(context.call) else { continue };
-        let callee = call.target(&check.code, context.call);
+        let Some(callee) = check.callee(context) else { continue };
         let parts = context.parts.iter().filter(|part| part.output_size > 0);
         let mut parts: Vec<(u64, u64)> = parts.map(|part| (part.output, part.output_end())).collect();
         parts.sort_unstable();

@@ -5,16 +5,19 @@
 //! instruction; and at its entry, if that is held and the instruction there may raise a signal. A landing pad finds the stack and the registers as they are at the call, so neither function may say anything of exceptions.
 
 use crate::address_map::contexts::Context;
-use crate::address_map::places::MovedFunction;
+use crate::address_map::places::{Block, MovedFunction};
 use crate::addresses::jump_tables;
 use crate::addresses::jumps::Jumps;
 use crate::check::Check;
+use crate::input::code::Kind;
 use crate::kept_bytes::expected::Layout;
+use crate::moved_code::asked::{self, Passed};
 use crate::moved_code::looked_up;
 use crate::unwind::rows::UnwindRows;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::elf;
 use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 
 /// Checks all calls in place of which several pieces stand. `rows` are the input's.
 pub(crate) fn check(check: &Check, layout: &Layout, jumps: &Jumps, rows: &UnwindRows) -> Vec<Finding> {
@@ -31,6 +34,8 @@ pub(crate) fn check(check: &Check, layout: &Layout, jumps: &Jumps, rows: &Unwind
         held,
         looked_up: looked_up::places(check, layout, jumps),
         moved: check.places.functions.iter().map(|function| (function.entry, function)).collect(),
+        passed: OnceCell::new(),
+        jumps,
     };
     contexts.iter().filter_map(|context| callees.fault(context)).collect()
 }
@@ -73,6 +78,9 @@ struct Callees<'c, 'a> {
     looked_up: Vec<u64>,
     /// By entry.
     moved: FxHashMap<u64, &'c MovedFunction>,
+    /// Asked of few.
+    passed: OnceCell<Passed>,
+    jumps: &'c Jumps,
 }
 
 impl Callees<'_, '_> {
@@ -88,13 +96,14 @@ impl Callees<'_, '_> {
             let what = "code stands in place of a call in a function that says where exceptions lead";
             return finding(FindingKind::Unwind, what);
         }
-        let code = &self.check.code;
-        let target = code.at(context.call).map(|inst| inst.target(code, context.call));
-        let callee = target.and_then(|target| self.moved.get(&target));
+        let callee = self.check.callee(context).and_then(|callee| self.moved.get(&callee));
         let Some(callee) = callee.filter(|callee| callee.folded_into.is_none()) else {
             let what = "code stands in place of a call of what has not moved, as somebody may look for it";
             return finding(FindingKind::Pointer, what);
         };
+        if let Some(what) = self.question_fault(context, callee) {
+            return finding(FindingKind::Instruction, what);
+        }
         let blocks = &self.check.places.blocks[callee.blocks.clone()];
         let own = || blocks.iter().filter(|block| !block.is_added());
         if own().any(|block| self.says_of_exceptions(block.input)) {
@@ -108,6 +117,25 @@ impl Callees<'_, '_> {
         let inside = held_inside(self.check, &self.held, callee);
         let what = "code stands in place of a call of a function, inside of which somebody knows a place";
         Some(Finding::new(FindingKind::Pointer, what).input(context.call).names(inside?))
+    }
+
+    /// What is wrong with a question in front of an indirect call.
+    fn question_fault(&self, context: &Context, callee: &MovedFunction) -> Option<&'static str> {
+        let check = self.check;
+        check.code.at(context.call).filter(|call| call.kind == Kind::IndirectCall)?;
+        if looked_up::is_at(check, &self.looked_up, context.call) {
+            return Some("a handler of signals may look a call up in front of which its word is read");
+        }
+        let passed = self.passed.get_or_init(|| Passed::find(check, self.jumps));
+        let around = self.around(context.call)?;
+        asked::fault(check, passed, context, (around, callee))
+    }
+
+    /// The function around a call.
+    fn around(&self, call: u64) -> Option<&MovedFunction> {
+        let holds = |block: &Block| !block.is_added() && (block.input..block.input_end()).contains(&call);
+        let mut all = self.check.places.functions.iter().filter(|function| function.folded_into.is_none());
+        all.find(|function| self.check.places.blocks[function.blocks.clone()].iter().any(holds))
     }
 
     fn says_of_exceptions(&self, address: u64) -> bool {

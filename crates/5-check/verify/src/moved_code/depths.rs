@@ -43,6 +43,11 @@ impl Depths {
         self.known.get(&(context, address)).copied().flatten()
     }
 
+    /// Whether control comes to a place from the callee.
+    pub fn comes_to(&self, context: u32, address: u64) -> bool {
+        self.known.contains_key(&(context, address))
+    }
+
     /// Whether something says that it is another than `depth` there.
     pub fn is_other(&self, context: u32, address: u64, depth: i64) -> bool {
         self.known.get(&(context, address)).is_some_and(|known| *known != Some(depth))
@@ -66,8 +71,8 @@ impl Follower<'_, '_, '_> {
     fn context(&mut self, number: u32) {
         let code = &self.check.code;
         let context = &self.check.places.contexts.all[number as usize];
-        let Some(call) = code.at(context.call) else { return };
-        self.open = vec![(call.target(code, context.call), 0)];
+        let Some(callee) = self.check.callee(context) else { return };
+        self.open = vec![(callee, 0)];
         while let Some((address, depth)) = self.open.pop() {
             let known = self.depths.known.get(&(number, address)).copied();
             if known == Some(None) || known == Some(Some(depth)) {

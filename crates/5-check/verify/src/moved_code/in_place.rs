@@ -5,6 +5,8 @@
 //! elsewhere, with another map: of the context. That word alone may differ, so no instruction may touch it, or anything below the top, where a call
 //! would have written. Where the callee returns, control goes on where the room is given back, and from there behind the call.
 //!
+//! An indirect call has such blocks behind a question whether it leads there (`asked.rs`).
+//!
 //! Where control leaves the context for a place of the input, there is an exit: the stack is made what it was before the call, and that place is
 //! called. So it runs with a return address that leads behind the call. With a frame below the return address, a call that only puts its own
 //! return address on top leads to an instruction that carries the word to where it belongs. A frame's depth follows from the
@@ -30,14 +32,18 @@ impl Walk<'_, '_, '_> {
                 "an unwinder would take a return address of a frame in place of a call off the shadow stack";
             return Err(self.finding(FindingKind::Unwind, what));
         }
-        let Some(call) = self.plain_call(block) else {
-            return Err(self.finding(FindingKind::Instruction, "what was replaced is not a single call"));
+        let is_asked = self.asked_call(block).is_some();
+        let callee = self.check.callee(&self.check.places.contexts.all[context as usize]);
+        let callee = callee.filter(|_| is_asked || self.plain_call(block).is_some());
+        let Some(callee) = callee else {
+            let what = "what was replaced is not a single call, or it is not asked whom it leads to";
+            return Err(self.finding(FindingKind::Instruction, what));
         };
-        let callee = call.target(&self.check.code, block.input);
-        if let Some(room) = self.check.makes_room(block) {
-            self.output += room as u64;
-        }
+        self.output += self.check.behind_question(block) + self.check.makes_room(block).unwrap_or(0) as u64;
         self.context = Some(context);
+        if is_asked {
+            return self.parts(callee, context);
+        }
         self.goes_on(callee)?;
         self.padding(true)
     }
@@ -45,8 +51,13 @@ impl Walk<'_, '_, '_> {
     /// Checks a piece in place of a call.
     pub(super) fn in_place(mut self, block: &Block, context: u32, depths: &Depths) -> Checked {
         self.context = Some(context);
-        if block.input_size == 0 && block.input == self.check.places.contexts.all[context as usize].call_end {
+        let own = &self.check.places.contexts.all[context as usize];
+        if block.input_size == 0 && block.input == own.call_end {
             return self.back(context);
+        }
+        let is_asked = || self.check.code.at(own.call).is_some_and(|call| call.kind == Kind::IndirectCall);
+        if block.input_size == 0 && block.input == own.call && is_asked() {
+            return self.others(context, depths);
         }
         let Some(depth) = depths.at(context, block.input) else {
             let what = "nobody knows how the stack stands where this runs in place of a call";
@@ -146,7 +157,7 @@ impl Walk<'_, '_, '_> {
         self.padding(true)
     }
 
-    fn gives_room_back(&mut self, has_room: bool) -> Checked {
+    pub(super) fn gives_room_back(&mut self, has_room: bool) -> Checked {
         if !has_room {
             return Ok(());
         }
@@ -214,6 +225,12 @@ impl Walk<'_, '_, '_> {
         }
         self.context = None;
         self.leads(to, called)?;
+        self.comes_back_to(context, has_room)
+    }
+
+    /// Behind a call by which control has left a context, it goes on behind the call of the context.
+    pub(super) fn comes_back_to(mut self, context: u32, has_room: bool) -> Checked {
+        let judgement = self.check.code.judgement;
         if has_room {
             let Some(room) = judgement.makes_room(self.bytes()) else {
                 let what = "no room is made for what is given back behind the call";

@@ -1,6 +1,7 @@
 //! Code at its new place: the input's instructions with operands that mean the same, and in an instrumented output the
 //! counters between them and the start-up code.
 
+mod asked;
 pub(crate) mod behind_faults;
 pub(crate) mod blocks;
 pub(crate) mod callees;

@@ -17,12 +17,12 @@ impl Compare<'_, '_, '_> {
         self.rows.input.of_moved(&mut self.hint_input, call).0.map(<[u8]>::to_vec)
     }
 
-    /// What makes room for a return address has the row of the call; behind it the stack's top is lower.
+    /// What asks where the call leads, and what makes room for a return address, has the row of the call; behind it the stack's top is lower.
     pub(super) fn leads_in(&mut self, block: &Block) -> Result<(), Box<Finding>> {
         let at_call = self.at_call(block.input);
         let room = self.check.makes_room(block);
         let behind = at_call.as_deref().map(|row| rows::lowered(row, room.map_or(0, |_| WORD)).into_owned());
-        let middle = block.output + room.unwrap_or(0) as u64;
+        let middle = block.output + self.check.behind_question(block) + room.unwrap_or(0) as u64;
         self.holds(block, (block.output, middle), at_call.as_deref())?;
         self.holds(block, (middle, block.output_end()), behind.as_deref())
     }
@@ -108,7 +108,8 @@ impl Compare<'_, '_, '_> {
             self.holds(block, (start, middle), site.with_room().as_deref())?;
             return self.calls(block, (middle, middle, end), site);
         }
-        if decoded.is_some_and(|inst| matches!(inst.flow, Flow::Call(_))) {
+        // One of whom else an indirect call leads to has no room to give back.
+        if decoded.is_some_and(|inst| matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall)) {
             if !site.has_room {
                 return self.holds(block, (start, end), site.at_call);
             }

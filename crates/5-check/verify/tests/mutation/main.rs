@@ -1,6 +1,7 @@
 //! The checker is checked: good outputs are accepted, and outputs broken on purpose, each at one meaningful
 //! place, are not.
 
+mod asked_kinds;
 mod counter_kinds;
 mod duplicate_kinds;
 mod eh_frame;
@@ -17,6 +18,7 @@ mod target_kinds;
 
 use afterlink_image::Image;
 use afterlink_verify::{Options, verify};
+use asked_kinds::ASKED_KINDS;
 use counter_kinds::COUNTER_KINDS;
 use duplicate_kinds::DUPLICATE_KINDS;
 use header_kinds::HEADER_KINDS;
@@ -112,13 +114,11 @@ fn all_kinds() -> Vec<(&'static str, Box<BreakPair>)> {
             });
             (name, of_pair)
         });
-    let of_pair =
-        REASON_KINDS.into_iter().chain(IN_PLACE_KINDS).chain(DUPLICATE_KINDS).chain(LANDING_PAIR_KINDS).map(
-            |(name, of_pair)| {
-                let of_pair: Box<BreakPair> = Box::new(of_pair);
-                (name, of_pair)
-            },
-        );
+    let of_pair = REASON_KINDS.into_iter().chain(IN_PLACE_KINDS).chain(ASKED_KINDS).chain(DUPLICATE_KINDS);
+    let of_pair = of_pair.chain(LANDING_PAIR_KINDS).map(|(name, of_pair)| {
+        let of_pair: Box<BreakPair> = Box::new(of_pair);
+        (name, of_pair)
+    });
     of_output.chain(of_pair).collect()
 }
 
@@ -128,6 +128,7 @@ fn broken_outputs_are_caught() {
     let mut survivors = Vec::new();
     let programs = programs::build().into_iter().chain(programs::build_instrumented());
     let programs = programs.chain(programs::build_with_passes()).chain(programs::build_in_place());
+    let programs = programs.chain(programs::build_asked());
     let programs = programs.chain(programs::build_twice()).chain(programs::build_on_huge_pages());
     for (number, pair) in programs.enumerate() {
         let (input, output) = (Image::parse(&pair.input).unwrap(), Image::parse(&pair.output).unwrap());

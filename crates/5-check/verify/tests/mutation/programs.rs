@@ -46,7 +46,7 @@ pub fn build_with_passes() -> Vec<Pair> {
         let input = compile(folder.path(), "calls", compiler, flags);
         let mut options = random_options(seed as u64 + 1);
         // Code in place of calls has programs of its own, and what is broken of prefetches is all tried in `code_prefetch.rs`.
-        for pass in PASSES.into_iter().filter(|pass| ![IN_PLACE, PREFETCH].contains(&pass.name)) {
+        for pass in PASSES.into_iter().filter(|pass| ![IN_PLACE, ASKED, PREFETCH].contains(&pass.name)) {
             options.layout.switches.turn(pass, true);
         }
         options.trap_old_code = true;
@@ -61,6 +61,9 @@ pub fn build_with_passes() -> Vec<Pair> {
 /// The pass that puts several blocks in place of a call.
 const IN_PLACE: &str = "hot-inlining";
 
+/// The same of an indirect call.
+const ASKED: &str = "call-promotion";
+
 /// The pass that puts instructions in that only ask for code.
 const PREFETCH: &str = "code-prefetch";
 
@@ -71,6 +74,14 @@ const TWICE: &str = "tail-duplication";
 const FRAMES: [(&str, &[&str]); 4] = [
     ("gcc", &["-O2"]),
     ("gcc", &["-O2", "-fno-pie", "-no-pie"]),
+    ("gcc", &["-O2", "-fcf-protection=full"]),
+    ("clang-22", &["-O2", "-fPIE", "-pie", "-fuse-ld=lld-22"]),
+];
+
+/// Those with calls through pointers.
+const POINTERS: [(&str, &[&str]); 4] = [
+    ("gcc", &["-O2"]),
+    ("gcc", &["-O1", "-fno-pie", "-no-pie"]),
     ("gcc", &["-O2", "-fcf-protection=full"]),
     ("clang-22", &["-O2", "-fPIE", "-pie", "-fuse-ld=lld-22"]),
 ];
@@ -87,6 +98,12 @@ const TAILS: [(&str, &[&str]); 4] = [
 #[allow(dead_code, reason = "not every test that has this module needs all kinds")]
 pub fn build_in_place() -> Vec<Pair> {
     build_with(IN_PLACE, "frames", &FRAMES)
+}
+
+/// Builds programs and rewrites them in random orders, with callees' blocks in place of indirect calls.
+#[allow(dead_code, reason = "not every test that has this module needs all kinds")]
+pub fn build_asked() -> Vec<Pair> {
+    build_with(ASKED, "pointers", &POINTERS)
 }
 
 /// Builds programs and rewrites them in random orders, with blocks that stand twice.

@@ -207,11 +207,7 @@ fn replaced_calls(function: &Function, weights: &FunctionWeights) -> [(usize, u6
             let kind = match chunk {
                 Chunk::Inlined(_) => 0,
                 // One that leads in stands for the call.
-                Chunk::InPlace(row)
-                    if function.in_place[*row as usize].start == function.in_place[*row as usize].call =>
-                {
-                    0
-                }
+                Chunk::InPlace(row) if function.in_place[*row as usize].leads_in() => 0,
                 Chunk::New(row) => {
                     let operands = &function.operands[function.new_code[*row as usize].operands.range()];
                     if !operands.iter().any(|o| o.role == Role::Memory) {

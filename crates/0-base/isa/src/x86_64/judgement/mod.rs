@@ -6,6 +6,7 @@ mod disassembly;
 mod frames;
 mod handling;
 pub(crate) mod huge_pages;
+mod questions;
 mod relocation;
 mod return_address;
 pub(crate) mod start_up;
@@ -19,6 +20,7 @@ pub(crate) use calls::{
 pub(crate) use counter::{parse as parse_counter, stack_steps};
 pub(crate) use disassembly::disassemble;
 pub(crate) use frames::{ROOM, carries_return_address};
+pub(crate) use questions::{flags, parse as parse_question};
 pub(crate) use relocation::{relocation, start_up_relocation};
 pub(crate) use return_address::is_taken as takes_return_address;
 pub(crate) use uses::is_displacement_of_access;
@@ -85,6 +87,10 @@ impl Reader {
 
     pub fn frame_change(&mut self, bytes: &[u8], depth: i64) -> Option<FrameChange> {
         frames::change(&mut self.factory, bytes, depth)
+    }
+
+    pub fn touches_scratch(&mut self, bytes: &[u8]) -> Option<(bool, bool)> {
+        questions::touches(&mut self.factory, bytes)
     }
 
     pub fn read_handling(&mut self, bytes: &[u8], address: u64) -> Option<Handling> {
