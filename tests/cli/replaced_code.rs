@@ -245,7 +245,7 @@ fn hot_parts_in_place_of_calls() {
 /// place of begins behind that code.
 #[test]
 fn padding_and_blocks_at_calls() {
-    for name in ["padded_loops.c", "block_at_call.c"] {
+    for name in ["padded_loops.c", "block_at_call.c", "runs_for_ever.c"] {
         let sandbox = Sandbox::default();
         let source = afterlink_testkit::tests_folder().join("cli/programs/replaced").join(name);
         fs::copy(source, sandbox.path(name)).unwrap();

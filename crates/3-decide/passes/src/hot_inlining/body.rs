@@ -234,6 +234,7 @@ fn read(program: &Program, callee: FuncId, id: BlockId, depth: u32) -> Option<Re
         || block.size == 0
         || may_be_observed
         || !goes_on
+        || runs_for_ever(program, function, id)
         || has_moved_stack(program, function, block)
     {
         return None;
@@ -267,6 +268,26 @@ fn read(program: &Program, callee: FuncId, id: BlockId, depth: u32) -> Option<Re
     let copied = walked.copied;
     let part = Part { block: id, start, size, copied, operands, rows, ending, terminator: block.terminator };
     Some(Read { part, depth: walked.depth, needs_place: walked.needs_place })
+}
+
+/// Whether control does nothing behind a block but to run in circles: of places on such a way nothing follows, so the checker takes none of them
+/// for what it stands for elsewhere.
+fn runs_for_ever(program: &Program, function: &Function, id: BlockId) -> bool {
+    let Terminator::Jump(Target::Block(mut at)) = function.blocks[id].terminator else { return false };
+    for _ in 0..function.blocks.len() {
+        let block = &function.blocks[at];
+        let mut bytes = program.code.at(block.input, block.body as usize).unwrap_or(&[]);
+        while let Some(inst) = program.arch.decode(bytes).filter(|inst| inst.nop) {
+            bytes = &bytes[usize::from(inst.len)..];
+        }
+        match block.terminator {
+            Terminator::Jump(Target::Block(next)) | Terminator::FallThrough(next) if bytes.is_empty() => {
+                at = next
+            }
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// Whether a block calls what is known to come back with the stack elsewhere.
