@@ -179,7 +179,9 @@ impl Gone<'_> {
             own.edges.push(EdgeWeight { from: new.entry, to: others, count: around - enters });
             own.edges.push(EdgeWeight { from: others, to: new.rest, count: around - enters });
             let offset = function.code_size(&function.blocks[others]);
-            for c in own.calls.iter_mut().filter(|c| c.block == call.block && c.offset == call.at) {
+            let is_of_it =
+                |c: &&mut CallWeight| c.block == call.block && [call.at, behind].contains(&c.offset);
+            for c in own.calls.iter_mut().filter(is_of_it) {
                 (c.block, c.offset) = (others, offset);
             }
         }
