@@ -132,12 +132,9 @@ fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
     let mut offers = Vec::new();
     for call in calls {
         let Some(body) = bodies.get(&call.callee) else { continue };
-        let size = body.size();
-        let (largest, cost) =
-            if is_only(weights, &call) { (LARGEST_OF_ONE, size / MOVED_COST) } else { (LARGEST, size) };
-        if size <= largest {
+        if let Some(cost) = cost(weights, &call, body, LARGEST) {
             let overhead = if body.needs_place { STEPS } else { 0 };
-            offers.push(Offer { what: call, count: call.count, cost: u64::from(cost) + overhead });
+            offers.push(Offer { what: call, count: call.count, cost: cost + overhead });
         }
     }
     let bytes = hot_bytes(program, weights, job.moved) * GROWTH / 100;
@@ -146,10 +143,12 @@ fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
     put_in_place(program, weights, chosen, |_, call| bodies.get(&call.callee).cloned())
 }
 
-/// Whether a function is hardly called from elsewhere.
-fn is_only(weights: &Weights, call: &Call) -> bool {
-    let entries = weights.functions[call.callee].entries;
-    call.count >= entries - entries / 16
+/// What a body costs in place of a call, in bytes; `None` if it is longer than `largest`, or than a function may be that is hardly called from elsewhere.
+fn cost(weights: &Weights, call: &Call, body: &Body, largest: u32) -> Option<u64> {
+    let (size, entries) = (body.size(), weights.functions[call.callee].entries);
+    let is_only = call.count >= entries - entries / 16;
+    let (largest, cost) = if is_only { (LARGEST_OF_ONE, size / MOVED_COST) } else { (largest, size) };
+    (size <= largest).then_some(cost.into())
 }
 
 /// What of the functions that are called here may stand in place of a call.
@@ -217,22 +216,29 @@ fn has_inside(weights: &Weights, callee: FuncId) -> bool {
 fn run_random(job: &mut CodeJob, form: PlainCall) -> usize {
     let (program, weights) = (&mut *job.program, &mut *job.weights);
     let seed = job.options.seed;
-    let draw = |what: u64, of: u64| random::key_of(seed, &what.to_le_bytes()) % of;
     let (mut chosen, shared) = (Vec::new(), shared(program));
     let candidates = candidates(program, job.moved);
     for &caller in job.moved.iter().filter(|&&caller| may_take(program, &shared, caller)) {
         for block in program.functions[caller].blocks.ids() {
             let start = program.functions[caller].blocks[block].input.get();
             let calls = calls_in(program, form, caller, block);
-            let drawn = |call: &Call| draw(start + u64::from(call.at), 3) == 0;
+            let drawn = |call: &Call| draw(seed, start + u64::from(call.at), 3) == 0;
             chosen.extend(calls.into_iter().filter(|call| candidates[call.callee] && drawn(call)));
         }
     }
-    put_in_place(program, weights, chosen, |program, call| {
-        let start = program.functions[call.callee].entry().get() ^ u64::from(call.at) << 40;
-        let wanted = |block: BlockId| draw(start ^ u64::from(block.0) << 20, 4) > 0;
-        Body::find(program, call.callee, wanted).filter(|body| body.size() <= LARGEST_OF_ONE)
-    })
+    put_in_place(program, weights, chosen, |program, call| drawn_body(program, seed, call))
+}
+
+/// One of so many, drawn for a place.
+fn draw(seed: u64, place: u64, of: u64) -> u64 {
+    random::key_of(seed, &place.to_le_bytes()) % of
+}
+
+/// What runs in place of a call, of blocks that are drawn.
+fn drawn_body(program: &Program, seed: u64, call: &Call) -> Option<Body> {
+    let start = program.functions[call.callee].entry().get() ^ u64::from(call.at) << 40;
+    let wanted = |block: BlockId| draw(seed, start ^ u64::from(block.0) << 20, 4) > 0;
+    Body::find(program, call.callee, wanted).filter(|body| body.size() <= LARGEST_OF_ONE)
 }
 
 /// Rewrites these calls; gives the number of those that are gone.

@@ -1,7 +1,7 @@
 //! Several pieces in place of a call, as seen in an output: blocks of the callee, and what leads in and out, which is none of the input's.
 //!
-//! Of the input is the call, which whoever comes in from outside has made (of an indirect call, whoever goes on from what asks where it leads), and each way from one of the callee's blocks to another, also if that is not among
-//! the pieces: then a piece that leads out stands for it. Ways out to behind the call are returns, which profiles do not have.
+//! Of the input is the call, which whoever comes in from outside has made (of an indirect call, whoever goes on from what asks where it leads), and each way
+//! from one of the callee's blocks to another, also if that is not among the pieces: then a piece that leads out stands for it. Ways out to behind the call are returns, which profiles do not have.
 
 use afterlink_core::address_map::{Lookup, Source};
 use afterlink_core::{AddressMap, BlockMap, FragmentMap, InputAddr, OutputAddr, Reason};
@@ -72,7 +72,8 @@ impl InPlace {
 
     /// Whether a piece makes an indirect call as it was, of whom else it leads to.
     pub fn calls_others(&self, source: &Source) -> bool {
-        !is_entry(source) && source.input_size == 0 && self.call(source) == source.input && self.holds(source)
+        let is_at = |call| source.input == Some(call);
+        !is_entry(source) && source.input_size == 0 && self.call(source).is_some_and(is_at)
     }
 
     /// Whether a piece is a block of the callee.

@@ -5,12 +5,11 @@ use super::body::{Body, Part};
 use super::rewrite::Rewritten;
 use super::{Call, flow, places};
 use afterlink_core::index::Id;
+use afterlink_isa::Encoding;
 use afterlink_program::{BlockId, FuncId, Function, Program, Role, Target};
 use afterlink_weigh::{CallWeight, EdgeWeight, FunctionWeights, Weights};
 use rustc_hash::FxHashMap;
 
-/// Bytes of the field by which a call ends.
-const FIELD: u32 = 4;
 /// Callers of callers of callers are followed up to here.
 const LONGEST_CHAIN: usize = 16;
 
@@ -112,7 +111,10 @@ fn behind_call(function: &Function, exit: BlockId) -> u32 {
     let code = function.in_place_of(&function.blocks[exit]);
     let operands = code.map_or(&[][..], |code| &function.operands[code.operands.range()]);
     let call = operands.iter().find(|operand| operand.role == Role::Call);
-    call.map_or(0, |operand| operand.at + FIELD)
+    call.map_or(0, |operand| match operand.encoding {
+        Encoding::Relative32 { end } => operand.at + u32::from(end),
+        _ => 0,
+    })
 }
 
 fn times(count: u64, chance: f64) -> u64 {

@@ -7,8 +7,7 @@
 
 use super::scratch::Scratch;
 use super::{
-    Body, Call, LARGEST_OF_ONE, MOVED_COST, candidates, has_inside, hot_bodies, is_only, keeps_name,
-    may_take, put_in_place,
+    Call, candidates, cost, draw, drawn_body, has_inside, hot_bodies, keeps_name, may_take, put_in_place,
 };
 use crate::BlockOrder;
 use crate::entries::shared;
@@ -16,7 +15,6 @@ use crate::growth::{self, Offer, hot_bytes};
 use crate::pass::{CodeJob, Pass, Run};
 use afterlink_analyze::held;
 use afterlink_isa::CallQuestion;
-use afterlink_layout::random;
 use afterlink_program::{BlockId, FuncId, Function, Program, Terminator};
 use afterlink_weigh::Weights;
 use rayon::prelude::*;
@@ -113,10 +111,8 @@ fn run_hot(job: &mut CodeJob, scratch: &Scratch) -> usize {
     let calls: Vec<Call> = calls.filter(|call| !scratch.takes(call.callee)).collect();
     let bodies = hot_bodies(program, weights, &calls, job.moved);
     let offers = calls.into_iter().filter_map(|call| {
-        let size = bodies.get(&call.callee)?.size();
-        let is_only = is_only(weights, &call);
-        let (largest, cost) = if is_only { (LARGEST_OF_ONE, size / MOVED_COST) } else { (LARGEST, size) };
-        (size <= largest).then_some(Offer { what: call, count: call.count, cost: u64::from(cost) + QUESTION })
+        let cost = cost(weights, &call, bodies.get(&call.callee)?, LARGEST)?;
+        Some(Offer { what: call, count: call.count, cost: cost + QUESTION })
     });
     let offers: Vec<Offer<Call>> = offers.collect();
     let bytes = (hot_bytes(program, weights, job.moved) * GROWTH / 100).max(LEAST_GROWTH);
@@ -152,7 +148,6 @@ fn run_random(job: &mut CodeJob, scratch: &Scratch) -> usize {
     let callers = callers(job, scratch);
     let (program, weights) = (&mut *job.program, &mut *job.weights);
     let seed = job.options.seed;
-    let draw = |what: u64, of: u64| random::key_of(seed, &what.to_le_bytes()) % of;
     let mut chosen = Vec::new();
     let candidates = candidates(program, job.moved);
     // Pointers lead to those of which somebody has the address.
@@ -167,17 +162,13 @@ fn run_random(job: &mut CodeJob, scratch: &Scratch) -> usize {
             let start = program.functions[caller].blocks[block].input.get();
             for (at, asked) in questions_in(program, caller, block) {
                 let place = start + u64::from(at);
-                let callee = callees[draw(place, callees.len() as u64) as usize];
+                let callee = callees[draw(seed, place, callees.len() as u64) as usize];
                 let call = Call { caller, block, at, size: asked.size, callee, count: 0 };
-                if draw(!place, 2) == 0 && callee != caller && keeps_name(program, &call) {
+                if draw(seed, !place, 2) == 0 && callee != caller && keeps_name(program, &call) {
                     chosen.push(call);
                 }
             }
         }
     }
-    put_in_place(program, weights, chosen, |program, call| {
-        let start = program.functions[call.callee].entry().get() ^ u64::from(call.at) << 40;
-        let wanted = |block: BlockId| draw(start ^ u64::from(block.0) << 20, 4) > 0;
-        Body::find(program, call.callee, wanted).filter(|body| body.size() <= LARGEST_OF_ONE)
-    })
+    put_in_place(program, weights, chosen, |program, call| drawn_body(program, seed, call))
 }

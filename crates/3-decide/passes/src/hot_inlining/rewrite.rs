@@ -74,9 +74,8 @@ pub(super) fn rewrite(
     });
     let crossings = crossings.collect();
     // Whatever leads there would be taken for a return, or for the call of all others.
-    let ends = [call + u64::from(size), call];
-    let ends = &ends[..if question.is_some() { 2 } else { 1 }];
-    if body.exits.iter().any(|exit| ends.contains(&exit.address)) {
+    let is_taken = |place: InputAddr| place == call + u64::from(size) || question.is_some() && place == call;
+    if body.exits.iter().any(|exit| is_taken(exit.address)) {
         return None;
     }
     let site = Site { caller, call, call_size: size, question, forms, body, at_call, ids, crossings };

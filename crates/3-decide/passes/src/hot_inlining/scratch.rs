@@ -38,7 +38,8 @@ enum To {
 impl Scratch {
     /// `None` if somebody may pass something.
     pub fn find(program: &Program) -> Option<Self> {
-        let own = program.functions.as_slice().par_iter().map(|function| Own::of(program, function));
+        let functions = program.functions.as_slice().par_iter().enumerate();
+        let own = functions.map(|(at, function)| Own::of(program, FuncId(at as u32), function));
         let mut found = Self { own: own.collect::<Vec<_>>().into(), handed: Vec::new() };
         for to in found.own.iter().flat_map(|(_, own)| &own.hands_on) {
             match to {
@@ -64,12 +65,16 @@ impl Scratch {
 }
 
 impl Own {
-    fn of(program: &Program, function: &Function) -> Self {
+    fn of(program: &Program, id: FuncId, function: &Function) -> Self {
         let (mut own, mut is_unread) = (Self::default(), false);
         for (_, block) in function.blocks.iter() {
             let used = used(program, block, is_unread);
             own.is_named |= used.is_named;
-            own.hands_on.extend(used.hands_on.iter().map(|at| callee(program, function, block, *at)));
+            let callee = |at: &u32| match named_by_call(program, function, block, *at) {
+                Some(named) => called(program, named).unwrap_or(To::Function(id)),
+                None => To::Anybody,
+            };
+            own.hands_on.extend(used.hands_on.iter().map(callee));
             is_unread = used.is_unread && matches!(block.terminator, Terminator::FallThrough(_));
             let leaves_for = match block.terminator {
                 Terminator::Jump(to) => called(program, to),
@@ -86,15 +91,12 @@ impl Own {
     }
 }
 
-/// Whom the call at `at` in a block leads to.
-fn callee(program: &Program, function: &Function, block: &Block, at: u32) -> To {
-    let field = program.arch.plain_call().map_or(0, |call| call.field);
+/// What the call at `at` in a block names, if it is a direct one.
+fn named_by_call(program: &Program, function: &Function, block: &Block, at: u32) -> Option<Target> {
+    let field = program.arch.plain_call()?.field;
     let mut operands = function.operands_of(block).iter();
-    let named = operands.find(|operand| operand.at == at + field && operand.role == Role::Call);
-    named.map_or(To::Anybody, |named| {
-        let own = program.function_at(function.entry()).map_or(To::Foreign, To::Function);
-        called(program, named.target).unwrap_or(own)
-    })
+    let named = operands.find(|operand| operand.at == at + field && operand.role == Role::Call)?;
+    Some(named.target)
 }
 
 /// Whom a call of, or jump to, a target leads to, unless it stays in its function.

@@ -112,14 +112,13 @@ impl Walk<'_, '_, '_> {
     }
 }
 
-/// What is wrong with the question of a context, if its call is an indirect one, in the function `around` it.
+/// What is wrong with the question of a context whose call is an indirect one, in the function `around` it.
 pub(super) fn fault(
     check: &Check,
     passed: &Passed,
     context: &Context,
     (around, callee): (&MovedFunction, &MovedFunction),
 ) -> Option<&'static str> {
-    let call = check.code.at(context.call).filter(|call| call.kind == Kind::IndirectCall)?;
     if check.code.is_observed(context.call) {
         return Some("a call has a probe that something else stands in place of");
     }
@@ -130,8 +129,7 @@ pub(super) fn fault(
     if names(check, around) {
         return Some("a question changes a register that the function around the call may keep something in");
     }
-    let behind = context.call + u64::from(call.len);
-    reads_flags(check, behind)
+    reads_flags(check, context.call_end)
         .then_some("a flag is read behind a call in front of which a question changes it")
 }
 

@@ -5,7 +5,7 @@
 //! instruction; and at its entry, if that is held and the instruction there may raise a signal. A landing pad finds the stack and the registers as they are at the call, so neither function may say anything of exceptions.
 
 use crate::address_map::contexts::Context;
-use crate::address_map::places::{Block, MovedFunction};
+use crate::address_map::places::{MovedFunction, Reason};
 use crate::addresses::jump_tables;
 use crate::addresses::jumps::Jumps;
 use crate::check::Check;
@@ -35,6 +35,7 @@ pub(crate) fn check(check: &Check, layout: &Layout, jumps: &Jumps, rows: &Unwind
         looked_up: looked_up::places(check, layout, jumps),
         moved: check.places.functions.iter().map(|function| (function.entry, function)).collect(),
         passed: OnceCell::new(),
+        around: OnceCell::new(),
         jumps,
     };
     contexts.iter().filter_map(|context| callees.fault(context)).collect()
@@ -71,6 +72,16 @@ pub(super) fn held_inside(check: &Check, held: &[u64], function: &MovedFunction)
     })
 }
 
+/// The functions around code that something else stands for, by where that starts.
+fn around<'c>(check: &'c Check) -> FxHashMap<u64, &'c MovedFunction> {
+    let functions = check.places.functions.iter().filter(|function| function.folded_into.is_none());
+    let replaced = functions.flat_map(|function| {
+        let own = check.places.blocks[function.blocks.clone()].iter();
+        own.filter(|block| block.reason == Reason::Replaced).map(move |block| (block.input, function))
+    });
+    replaced.collect()
+}
+
 struct Callees<'c, 'a> {
     check: &'c Check<'c, 'a>,
     rows: &'c UnwindRows,
@@ -80,6 +91,7 @@ struct Callees<'c, 'a> {
     moved: FxHashMap<u64, &'c MovedFunction>,
     /// Asked of few.
     passed: OnceCell<Passed>,
+    around: OnceCell<FxHashMap<u64, &'c MovedFunction>>,
     jumps: &'c Jumps,
 }
 
@@ -127,15 +139,8 @@ impl Callees<'_, '_> {
             return Some("a handler of signals may look a call up in front of which its word is read");
         }
         let passed = self.passed.get_or_init(|| Passed::find(check, self.jumps));
-        let around = self.around(context.call)?;
+        let around = self.around.get_or_init(|| around(check)).get(&context.call)?;
         asked::fault(check, passed, context, (around, callee))
-    }
-
-    /// The function around a call.
-    fn around(&self, call: u64) -> Option<&MovedFunction> {
-        let holds = |block: &Block| !block.is_added() && (block.input..block.input_end()).contains(&call);
-        let mut all = self.check.places.functions.iter().filter(|function| function.folded_into.is_none());
-        all.find(|function| self.check.places.blocks[function.blocks.clone()].iter().any(holds))
     }
 
     fn says_of_exceptions(&self, address: u64) -> bool {

@@ -1,7 +1,8 @@
 //! The ways in which a callee's blocks in place of an indirect call are broken: what asks whether the call leads there, and the call of all others.
 
+use crate::in_place_kinds::{in_place, is_exit};
 use crate::kinds::write;
-use crate::reason_kinds::{Break, Broken, Place, calls_of_pieces, of_output, pieces, range};
+use crate::reason_kinds::{Break, Broken, Place, of_output, range};
 use crate::sites::Sites;
 use afterlink_core::address_map::Reason;
 use rand::prelude::*;
@@ -22,10 +23,7 @@ const TEST: [u8; 3] = [0x4d, 0x85, 0xdb];
 
 /// Where in the file a piece with a question starts, with its bytes.
 fn asked(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<(usize, u64)> {
-    let calls = calls_of_pieces(sites);
-    let entries = pieces(&sites.map, |block| {
-        block.reason == Reason::Replaced && block.input.is_some_and(|call| calls.contains(&call.get()))
-    });
+    let entries = in_place(sites, |block| block.reason == Reason::Replaced);
     let starts = entries.into_iter().filter_map(|place| {
         let (address, size) = range(sites, place);
         Some((sites.offset(address)?, size))
@@ -95,9 +93,9 @@ fn other_call(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
     let is_one = |&(f, r, b): &Place| {
         let block = sites.map.functions[f].fragments[r].blocks[b];
         let Reason::Inlined(chain) = block.reason else { return false };
-        block.input_size == 0 && sites.map.chains[chain.0 as usize].first().copied() == block.input
+        sites.map.chains[chain.0 as usize].first().copied() == block.input
     };
-    let place = pieces(&sites.map, |_| true).into_iter().filter(is_one).choose(rng)?;
+    let place = in_place(sites, is_exit).into_iter().filter(is_one).choose(rng)?;
     let (address, size) = range(sites, place);
     let at = sites.offset(address)?;
     let code = &sites.bytes[at..at + size as usize];

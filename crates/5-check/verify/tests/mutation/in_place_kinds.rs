@@ -27,7 +27,7 @@ const MAKES: u8 = 0x50;
 const GIVES_BACK: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 8];
 
 /// Pieces in place of them, with what leads in.
-fn in_place(sites: &Sites, fits: impl Fn(&BlockMap) -> bool) -> Vec<Place> {
+pub fn in_place(sites: &Sites, fits: impl Fn(&BlockMap) -> bool) -> Vec<Place> {
     let calls = calls_of_pieces(sites);
     let is_one = |block: &BlockMap| match block.reason {
         Reason::Inlined(chain) => {
@@ -39,7 +39,7 @@ fn in_place(sites: &Sites, fits: impl Fn(&BlockMap) -> bool) -> Vec<Place> {
     pieces(&sites.map, |block| is_one(block) && fits(block))
 }
 
-fn is_exit(block: &BlockMap) -> bool {
+pub fn is_exit(block: &BlockMap) -> bool {
     block.input_size == 0
 }
 
