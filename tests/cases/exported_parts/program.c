@@ -1,5 +1,5 @@
-/* Exported functions whose blocks stand apart. backtrace_symbols names the caller from any of them; dlsym, dlvsym and a
-   library that binds to them find the function itself, whatever versions there are. */
+/* Exported functions whose blocks stand apart. backtrace_symbols names the caller from any of them, and functions that are not exported from none, whomever
+   they stand in; dlsym, dlvsym and a library that binds to them find the function itself, whatever versions there are. */
 #define _GNU_SOURCE
 #include "case.h"
 #include <dlfcn.h>
@@ -26,9 +26,24 @@ NOINLINE void callers(unsigned levels) {
     traces++;
 }
 
+static NOINLINE unsigned nameless(unsigned x) {
+    if (x % 3 == 1)
+        callers(3);
+    return x * 5 + opaque(2);
+}
+
+static NOINLINE unsigned nameless_too(unsigned x) {
+    x += nameless(x + 1);
+    if (x % 2)
+        callers(2);
+    return x ^ 9;
+}
+
 NOINLINE unsigned branches(unsigned x) {
+    x += nameless(x) % 8;
     if (x % 2) {
         callers(2);
+        x += nameless_too(x) % 4;
         x = x * 3 + 1;
     } else if (x % 3) {
         x += 7;
@@ -46,7 +61,7 @@ NOINLINE unsigned cases(unsigned x) {
     switch (x % 8) {
     case 0: callers(1); return x + branches(x);
     case 1: callers(2); return x * 2;
-    case 2: x ^= branches(x + 9); break;
+    case 2: x ^= branches(x + 9); x += nameless_too(x); callers(1); break;
     case 3: callers(1); callers(2); return 5;
     case 4: x += opaque(3); break;
     case 5: x -= 4; callers(2); break;
@@ -86,6 +101,8 @@ NOINLINE unsigned first_name(unsigned x) {
         callers(1);
     if (x % 4 == 0)
         x = branches(x);
+    x += nameless(x) % 16;
+    callers(1);
     return x % 3 ? x + 1 : x - 1;
 }
 

@@ -105,7 +105,7 @@ fn calls_in(program: &Program, form: PlainCall, caller: FuncId, block: BlockId) 
         // A last call, behind which the function ends.
         let is_last = |call: &Call| call.at + form.size == own.size;
         let ends = !matches!(own.terminator, Terminator::FallThrough(_));
-        found.retain(|call| !(is_last(call) && ends) && keeps_name(program, call));
+        found.retain(|call| !(is_last(call) && ends));
     }
     found
 }
@@ -113,11 +113,6 @@ fn calls_in(program: &Program, form: PlainCall, caller: FuncId, block: BlockId) 
 /// Where profiles may have a call: some tell where it starts, some where it ends.
 fn places(call: &Call) -> [(BlockId, u32, FuncId); 2] {
     [call.at, call.at + call.size].map(|at| (call.block, at, call.callee))
-}
-
-/// Whether code of the callee has its own name in the caller: by an address inside an exported function programs find that one's.
-fn keeps_name(program: &Program, call: &Call) -> bool {
-    !program.functions[call.caller].is_exported || program.functions[call.callee].is_exported
 }
 
 /// Whether code may stand in place of calls in a function.

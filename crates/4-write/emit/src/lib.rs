@@ -10,7 +10,6 @@ mod data;
 mod debug_file;
 mod debug_info;
 mod encode;
-mod exported;
 mod huge_pages;
 mod map;
 mod note;
@@ -241,9 +240,9 @@ pub fn plan_code<'i>(
         add_frames(image, program, placement, &shapes, &addresses, &mut sections, &mut plan)?;
         let symbols = symbols::Symbols { image, program, placement, shapes: &shapes, addresses: &addresses };
         plan.symbols = symbols.changes();
-        plan.dynamic_symbols = symbols.dynamic_changes();
         plan.added_symbols = symbols.added();
-        plan.added_dynamic_symbols = symbols.dynamic_added();
+        let dynamic = symbols.dynamic();
+        (plan.dynamic_symbols, plan.added_dynamic_symbols) = (dynamic.moved, dynamic.added);
         Ok(())
     };
     let ((map, moved_functions), told) =

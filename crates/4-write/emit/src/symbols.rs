@@ -1,12 +1,14 @@
 //! What becomes of the symbols.
 
+mod dynamic;
+mod exported;
+
 use crate::addresses::Addresses;
 use crate::data;
-use crate::exported::Exported;
 use crate::shape::Shape;
 use afterlink_core::index::Id;
 use afterlink_core::{InputAddr, OutputAddr};
-use afterlink_elf::{NewDynamicSymbol, NewSymbol, SectionRef, SymbolChange, SymbolMove};
+use afterlink_elf::{NewSymbol, SectionRef, SymbolChange, SymbolMove};
 use afterlink_image::{Image, Symbol, elf};
 use afterlink_program::{BlockId, Fragment, FuncId, InPlaceCode, Placement, Program, SectionId};
 use rustc_hash::FxHashMap;
@@ -35,8 +37,8 @@ fn local(name: String, place: SymbolMove, after: Option<u32>) -> NewSymbol {
 /// Where runs of blocks in place of calls start, and their bytes.
 type Runs = BTreeMap<OutputAddr, u64>;
 
-fn starts(inlined: &[(SymbolMove, &InPlaceCode)]) -> Runs {
-    inlined.iter().map(|(place, _)| (place.address, place.size)).collect()
+fn starts<'m>(places: impl Iterator<Item = &'m SymbolMove>) -> Runs {
+    places.map(|place| (place.address, place.size)).collect()
 }
 
 /// What of a fragment its function's name stands for, as far as anything is left: of two names with one address nobody would know which is meant.
@@ -64,24 +66,13 @@ impl Symbols<'_, '_, '_> {
         symbols.filter_map(|s| Some((s.index, self.change(&s, &primary)?))).collect()
     }
 
-    /// Changes to `.dynsym`, by row.
-    pub fn dynamic_changes(&self) -> Vec<(u32, SymbolMove)> {
-        let primary = self.primary_fragments();
-        let symbols = self.image.dynamic_symbols.iter().filter(|s| self.follows_code(s));
-        let moves = symbols.filter_map(|s| match self.change(&s, &primary)? {
-            SymbolChange::Move(to) => Some((s.index, to)),
-            SymbolChange::Drop => None,
-        });
-        moves.collect()
-    }
-
     /// A local symbol for each fragment without the function's entry: `name.cold`, `name.warm`, numbered from
     /// the second of a kind on; for each run of blocks in place of a call, `name.inlined`; and for what stands behind one in its
     /// fragment, `name.rest`, however many: tools look for the last symbol in front of an address, and no further.
     pub fn added(&self) -> Vec<NewSymbol> {
         let rows = self.first_rows();
         let inlined = self.inlined();
-        let runs = starts(&inlined);
+        let runs = starts(inlined.iter().map(|(place, _)| place));
         let mut added = self.fragments_added(&rows, &runs);
         added.extend(self.rests_added(&rows, &runs));
         let mut seen = FxHashMap::default();
@@ -163,37 +154,6 @@ impl Symbols<'_, '_, '_> {
             }
         }
         found
-    }
-
-    /// A dynamic symbol for each fragment without its function's entry, and each run of blocks in place of a call, by the name that `dladdr` gave its code.
-    /// Code that had no name gets none.
-    pub fn dynamic_added(&self) -> Vec<NewDynamicSymbol> {
-        let exported = Exported::read(self.image);
-        let inlined = if exported.is_empty() { Vec::new() } else { self.inlined() };
-        let runs = starts(&inlined);
-        let fragments = self.placement.fragments.iter().enumerate();
-        let parts = fragments.filter(|(_, f)| !exported.is_empty() && !f.starts_function());
-        let named = parts.filter_map(|(i, fragment)| {
-            let function = &self.program.functions[fragment.function];
-            let place = |b: &BlockId| {
-                let block = &function.blocks[*b];
-                // What leads into code in place of a call, or out of it, is the caller's.
-                let call = function.in_place_of(block).map(|code| code.call);
-                call.or(function.is_of_input(*b).then_some(block.input))
-            };
-            let inputs = fragment.blocks.iter().filter_map(place);
-            let of = inputs.into_iter().find_map(|at| exported.name_at(at, function))?;
-            Some(NewDynamicSymbol { of, place: own_place(self.place(i), &runs)? })
-        });
-        let mut added: Vec<NewDynamicSymbol> = named.collect();
-        added.extend(inlined.into_iter().filter_map(|(place, code)| {
-            let callee = &self.program.functions[self.program.function_at(code.start)?];
-            // A part that had no name would have its caller's.
-            let name = exported.name_at(code.start, callee);
-            let of = name.or_else(|| exported.name_at(callee.entry(), callee))?;
-            Some(NewDynamicSymbol { of, place })
-        }));
-        added
     }
 
     /// For each function, the fragment that starts with its entry.

@@ -3,7 +3,7 @@
 
 use afterlink_image::{Image, elf};
 use afterlink_pipeline::{
-    BlockOrder, Check, FunctionOrder, LayoutOptions, OptimizeOptions, Scope, Silent, Split,
+    BlockOrder, Check, FunctionOrder, LayoutOptions, OptimizeOptions, PASSES, Scope, Silent, Split,
 };
 use afterlink_verify::{Options, Verdict, verify};
 use std::fs;
@@ -11,7 +11,7 @@ use std::process::Command;
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/cases");
 
-/// The case of functions that are found by name, with both hash tables and versions, and rewritten with split functions.
+/// The case of functions that are found by name, with both hash tables and versions, and rewritten with split functions and code in place of calls.
 fn build() -> (Vec<u8>, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("program");
@@ -25,7 +25,7 @@ fn build() -> (Vec<u8>, Vec<u8>) {
         .status();
     assert!(status.unwrap().success());
     let input = fs::read(program).unwrap();
-    let layout = LayoutOptions {
+    let mut layout = LayoutOptions {
         scope: Scope::All,
         order_blocks: BlockOrder::Random,
         order_functions: FunctionOrder::Random,
@@ -33,6 +33,10 @@ fn build() -> (Vec<u8>, Vec<u8>) {
         seed: 5,
         ..LayoutOptions::default()
     };
+    PASSES
+        .iter()
+        .filter(|pass| pass.name == "hot-inlining")
+        .for_each(|pass| layout.switches.turn(pass, true));
     let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
     let output = afterlink_pipeline::optimize(&input, Vec::new(), &options, &Silent).unwrap().bytes;
     (input, output)
@@ -96,7 +100,9 @@ fn repeat_cannot_stand_before_its_function() {
     let table = &image.sections[image.dynamic_symbols.section.unwrap()];
     let symbols: Vec<_> = image.dynamic_symbols.iter().collect();
     let repeats: Vec<_> = symbols
-        .windows(2)
+        .windows(3)
+        .filter(|all| all[0].name() != all[1].name())
+        .map(|all| &all[1..])
         .filter(|pair| {
             pair[0].name() == pair[1].name() && pair[0].kind == elf::STT_FUNC.0 && pair[0].is_defined()
         })
@@ -123,4 +129,38 @@ fn names_cannot_stay_in_front_of_the_symbols() {
     let verdict = judge(&input, &broken).unwrap();
     let what = "no longer stand where they show where those end";
     assert!(verdict.findings.iter().any(|finding| finding.to_string().contains(what)), "{verdict}");
+}
+
+/// A symbol ends where code begins in place of a call that has no name, and goes on behind it under the same name.
+#[test]
+fn no_symbol_covers_nameless_code() {
+    let (input, output) = build();
+    let image = Image::parse(&output).unwrap();
+    let nameless =
+        image.symbols.iter().filter(|s| s.name().starts_with("nameless") && s.name().contains(".inlined"));
+    let nameless: Vec<(u64, u64)> = nameless.map(|s| (s.address.get(), s.address.get() + s.size)).collect();
+    let symbols: Vec<_> =
+        image.dynamic_symbols.iter().filter(|s| s.is_defined() && s.is_function()).collect();
+    let covers = |start: u64, end: u64| {
+        symbols.iter().find(|s| s.address.get() < end && start < s.address.get() + s.size)
+    };
+    for (start, end) in &nameless {
+        assert!(covers(*start, *end).is_none(), "{start:#x}: {}", covers(*start, *end).unwrap().name());
+    }
+    let table = &image.sections[image.dynamic_symbols.section.unwrap()];
+    let mut tried = 0;
+    for symbol in &symbols {
+        let end = symbol.address.get() + symbol.size;
+        let Some((_, behind)) = nameless.iter().find(|(start, _)| *start == end) else { continue };
+        let size = table.offset.get() as usize + symbol.index as usize * 24 + 16;
+        // Up to where the name is meant again.
+        let goes_on = symbols.iter().any(|s| s.address.get() == *behind && s.name() == symbol.name());
+        for size_there in [symbol.size - 1, symbol.size + 1, behind - symbol.address.get()] {
+            let mut broken = output.clone();
+            broken[size..size + 8].copy_from_slice(&size_there.to_le_bytes());
+            assert!(!is_accepted(&input, &broken), "{}", symbol.name());
+        }
+        tried += usize::from(goes_on);
+    }
+    assert!(tried >= 2, "{tried}");
 }

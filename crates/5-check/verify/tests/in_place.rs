@@ -279,11 +279,12 @@ fn nothing_stands_in_place_of_calls_where_something_is_said_of_exceptions() {
     }
 }
 
+const PUSH: &str = "pushq %rax\n\t.cfi_adjust_cfa_offset 8\n\t";
+const POP: &str = "popq %rdx\n\t.cfi_adjust_cfa_offset -8\n\t";
+
 /// A callee may begin with the instruction that makes room for a return address: whether any is made, the piece that leads in tells alone.
 #[test]
 fn a_callee_that_begins_as_room_is_made() {
-    const PUSH: &str = "pushq %rax\n\t.cfi_adjust_cfa_offset 8\n\t";
-    const POP: &str = "popq %rdx\n\t.cfi_adjust_cfa_offset -8\n\t";
     // The second asks where the stack's top is.
     for (inside, has_room) in [("", false), ("leaq (%rsp), %rcx\n\t", true)] {
         let begins = ["callee:\n\t.cfi_startproc\n\t", PUSH, inside, POP].concat();
@@ -351,6 +352,80 @@ fn nothing_stands_in_place_of_calls_of_what_calls_come_back_to_with_the_stack_el
         &laid_out(&other_rows, IN_PLACE, true, seed),
         IN_PLACE
     )));
+}
+
+/// Who looks for a caller where its call comes back finds it by whose code stands there. The program is rewritten while what becomes a call is none.
+#[test]
+fn no_call_comes_back_where_code_of_another_function_starts() {
+    const CALLED: &str = "\t.p2align 4\n\t.type plain, @function\nplain:\n\t.cfi_startproc\n\tret\n\t.cfi_endproc\n\t.size plain, . - plain\n";
+    let program = PROGRAM.replacen("\t.section .note.gnu", &[CALLED, "\t.section .note.gnu"].concat(), 1);
+    // In front of the call, and at the end of a block of the callee, which has room, as calls ask for.
+    let in_front = program.replacen("movl $7, %edi", "movl $0x12345678, %edi", 1);
+    let at_end = program.replacen("addl %edi, %eax", "movl $0x12345678, %edi", 1);
+    let at_end = at_end.replacen(
+        "callee:\n\t.cfi_startproc\n\t",
+        &["callee:\n\t.cfi_startproc\n\t", PUSH].concat(),
+        1,
+    );
+    let at_end = at_end
+        .replacen("1:\tret\ncallee_end", &["1:\t", POP, "ret\ncallee_end"].concat(), 1)
+        .replace("endbr64", "nop");
+    for program in [in_front, at_end] {
+        let input = hide(&build_of(&program, &[]), &["caller", "callee"]);
+        let place = address_of(&input, "plain");
+        let known = with_calls(&input, |_| place);
+        let old = calls_to_be(&input)[0];
+        let mut seen = [0, 0];
+        for seed in 1..400 {
+            let output = laid_out(&input, IN_PLACE, true, seed);
+            if !has_any(&input, &output, IN_PLACE) {
+                continue;
+            }
+            let moved = Lookup::new(map_of(&output)).copy_of(InputAddr(place)).unwrap().get();
+            let with_calls = with_calls(&output, |at| if at == old { place } else { moved });
+            let names = |address: u64| is_of_callee(&output, address);
+            let is_odd = calls_to_be(&output).iter().any(|at| *at != old && names(*at) != names(*at + 5));
+            let verdict = judge(&known, &with_calls);
+            let says = verdict
+                .findings
+                .iter()
+                .any(|f| f.explanation.contains("where code of another function starts"));
+            assert_eq!(says, is_odd, "{seed}: {verdict}");
+            seen[usize::from(is_odd)] += 1;
+        }
+        assert!(seen.into_iter().all(|count| count > 2), "{seen:?}");
+    }
+}
+
+/// Where the instructions stand that become calls.
+fn calls_to_be(bytes: &[u8]) -> Vec<u64> {
+    let image = Image::parse(bytes).unwrap();
+    let code = image.sections.iter().filter(|(_, s)| s.is_code());
+    let found = code.flat_map(|(id, s)| {
+        let all = image.section_bytes(id).windows(5).enumerate();
+        let is_one = |window: &[u8]| window[0] == 0xbf && window[1..] == 0x1234_5678u32.to_le_bytes();
+        all.filter(move |(_, window)| is_one(window)).map(|(at, _)| s.address.get() + at as u64)
+    });
+    found.collect()
+}
+
+/// The file with calls there, of what is asked for.
+fn with_calls(bytes: &[u8], target: impl Fn(u64) -> u64) -> Vec<u8> {
+    let mut changed = bytes.to_vec();
+    for at in calls_to_be(bytes) {
+        let (offset, distance) = (file_offset(bytes, at), target(at).wrapping_sub(at + 5) as u32);
+        changed[offset] = 0xe8;
+        changed[offset + 1..offset + 5].copy_from_slice(&distance.to_le_bytes());
+    }
+    changed
+}
+
+/// Whether the symbols say of a place that it is the callee's.
+fn is_of_callee(bytes: &[u8], address: u64) -> bool {
+    let image = Image::parse(bytes).unwrap();
+    let symbols = image.symbols.iter().filter(|s| s.is_function() && s.address.get() <= address);
+    let near = symbols.filter(|s| address < s.address.get() + s.size).max_by_key(|s| s.address);
+    near.is_some_and(|symbol| symbol.name().starts_with("callee"))
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub(super) struct Part {
     /// That of the terminator, or behind a block that goes on.
     pub ending: RowId,
     pub terminator: Terminator,
+    /// Whether what is copied ends with a call.
+    pub ends_with_call: bool,
 }
 
 /// Where control leaves for what does not run in place of the call.
@@ -223,17 +225,10 @@ fn read(program: &Program, callee: FuncId, id: BlockId, depth: u32) -> Option<Re
     let first = known.partition_point(|place| *place < block.input);
     let mut inside = known[first..].iter().take_while(|place| **place < block.input_end());
     let may_be_observed = inside.any(|place| !(is_entry && *place == block.input));
-    let goes_on = matches!(
-        block.terminator,
-        Terminator::FallThrough(_)
-            | Terminator::Jump(_)
-            | Terminator::Branch { .. }
-            | Terminator::Stop(Stop::Return)
-    );
     if !block.chunks.is_empty()
         || block.size == 0
         || may_be_observed
-        || !goes_on
+        || !goes_on(block.terminator)
         || runs_for_ever(program, function, id)
         || has_moved_stack(program, function, block)
     {
@@ -265,9 +260,29 @@ fn read(program: &Program, callee: FuncId, id: BlockId, depth: u32) -> Option<Re
     };
     let rows = rows(function, start, walked.copied)?;
     let ending = row(behind).filter(|row| is_at_depth(&program.rows[*row], walked.depth))?;
-    let copied = walked.copied;
-    let part = Part { block: id, start, size, copied, operands, rows, ending, terminator: block.terminator };
+    let part = Part {
+        block: id,
+        start,
+        size,
+        copied: walked.copied,
+        operands,
+        rows,
+        ending,
+        terminator: block.terminator,
+        ends_with_call: walked.ends_with_call,
+    };
     Some(Read { part, depth: walked.depth, needs_place: walked.needs_place })
+}
+
+/// Whether control leaves a block for code of the callee's own, or the caller.
+fn goes_on(terminator: Terminator) -> bool {
+    matches!(
+        terminator,
+        Terminator::FallThrough(_)
+            | Terminator::Jump(_)
+            | Terminator::Branch { .. }
+            | Terminator::Stop(Stop::Return)
+    )
 }
 
 /// Whether control does nothing behind a block but to run in circles: of places on such a way nothing follows, so the checker takes none of them
@@ -310,22 +325,38 @@ struct Walked {
     depth: u32,
     needs_place: bool,
     returns: bool,
+    ends_with_call: bool,
 }
 
 /// Follows the stack along the instructions of a block's body, as long as it `agrees` with what is known of it at each.
 fn walk(arch: Arch, bytes: &[u8], mut depth: u32, agrees: impl Fn(u32, u32) -> bool) -> Option<Walked> {
-    let (mut at, mut needs_place) = (0, false);
+    let (mut at, mut needs_place, mut ends_with_call) = (0, false, false);
     while at < bytes.len() {
         let inst = arch.decode(&bytes[at..]).filter(|_| agrees(at as u32, depth))?;
         let end = at + usize::from(inst.len);
         if inst.flow == Flow::Return {
             let is_last = end == bytes.len() && arch.is_plain_return(&bytes[at..end]);
-            return is_last.then_some(Walked { copied: at as u32, depth, needs_place, returns: true });
+            let walked = Walked { copied: at as u32, depth, needs_place, returns: true, ends_with_call };
+            return is_last.then_some(walked);
         }
+        ends_with_call = is_call(inst.flow);
         let step = arch.frame_step(&bytes[at..], depth)?;
         depth = step.depth;
         needs_place |= step.needs_place;
         at = end;
     }
-    Some(Walked { copied: at as u32, depth, needs_place, returns: false })
+    Some(Walked { copied: at as u32, depth, needs_place, returns: false, ends_with_call })
+}
+
+fn is_call(flow: Flow) -> bool {
+    matches!(flow, Flow::Call(_) | Flow::IndirectCall)
+}
+
+/// Whether the last of these instructions is a call.
+pub(super) fn ends_with_call(arch: Arch, mut bytes: &[u8]) -> bool {
+    let mut last = None;
+    while let Some(inst) = arch.decode(bytes) {
+        (last, bytes) = (Some(inst.flow), &bytes[usize::from(inst.len)..]);
+    }
+    last.is_some_and(is_call)
 }

@@ -88,6 +88,7 @@ mod tests {
             rows: Vec::new(),
             ending: RowId(0),
             terminator,
+            ends_with_call: false,
         };
         let parts = parts.iter().map(part).collect();
         Body { callee: FuncId(0), parts, exits: Vec::new(), needs_place: false }

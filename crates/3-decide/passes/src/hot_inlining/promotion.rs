@@ -7,7 +7,7 @@
 
 use super::scratch::Scratch;
 use super::{
-    Call, candidates, cost, draw, drawn_body, has_inside, hot_bodies, keeps_name, may_take, put_in_place,
+    Call, candidates, cost, draw, drawn_body, has_inside, hot_bodies, may_take, put_in_place,
 };
 use crate::BlockOrder;
 use crate::entries::shared;
@@ -136,7 +136,7 @@ fn hot_calls_of(program: &Program, weights: &Weights, caller: FuncId) -> Vec<Cal
             let Some(&(_, callee, count)) = most else { continue };
             let call = Call { caller, block, at, size: asked.size, callee, count };
             let is_one = count >= ran - ran / ELSEWHERE;
-            if is_one && callee != caller && has_inside(weights, callee) && keeps_name(program, &call) {
+            if is_one && callee != caller && has_inside(weights, callee) {
                 found.push(call);
             }
         }
@@ -164,7 +164,7 @@ fn run_random(job: &mut CodeJob, scratch: &Scratch) -> usize {
                 let place = start + u64::from(at);
                 let callee = callees[draw(seed, place, callees.len() as u64) as usize];
                 let call = Call { caller, block, at, size: asked.size, callee, count: 0 };
-                if draw(seed, !place, 2) == 0 && callee != caller && keeps_name(program, &call) {
+                if draw(seed, !place, 2) == 0 && callee != caller {
                     chosen.push(call);
                 }
             }

@@ -8,9 +8,10 @@
 //! In front of code in place of an indirect call stands the question whether it leads to the callee. If not, the call is made as it was: that is a way out to
 //! the call itself.
 //!
-//! Unwinders look one byte in front of where a call comes back, so what gives the room back stands right there, wherever blocks are put.
+//! Unwinders look one byte in front of where a call comes back, so what gives the room back stands right there, wherever blocks are put. Others look where it comes
+//! back: between a call and code of another function stands a byte at least.
 
-use super::body::{Body, Exit, Part};
+use super::body::{Body, Exit, Part, ends_with_call};
 use super::rows::{AtCall, with_address_on_top};
 use afterlink_core::InputAddr;
 use afterlink_isa::{CallQuestion, Encoding, InPlaceForms};
@@ -28,6 +29,8 @@ pub(super) struct Rewritten {
     /// By the body's parts and exits.
     pub parts: Vec<BlockId>,
     pub exits: Vec<BlockId>,
+    /// What leads into the callee's frames, by exit.
+    pub crossings: Vec<Option<BlockId>>,
     /// Of an indirect call: what calls whom else it leads to.
     pub others: Option<BlockId>,
 }
@@ -45,12 +48,12 @@ struct Site<'s> {
     call_size: u32,
     /// Of an indirect call.
     question: Option<CallQuestion>,
+    /// Whether another call comes back right there.
+    is_behind_call: bool,
     forms: InPlaceForms,
     body: &'s Body,
     at_call: AtCall,
     ids: Rewritten,
-    /// What leads into the callee's frames, by exit.
-    crossings: Vec<Option<BlockId>>,
 }
 
 /// Puts the body in place of the call of so many bytes at `at` in a block of the caller. `None` if unwinders could not be told; nothing has changed then.
@@ -65,20 +68,15 @@ pub(super) fn rewrite(
     let call = function.blocks[block].input + u64::from(at);
     let question = program.arch.call_question(program.code.at(call, size as usize)?);
     let at_call = AtCall::find(program, caller, call, body.needs_place)?;
-    let (ids, mut next) = numbers(body, question.is_some(), function.blocks.len() as u32);
-    let crossings = body.exits.iter().map(|exit| {
-        (exit.depth > 0).then(|| {
-            next += 1;
-            BlockId(next - 1)
-        })
-    });
-    let crossings = crossings.collect();
+    let ids = numbers(body, question.is_some(), function.blocks.len() as u32);
     // Whatever leads there would be taken for a return, or for the call of all others.
     let is_taken = |place: InputAddr| place == call + u64::from(size) || question.is_some() && place == call;
     if body.exits.iter().any(|exit| is_taken(exit.address)) {
         return None;
     }
-    let site = Site { caller, call, call_size: size, question, forms, body, at_call, ids, crossings };
+    let in_front = program.code.at(function.blocks[block].input, at as usize)?;
+    let is_behind_call = ends_with_call(program.arch, in_front);
+    let site = Site { caller, call, call_size: size, question, is_behind_call, forms, body, at_call, ids };
     let pieces = site.pieces(program)?;
     let back = if body.needs_place { forms.give_room_back } else { forms.no_room };
     let function = &mut program.functions[caller];
@@ -91,20 +89,26 @@ pub(super) fn rewrite(
     Some(site.ids)
 }
 
-/// The numbers of new blocks, of which `first` is the first, and the number behind them.
-fn numbers(body: &Body, is_asked: bool, first: u32) -> (Rewritten, u32) {
+/// The numbers of new blocks, of which `first` is the first.
+fn numbers(body: &Body, is_asked: bool, first: u32) -> Rewritten {
     let parts = first + 2..first + 2 + body.parts.len() as u32;
     let exits = parts.end..parts.end + body.exits.len() as u32;
     let others = is_asked.then_some(BlockId(exits.end));
-    let end = exits.end + u32::from(is_asked);
-    let ids = Rewritten {
+    let mut next = exits.end + u32::from(is_asked);
+    let crossings = body.exits.iter().map(|exit| {
+        (exit.depth > 0).then(|| {
+            next += 1;
+            BlockId(next - 1)
+        })
+    });
+    Rewritten {
+        crossings: crossings.collect(),
         rest: BlockId(first),
         entry: BlockId(first + 1),
         parts: parts.map(BlockId).collect(),
         exits: exits.map(BlockId).collect(),
         others,
-    };
-    (ids, end)
+    }
 }
 
 impl Site<'_> {
@@ -114,7 +118,7 @@ impl Site<'_> {
         for part in &self.body.parts {
             pieces.push(self.part(program, part)?);
         }
-        let exits = || self.body.exits.iter().zip(&self.crossings);
+        let exits = || self.body.exits.iter().zip(&self.ids.crossings);
         for (exit, crossing) in exits() {
             pieces.push(self.exit(program, exit, *crossing)?);
         }
@@ -170,6 +174,9 @@ impl Site<'_> {
             code.added.extend_from_slice(self.forms.make_room);
             code.ending = self.row_with_room(program);
         }
+        if code.added.is_empty() && self.is_behind_call {
+            code.added.extend_from_slice(self.forms.no_room);
+        }
         if !code.added.is_empty() {
             code.rows.push((0, self.at_call.id()));
         }
@@ -193,6 +200,14 @@ impl Site<'_> {
             },
             _ => Terminator::FallThrough(self.ids.rest),
         };
+        let stays_inside = match terminator {
+            Terminator::FallThrough(to) | Terminator::Jump(Target::Block(to)) => self.ids.parts.contains(&to),
+            _ => true,
+        };
+        if part.ends_with_call && !stays_inside {
+            code.added.extend_from_slice(self.forms.no_room);
+            code.rows.push((part.copied, code.ending));
+        }
         Some(Piece { code, operands: part.operands.clone(), terminator })
     }
 

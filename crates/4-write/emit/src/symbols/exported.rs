@@ -42,10 +42,6 @@ impl Exported {
         Self { covers }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.covers.is_empty()
-    }
-
     /// The row of the function symbol that names `address`, which lies in `function`.
     pub fn name_at(&self, address: InputAddr, function: &Function) -> Option<u32> {
         let range = function.ranges.iter().find(|r| address >= r.start && address < r.end())?;

@@ -4,6 +4,7 @@
 use crate::address_map::places::Place;
 use crate::check::Check;
 use crate::file::dynamic_tables::{self, Repeats};
+use crate::file::inlined_code::Run;
 use crate::file::symbols;
 use crate::kept_bytes::expected::{Expected, Layout};
 use crate::moved_code::start_up;
@@ -62,19 +63,19 @@ pub(crate) fn symbols_range(check: &Check, layout: &Layout) -> Option<(u64, u64)
     Some((start, start + section.size))
 }
 
-/// Row for row the same symbols with corresponding values, and behind a row its repeats for fragments.
+/// Row for row the same symbols with corresponding values, and behind a row its repeats for what stands apart.
 pub(crate) fn check_symbols(check: &Check) -> (Vec<Finding>, Repeats) {
     let mut findings = Vec::new();
-    let repeats = Repeats::read(check, |old, new| fault(check, old, new), &mut findings);
+    let repeats = Repeats::read(check, |old, new, nameless| fault(check, old, new, nameless), &mut findings);
     findings.truncate(64);
     (findings, repeats)
 }
 
-fn fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<String> {
+fn fault(check: &Check, old: &Symbol, new: &Symbol, nameless: &[Run]) -> Option<String> {
     if (old.name(), old.kind, old.binding, old.other) != (new.name(), new.kind, new.binding, new.other) {
         return Some(format!("is another symbol, {}", new.name()));
     }
-    let fault = symbols::value_fault(check, old, new);
+    let fault = symbols::value_fault(check, old, new, nameless);
     let fault = fault.or_else(|| symbols::name_fault(check, old, new, true));
     fault.or_else(|| {
         (!dynamic_tables::names_where_it_lies(check, new))

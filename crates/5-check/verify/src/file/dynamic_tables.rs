@@ -1,10 +1,11 @@
 //! Rows added to the dynamic symbol table, and what goes by row number: versions, hash tables, start-up
-//! relocations. Allowed are rows that repeat the function symbol before them for a fragment of the same function;
+//! relocations. Allowed are rows that repeat the function symbol before them for code of the same function that stands apart;
 //! a search by name must meet the same rows in the same order, each added one right behind what it repeats, and
 //! with a hidden version.
 
+use crate::address_map::places::Place;
 use crate::check::Check;
-use crate::file::inlined_code;
+use crate::file::inlined_code::{self, Run};
 use crate::kept_bytes::expected::Expected;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::{Image, Section, SectionId, Segment, Symbol, elf};
@@ -21,7 +22,7 @@ impl Repeats {
     /// Pairs the rows of both tables; what does not fit goes to `findings`.
     pub fn read(
         check: &Check,
-        fault: impl Fn(&Symbol, &Symbol) -> Option<String>,
+        fault: impl Fn(&Symbol, &Symbol, &[Run]) -> Option<String>,
         findings: &mut Vec<Finding>,
     ) -> Self {
         let finding = |what: String| Finding::new(FindingKind::DynamicSymbol, what);
@@ -33,7 +34,7 @@ impl Repeats {
                 findings.push(finding(format!("dynamic symbol {} is missing", old.name())));
                 break;
             };
-            if let Some(fault) = fault(&old, &new) {
+            if let Some(fault) = fault(&old, &new, &parts.nameless) {
                 let what = finding(format!("dynamic symbol {}: {fault}", old.name()));
                 findings.push(what.input(old.address.get()).output(new.address.get()));
             }
@@ -58,34 +59,38 @@ impl Repeats {
     }
 }
 
-/// Fragments without their function's entry, and code in place of calls.
+/// What of the code has its name by a symbol of its own: fragments without their function's entry, code in place of calls, and what stands behind nameless such code.
 struct Parts<'c, 'd, 'a> {
     check: &'c Check<'d, 'a>,
     /// Start, end, and number of the function, ascending.
     rows: Vec<(u64, u64, usize)>,
+    /// Code in place of calls that no symbol may cover.
+    nameless: Vec<Run>,
 }
 
 impl<'c, 'd, 'a> Parts<'c, 'd, 'a> {
     fn of(check: &'c Check<'d, 'a>) -> Self {
-        let functions = check.places.functions.iter().enumerate();
-        let fragments =
-            functions.flat_map(|(i, f)| f.fragments.iter().map(move |&(start, end)| (start, end, i)));
-        let is_part = |&(start, _, i): &(u64, u64, usize)| {
-            check.place(check.places.functions[i].entry) != crate::address_map::places::Place::Moved(start)
-        };
         let inlined = inlined_code::runs(check);
-        let own = |(start, end, i)| {
-            let (start, end) = inlined_code::own(&inlined, (start, end));
-            (start, end, i)
-        };
-        let mut rows: Vec<_> = fragments.filter(is_part).map(own).collect();
+        let nameless = inlined_code::nameless(check, inlined.clone());
+        let mut rows = Vec::new();
+        for (i, function) in check.places.functions.iter().enumerate() {
+            let first = check.place(function.entry);
+            for &fragment in &function.fragments {
+                let own =
+                    Some(inlined_code::own(&inlined, fragment)).filter(|_| first != Place::Moved(fragment.0));
+                let rests = inlined_code::rests(&nameless, fragment);
+                let rests = rests.into_iter().map(|rest| inlined_code::own(&inlined, rest));
+                let parts = own.into_iter().chain(rests);
+                rows.extend(parts.map(|(start, end)| (start, inlined_code::up_to(&nameless, start, end), i)));
+            }
+        }
         let of = |entry: u64| check.places.functions.binary_search_by_key(&entry, |f| f.entry).ok();
         rows.extend(inlined.iter().filter_map(|run| Some((run.start, run.end, of(run.callee)?))));
         rows.sort_unstable();
-        Self { check, rows }
+        Self { check, rows, nameless }
     }
 
-    /// Whether `new` gives the name of `old` to a fragment of the same function.
+    /// Whether `new` gives the name of `old` to code of the same function.
     fn is_repeat(&self, old: &Symbol, new: &Symbol) -> bool {
         let (start, end) = (new.address.get(), new.address.get().wrapping_add(new.size));
         let first = self.rows.partition_point(|row| (row.0, row.1) < (start, end));

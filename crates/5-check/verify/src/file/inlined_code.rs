@@ -1,9 +1,12 @@
 //! Runs of callees' blocks in place of calls: each has the callee's name, in the midst of another function's code.
 
 use crate::check::Check;
+use afterlink_image::Symbol;
+use rustc_hash::FxHashSet;
 
 /// A run.
-pub(super) struct Run {
+#[derive(Clone, Copy)]
+pub(crate) struct Run {
     pub start: u64,
     pub end: u64,
     /// The callee's entry in the input.
@@ -52,4 +55,17 @@ pub(super) fn rests(runs: &[Run], fragment: (u64, u64)) -> Vec<(u64, u64)> {
     let within = &runs[first..][..runs[first..].partition_point(|run| run.start < end)];
     let next = within.iter().skip(1).map(|run| run.start).chain([end]);
     within.iter().zip(next).map(|(run, next)| (run.end, next)).filter(|(start, end)| start < end).collect()
+}
+
+/// Those of whose name the dynamic symbols tell nothing: none of them may cover such a run, as the code would have another function's name.
+pub(super) fn nameless(check: &Check, runs: Vec<Run>) -> Vec<Run> {
+    let names = check.output.dynamic_symbols.iter().filter(Symbol::is_defined);
+    let names: FxHashSet<(u64, u64)> = names.map(|s| (s.address.get(), s.size)).collect();
+    runs.into_iter().filter(|run| !names.contains(&(run.start, run.end - run.start))).collect()
+}
+
+/// Where a symbol ends that starts at `start`, of what ends at `end`, if it must not reach into any of the runs.
+pub(super) fn up_to(runs: &[Run], start: u64, end: u64) -> u64 {
+    let next = runs.partition_point(|run| run.start < start);
+    runs.get(next).map_or(end, |run| run.start.min(end))
 }

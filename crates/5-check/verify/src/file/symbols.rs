@@ -3,7 +3,7 @@
 
 use crate::address_map::places::Place;
 use crate::check::Check;
-use crate::file::inlined_code;
+use crate::file::inlined_code::{self, Run};
 use crate::file::sections::HOT;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_image::{Image, SectionId, Symbol, elf};
@@ -55,7 +55,7 @@ fn walk(check: &Check) -> Vec<Finding> {
             news.next_if(|new| is_named_alike(&old, new) && (is_same(new) || !may_go(check, &old)))
         {
             last = Some(old.index);
-            let fault = value_fault(check, &old, &new);
+            let fault = value_fault(check, &old, &new, &[]);
             if let Some(fault) = fault.or_else(|| name_fault(check, &old, &new, false)) {
                 let what = Finding::new(FindingKind::Symbol, format!("symbol {} {fault}", old.name()));
                 findings.push(what.input(old.address.get()).output(new.address.get()));
@@ -130,8 +130,8 @@ fn output_section(check: &Check, symbol: &Symbol) -> Option<SectionId> {
     check.sections.get(usize::from(symbol.section)).copied().flatten()
 }
 
-/// What is wrong with value, size or section of `new`, which is `old` in the output.
-pub(crate) fn value_fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<String> {
+/// What is wrong with value, size or section of `new`, which is `old` in the output, and ends where any of the runs begins.
+pub(crate) fn value_fault(check: &Check, old: &Symbol, new: &Symbol, runs: &[Run]) -> Option<String> {
     let value = expected_value(check, old);
     if new.address.get() != value {
         return Some(format!("stands for {:#x}, not {value:#x}", new.address.get()));
@@ -146,11 +146,11 @@ pub(crate) fn value_fault(check: &Check, old: &Symbol, new: &Symbol) -> Option<S
     if !names_its_section(check, new) {
         return Some("names a section that it does not lie in".to_owned());
     }
-    let Some((start, end)) = check.places.fragment_at(value) else {
+    let Some((_, end)) = check.places.fragment_at(value) else {
         return Some("lies in no fragment".to_owned());
     };
-    let size = if old.size == 0 { 0 } else { end - value };
-    (new.size != size).then(|| format!("has size {}, its fragment {}", new.size, end - start))
+    let size = if old.size == 0 { 0 } else { inlined_code::up_to(runs, value, end) - value };
+    (new.size != size).then(|| format!("has size {}, what it stands for {size}", new.size))
 }
 
 /// Whether the output's symbol lies in the section of code that it names.

@@ -14,7 +14,7 @@
 
 use crate::address_map::flow;
 use crate::address_map::places::{Block, Shape};
-use crate::input::code::Kind;
+use crate::input::code::{Inst, Kind};
 use crate::input::return_address;
 use crate::moved_code::depths::Depths;
 use crate::moved_code::walk::Walk;
@@ -39,6 +39,9 @@ impl Walk<'_, '_, '_> {
             let what = "what was replaced is not a single call, or it is not asked whom it leads to";
             return Err(self.finding(FindingKind::Instruction, what));
         };
+        if block.output_size == 0 && self.is_behind_call() {
+            return Err(self.other_name());
+        }
         self.output += self.check.behind_question(block) + self.check.makes_room(block).unwrap_or(0) as u64;
         self.context = Some(context);
         if is_asked {
@@ -46,6 +49,21 @@ impl Walk<'_, '_, '_> {
         }
         self.goes_on(callee)?;
         self.padding(true)
+    }
+
+    /// Whether a block that ends with a call stands in front, in both files.
+    fn is_behind_call(&self) -> bool {
+        let code = &self.check.code;
+        let before = code.index_at(self.input).and_then(|index| index.checked_sub(1));
+        let stands_in_front =
+            |b: &Block| b.input_size > 0 && (b.input_end(), b.output_end()) == (self.input, self.output);
+        before.is_some_and(|index| code.insts[index].is_call())
+            && self.own.iter().any(|b| !b.is_added() && stands_in_front(b))
+    }
+
+    /// Who looks for a caller where its call comes back, as `backtrace_symbols` does, finds whose code that is.
+    fn other_name(&self) -> Box<Finding> {
+        self.finding(FindingKind::FallThrough, "a call comes back where code of another function starts")
     }
 
     /// Checks a piece in place of a call.
@@ -100,6 +118,7 @@ impl Walk<'_, '_, '_> {
             depth = change.depth;
             self.same_inst(inst)?;
         }
+        self.comes_back_inside(insts[..shape.body].last(), context)?;
         if !shape.ends {
             self.goes_on(block.input_end())?;
             return self.padding(true);
@@ -125,6 +144,16 @@ impl Walk<'_, '_, '_> {
             }
         }
         self.padding(true)
+    }
+
+    /// Behind an instruction of the context, if it is a call, more of the context stands.
+    fn comes_back_inside(&self, last: Option<&Inst>, context: u32) -> Checked {
+        let parts = &self.check.places.contexts.all[context as usize].parts;
+        let is_part = |part: &Block| part.output == self.output && part.output_size > 0;
+        match last.filter(|inst| inst.is_call() && self.output == self.end) {
+            Some(_) if !parts.iter().any(is_part) => Err(self.other_name()),
+            _ => Ok(()),
+        }
     }
 
     /// In place of a return, control goes on behind the call.
