@@ -89,12 +89,20 @@ fn lead(program: &Program, weights: &mut Weights, gone: &Gone) {
         own.blocks[id.index()] = runs;
         gone.part(program, own, (part, id, runs), &mut exits);
     }
-    for ((exit, &id), count) in gone.body.exits.iter().zip(&gone.new.exits).zip(exits) {
+    for (((exit, &id), crossing), count) in
+        gone.body.exits.iter().zip(&gone.new.exits).zip(&gone.new.crossings).zip(exits)
+    {
         own.blocks[id.index()] = count;
         own.edges.push(EdgeWeight { from: id, to: gone.new.rest, count });
-        if let (Target::Code(callee, _), true) = (exit.to, count > 0 && exit.depth == 0) {
-            let offset = behind_call(function, id);
-            own.calls.push(CallWeight { block: id, offset, callee, count });
+        if let Some(crossing) = crossing {
+            own.blocks[crossing.index()] = count;
+        }
+        if let (Target::Code(callee, _), true) = (exit.to, count > 0) {
+            let (block, offset) = match crossing {
+                Some(crossing) => (*crossing, function.code_size(&function.blocks[*crossing])),
+                None => (id, behind_call(function, id)),
+            };
+            own.calls.push(CallWeight { block, offset, callee, count });
         }
     }
     own.edges.sort_unstable_by_key(|e| (e.from, e.to));
