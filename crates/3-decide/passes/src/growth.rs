@@ -15,9 +15,17 @@ pub(crate) struct Offer<T> {
     pub cost: u64,
 }
 
+/// What saves something once for each byte.
+pub(crate) const WHOLE: u64 = 1 << 16;
+
+/// What saves so often is worth so much for so many bytes.
+pub(crate) fn worth(count: u64, cost: u64) -> u64 {
+    count.saturating_mul(WHOLE) / (cost + AROUND)
+}
+
 /// The best of what might be copied, the first of equal ones by `place`, as far as so many bytes go.
 pub(crate) fn best<T, P: Ord>(mut offers: Vec<Offer<T>>, bytes: u64, place: impl Fn(&T) -> P) -> Vec<T> {
-    let worth = |offer: &Offer<T>| offer.count.saturating_mul(1 << 16) / (offer.cost + AROUND);
+    let worth = |offer: &Offer<T>| worth(offer.count, offer.cost);
     offers.sort_by(|a, b| worth(b).cmp(&worth(a)).then_with(|| place(&a.what).cmp(&place(&b.what))));
     let mut left = bytes;
     let taken = offers.into_iter().filter_map(|offer| {
@@ -29,9 +37,32 @@ pub(crate) fn best<T, P: Ord>(mut offers: Vec<Offer<T>>, bytes: u64, place: impl
 
 /// Bytes of the blocks of these functions that ran.
 pub(crate) fn hot_bytes(program: &Program, weights: &Weights, functions: &[FuncId]) -> u64 {
-    let ran = functions.iter().flat_map(|&id| {
-        let own = &weights.functions[id];
-        program.functions[id].blocks.iter().filter(|(block, _)| own.block(*block) > 0)
+    hot_blocks(program, weights, functions).map(|(_, size)| size).sum()
+}
+
+/// How often half of the bytes of the blocks that ran do so at most.
+pub(crate) fn usual_count(program: &Program, weights: &Weights, functions: &[FuncId]) -> u64 {
+    let mut blocks: Vec<(u64, u64)> = hot_blocks(program, weights, functions).collect();
+    blocks.sort_unstable();
+    let half = blocks.iter().map(|(_, size)| size).sum::<u64>() / 2;
+    let mut bytes = 0;
+    let middle = blocks.iter().find(|(_, size)| {
+        bytes += size;
+        bytes > half
     });
-    ran.map(|(_, block)| u64::from(block.size)).sum()
+    middle.map_or(0, |(count, _)| *count)
+}
+
+/// How often the blocks of these functions ran that did, and their bytes.
+fn hot_blocks<'w>(
+    program: &'w Program,
+    weights: &'w Weights,
+    functions: &'w [FuncId],
+) -> impl Iterator<Item = (u64, u64)> + 'w {
+    functions.iter().flat_map(|&id| {
+        let own = &weights.functions[id];
+        let blocks = program.functions[id].blocks.iter();
+        let counted = blocks.map(|(id, block)| (own.block(id), u64::from(block.size)));
+        counted.filter(|(count, _)| *count > 0)
+    })
 }

@@ -8,6 +8,7 @@
 //! drawn at random, for tests.
 
 mod body;
+mod choice;
 mod counts;
 mod flow;
 mod promotion;
@@ -17,7 +18,7 @@ mod scratch;
 
 use crate::BlockOrder;
 use crate::entries::shared;
-use crate::growth::{self, Offer, hot_bytes};
+use crate::growth::{Offer, hot_bytes};
 use crate::pass::{CodeJob, Pass, Run};
 use afterlink_isa::PlainCall;
 use afterlink_layout::random;
@@ -121,7 +122,7 @@ fn may_take(program: &Program, shared: &[FuncId], caller: FuncId) -> bool {
 }
 
 fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
-    let (program, weights) = (&mut *job.program, &mut *job.weights);
+    let (program, weights) = (&*job.program, &*job.weights);
     let calls = hot_calls(program, weights, form, job.moved);
     let bodies = hot_bodies(program, weights, &calls, job.moved);
     let mut offers = Vec::new();
@@ -133,9 +134,9 @@ fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
         }
     }
     let bytes = hot_bytes(program, weights, job.moved) * GROWTH / 100;
-    let mut chosen = growth::best(offers, bytes, |call| (call.caller, call.at));
+    let mut chosen = choice::best(job, &offers, bytes);
     leave_what_goes(weights, &mut chosen);
-    put_in_place(program, weights, chosen, |_, call| bodies.get(&call.callee).cloned())
+    put_in_place(job.program, job.weights, chosen, |_, call| bodies.get(&call.callee).cloned())
 }
 
 /// What a body costs in place of a call, in bytes; `None` if it is longer than `largest`, or than a function may be that is hardly called from elsewhere.

@@ -5,13 +5,12 @@
 //!
 //! It needs a register that nobody passes anything in ([`super::scratch`]).
 
+use super::choice;
 use super::scratch::Scratch;
-use super::{
-    Call, candidates, cost, draw, drawn_body, has_inside, hot_bodies, may_take, put_in_place,
-};
+use super::{Call, candidates, cost, draw, drawn_body, has_inside, hot_bodies, may_take, put_in_place};
 use crate::BlockOrder;
 use crate::entries::shared;
-use crate::growth::{self, Offer, hot_bytes};
+use crate::growth::{Offer, hot_bytes};
 use crate::pass::{CodeJob, Pass, Run};
 use afterlink_analyze::held;
 use afterlink_isa::CallQuestion;
@@ -105,7 +104,7 @@ fn callers(job: &CodeJob, scratch: &Scratch) -> Vec<FuncId> {
 
 fn run_hot(job: &mut CodeJob, scratch: &Scratch) -> usize {
     let callers = callers(job, scratch);
-    let (program, weights) = (&mut *job.program, &mut *job.weights);
+    let (program, weights) = (&*job.program, &*job.weights);
     let known = callers.into_par_iter().filter(|id| !weights.functions[*id].inside_unknown);
     let calls = known.flat_map_iter(|caller| hot_calls_of(program, weights, caller));
     let calls: Vec<Call> = calls.filter(|call| !scratch.takes(call.callee)).collect();
@@ -116,8 +115,8 @@ fn run_hot(job: &mut CodeJob, scratch: &Scratch) -> usize {
     });
     let offers: Vec<Offer<Call>> = offers.collect();
     let bytes = (hot_bytes(program, weights, job.moved) * GROWTH / 100).max(LEAST_GROWTH);
-    let chosen = growth::best(offers, bytes, |call| (call.caller, call.at));
-    put_in_place(program, weights, chosen, |_, call| bodies.get(&call.callee).cloned())
+    let chosen = choice::best(job, &offers, bytes);
+    put_in_place(job.program, job.weights, chosen, |_, call| bodies.get(&call.callee).cloned())
 }
 
 /// The indirect calls of a function that ran, and nearly always led to one function.
