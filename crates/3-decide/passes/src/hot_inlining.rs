@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 
 /// Bytes of a body that is written in place of one call of several; one with a single hot call may be longer
 /// (`docs/decisions/0012-hot-parts-in-place-of-calls.md`).
-const LARGEST: u32 = 12;
+const LARGEST: u32 = 32;
 const LARGEST_OF_ONE: u32 = 480;
 /// Share of the code that ran, in percent, by which it may grow.
 const GROWTH: u64 = 2;
@@ -130,13 +130,18 @@ fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
         let Some(body) = bodies.get(&call.callee) else { continue };
         if let Some(cost) = cost(weights, &call, body, LARGEST) {
             let overhead = if body.needs_place { STEPS } else { 0 };
-            offers.push(Offer { what: call, count: call.count, cost: cost + overhead });
+            offers.push(Offer { what: call, count: saved(&call, body), cost: cost + overhead });
         }
     }
     let bytes = hot_bytes(program, weights, job.moved) * GROWTH / 100;
     let mut chosen = choice::best(job, &offers, bytes);
     leave_what_goes(weights, &mut chosen);
     put_in_place(job.program, job.weights, chosen, |_, call| bodies.get(&call.callee).cloned())
+}
+
+/// How often a body saves call and return. Where control leaves it, it takes two more branches instead, there and back.
+fn saved(call: &Call, body: &Body) -> u64 {
+    (call.count as f64 * (1.0 - 2.0 * body.leaving)).max(0.0) as u64
 }
 
 /// What a body costs in place of a call, in bytes; `None` if it is longer than `largest`, or than a function may be that is hardly called from elsewhere.
@@ -161,7 +166,9 @@ fn hot_bodies(
     let bodies = callees.into_par_iter().filter_map(|callee| {
         let known = &weights.functions[callee];
         let often = |block| known.block(block) > 0 && known.block(block) >= known.entries / SELDOM;
-        Some((callee, Body::find(program, callee, often)?))
+        let mut body = Body::find(program, callee, often)?;
+        body.leaving = flow::leaving(&body, known);
+        Some((callee, body))
     });
     bodies.collect()
 }

@@ -19,6 +19,8 @@ pub(super) struct Body {
     pub exits: Vec<Exit>,
     /// Whether the stack's top has to be where a call would have put it.
     pub needs_place: bool,
+    /// How often control leaves it for the rest of the callee, for one entry, as far as anything is counted.
+    pub leaving: f64,
 }
 
 /// A block that runs in place of a call.
@@ -71,7 +73,8 @@ impl Body {
 
     /// Finds what can run in place of a call of `callee`, of those blocks that are `wanted`. `None` if nothing can.
     pub fn find(program: &Program, callee: FuncId, wanted: impl Fn(BlockId) -> bool) -> Option<Self> {
-        let mut body = Self { callee, parts: Vec::new(), exits: Vec::new(), needs_place: false };
+        let mut body =
+            Self { callee, parts: Vec::new(), exits: Vec::new(), needs_place: false, leaving: 0.0 };
         let mut depths: BTreeMap<BlockId, u32> = BTreeMap::from([(BlockId(0), 0)]);
         let mut open = vec![BlockId(0)];
         while let Some(block) = open.pop() {

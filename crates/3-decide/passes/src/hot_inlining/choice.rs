@@ -18,7 +18,7 @@ struct Chosen<'w> {
     weights: &'w Weights,
     /// How often something runs in place of calls of it.
     gone: FxHashMap<FuncId, u64>,
-    /// How often calls inside of it are gone.
+    /// How often calls inside of it save something.
     inside: FxHashMap<FuncId, u64>,
 }
 
@@ -34,16 +34,16 @@ impl Chosen<'_> {
     }
 
     /// How often a call would save something, and nothing else less.
-    fn gain(&self, call: &Call) -> u64 {
+    fn gain(&self, Offer { what: call, count: saved, .. }: &Offer<Call>) -> u64 {
         let of = |counts: &FxHashMap<FuncId, u64>, id| counts.get(&id).copied().unwrap_or(0);
-        let lost = self.share(call.count, of(&self.gone, call.caller), call.caller);
+        let lost = self.share(*saved, of(&self.gone, call.caller), call.caller);
         let inside = of(&self.inside, call.callee);
-        (call.count - lost).saturating_sub(self.share(inside, call.count, call.callee))
+        (saved - lost).saturating_sub(self.share(inside, call.count, call.callee))
     }
 
-    fn add(&mut self, call: &Call) {
+    fn add(&mut self, Offer { what: call, count: saved, .. }: &Offer<Call>) {
         *self.gone.entry(call.callee).or_default() += call.count;
-        *self.inside.entry(call.caller).or_default() += call.count;
+        *self.inside.entry(call.caller).or_default() += saved;
     }
 }
 
@@ -66,18 +66,18 @@ fn choose(weights: &Weights, offers: &[Offer<Call>], bytes: u64, usual: u64) -> 
     let mut open: BinaryHeap<_> = (0..offers.len()).map(|i| key(i, offers[i].count)).collect();
     let (mut calls, mut left) = (Vec::new(), bytes);
     while let Some(top) = open.pop() {
-        let Offer { what: call, cost, .. } = &offers[top.2];
-        let now = key(top.2, chosen.gain(call));
-        if now.0 < least || *cost > left {
+        let offer = &offers[top.2];
+        let now = key(top.2, chosen.gain(offer));
+        if now.0 < least || offer.cost > left {
             continue;
         }
         if now < top {
             open.push(now);
             continue;
         }
-        left -= cost;
-        chosen.add(call);
-        calls.push(*call);
+        left -= offer.cost;
+        chosen.add(offer);
+        calls.push(offer.what);
     }
     calls
 }

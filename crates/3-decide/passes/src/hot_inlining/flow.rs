@@ -35,6 +35,16 @@ pub(super) fn per_entry(body: &Body, callee: &FunctionWeights) -> Vec<f64> {
     solved.iter().zip(&all).map(|(runs, all)| runs.clamp(0.0, *all)).collect()
 }
 
+/// How often control leaves the parts for the rest of the callee, for one entry.
+pub(super) fn leaving(body: &Body, callee: &FunctionWeights) -> f64 {
+    let runs = per_entry(body, callee);
+    let leaves = |target: Target| !matches!(target, Target::Block(to) if body.part_of(to).is_some());
+    let ways = body.parts.iter().zip(runs).flat_map(|(part, runs)| {
+        ways(part, callee).into_iter().map(move |(target, chance)| (target, runs * chance))
+    });
+    ways.filter(|(target, _)| leaves(*target)).map(|(_, often)| often).sum()
+}
+
 fn share(callee: &FunctionWeights, block: BlockId) -> f64 {
     callee.block(block) as f64 / callee.entries.max(1) as f64
 }
@@ -91,7 +101,7 @@ mod tests {
             ends_with_call: false,
         };
         let parts = parts.iter().map(part).collect();
-        Body { callee: FuncId(0), parts, exits: Vec::new(), needs_place: false }
+        Body { callee: FuncId(0), parts, exits: Vec::new(), needs_place: false, leaving: 0.0 }
     }
 
     fn branch(taken: u32, next: u32) -> Terminator {
@@ -116,6 +126,7 @@ mod tests {
         let weights = weights(&[100, 600, 100], &[(0, 1, 60), (0, 2, 40), (1, 1, 540), (1, 2, 60)]);
         let body = body(&[(0, branch(2, 1)), (2, Terminator::Stop(Stop::Return))]);
         assert_near(&per_entry(&body, &weights), &[1.0, 0.4]);
+        assert_near(&[leaving(&body, &weights)], &[0.6]);
     }
 
     #[test]
@@ -123,6 +134,7 @@ mod tests {
         let weights = weights(&[100, 600, 100], &[(0, 1, 60), (0, 2, 40), (1, 1, 540), (1, 2, 60)]);
         let parts = [(0, branch(2, 1)), (1, branch(1, 2)), (2, Terminator::Stop(Stop::Return))];
         assert_near(&per_entry(&body(&parts), &weights), &[1.0, 6.0, 1.0]);
+        assert_near(&[leaving(&body(&parts), &weights)], &[0.0]);
     }
 
     /// By its counts, nothing leaves it: they say how often it runs.

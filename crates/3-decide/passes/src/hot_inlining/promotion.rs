@@ -7,7 +7,9 @@
 
 use super::choice;
 use super::scratch::Scratch;
-use super::{Call, candidates, cost, draw, drawn_body, has_inside, hot_bodies, may_take, put_in_place};
+use super::{
+    Call, candidates, cost, draw, drawn_body, has_inside, hot_bodies, may_take, put_in_place, saved,
+};
 use crate::BlockOrder;
 use crate::entries::shared;
 use crate::growth::{Offer, hot_bytes};
@@ -110,8 +112,9 @@ fn run_hot(job: &mut CodeJob, scratch: &Scratch) -> usize {
     let calls: Vec<Call> = calls.filter(|call| !scratch.takes(call.callee)).collect();
     let bodies = hot_bodies(program, weights, &calls, job.moved);
     let offers = calls.into_iter().filter_map(|call| {
-        let cost = cost(weights, &call, bodies.get(&call.callee)?, LARGEST)?;
-        Some(Offer { what: call, count: call.count, cost: cost + QUESTION })
+        let body = bodies.get(&call.callee)?;
+        let cost = cost(weights, &call, body, LARGEST)?;
+        Some(Offer { what: call, count: saved(&call, body), cost: cost + QUESTION })
     });
     let offers: Vec<Offer<Call>> = offers.collect();
     let bytes = (hot_bytes(program, weights, job.moved) * GROWTH / 100).max(LEAST_GROWTH);
