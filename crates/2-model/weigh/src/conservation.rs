@@ -6,7 +6,8 @@
 use crate::inference::{Evidence, Observed, infer};
 use afterlink_analyze::flow::FlowGraph;
 use afterlink_core::index::Id;
-use afterlink_program::{BlockId, Function, FunctionWeights, Stop, Target, Terminator};
+use afterlink_isa::Encoding;
+use afterlink_program::{Block, BlockId, Function, FunctionWeights, Role, Stop, Target, Terminator};
 
 /// What may be missing, of all executions: exceptions and signals leave in the middle.
 const TOLERATED: f64 = 0.01;
@@ -17,29 +18,46 @@ const UNKNOWN_BLOCK: i64 = 50;
 const UNKNOWN_JUMP: i64 = 140;
 const UNKNOWN_FALL_THROUGH: i64 = 100;
 const CALL: i64 = 10;
-/// Cost of leaving where functions do not usually.
+/// Cost of leaving where functions do not usually, and behind a call, if calls may not come back.
 const UNUSUAL_EXIT: i64 = 1000;
+const LOST_IN_CALL: i64 = 300;
 /// More executions than this are not told apart.
 pub(crate) const MOST: u64 = 1 << 50;
 
+/// Whether flow may end behind calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Calls {
+    ComeBack,
+    /// Some throw, or end the program. A function that always does has no other way out, and all that comes to it would have to be wrong.
+    MayNotComeBack,
+}
+
 /// Makes `weights` a flow.
-pub(crate) fn restore(function: &Function, weights: &mut FunctionWeights) {
+pub(crate) fn restore(function: &Function, weights: &mut FunctionWeights, calls: Calls) {
     let graph = FlowGraph::of(function, |_| false);
     let blocks: Vec<Evidence> =
         function.blocks.ids().map(|b| evidence(weights.block(b), UNKNOWN_BLOCK)).collect();
+    let is_lost = |block: &Block| calls == Calls::MayNotComeBack && ends_with_call(function, block);
     let edges: Vec<Vec<Evidence>> = function
         .blocks
-        .ids()
-        .map(|from| {
-            graph.successors[from.index()]
-                .iter()
-                .map(|&to| edge(function, weights, from, BlockId(to)))
-                .collect()
+        .iter()
+        .map(|(from, block)| {
+            let known = |&to: &u32| {
+                let known = edge(function, weights, from, BlockId(to));
+                // It is not counted who comes back.
+                if is_lost(block) { Evidence { fewer: 0, ..known } } else { known }
+            };
+            graph.successors[from.index()].iter().map(known).collect()
         })
         .collect();
     let entry = Evidence { count: weights.entries.min(MOST), more: CALL, fewer: COUNTED };
     let entries: Vec<_> = function.blocks.ids().map(|b| (b.index() == 0).then_some(entry)).collect();
-    let exits: Vec<_> = function.blocks.iter().map(|(_, block)| exit(block.terminator)).collect();
+    let lost = Evidence { more: LOST_IN_CALL, ..Evidence::default() };
+    let exits = function
+        .blocks
+        .iter()
+        .map(|(_, block)| exit(block.terminator).or_else(|| is_lost(block).then_some(lost)));
+    let exits: Vec<_> = exits.collect();
     let observed = Observed {
         successors: &graph.successors,
         blocks: &blocks,
@@ -59,6 +77,15 @@ pub(crate) fn restore(function: &Function, weights: &mut FunctionWeights) {
         }
     }
     weights.blocks = flow.blocks;
+}
+
+/// Whether the last thing that a block does is to call something.
+fn ends_with_call(function: &Function, block: &Block) -> bool {
+    let last = function.operands_of(block).last();
+    last.is_some_and(|last| {
+        let Encoding::Relative32 { end } = last.encoding else { return false };
+        last.role == Role::Call && last.at + u32::from(end) == block.body
+    })
 }
 
 /// Whether as much comes to the blocks as leaves them, nearly; or nothing was counted there.

@@ -1,6 +1,6 @@
 //! Counts of entries, edges and calls, to the weights of a program.
 
-use crate::conservation;
+use crate::conservation::{self, Calls};
 use crate::repair;
 use crate::seen;
 use afterlink_program::{
@@ -41,7 +41,16 @@ impl Flows {
         let mut weighed: Vec<Option<Weighed>> =
             functions.par_iter().map(|&(id, function)| self.weighed(id, function)).collect();
         let is_sampled = is_sampled(program, &weighed);
-        if is_sampled {
+        if !is_sampled {
+            // Of counters nothing is missing but what did not come back.
+            let unfit = weighed.par_iter_mut().zip(&functions);
+            unfit.filter(|(weighed, _)| weighed.as_ref().is_some_and(|w| !w.fits)).for_each(
+                |(weighed, (_, function))| {
+                    let counted = weighed.take().map(|weighed| weighed.counted);
+                    *weighed = counted.map(|counted| made_whole(function, counted, Calls::MayNotComeBack));
+                },
+            );
+        } else {
             weighed.par_iter_mut().zip(&functions).for_each(|(weighed, (_, function))| {
                 if let Some(Weighed { counted, whole, .. }) =
                     weighed.as_mut().filter(|w| !w.counted.inside_unknown)
@@ -60,7 +69,7 @@ impl Flows {
         let edges = part(&self.edges, id, |e| e.0);
         let calls = part(&self.calls, id, |c| c.0);
         let ran = !(entries.is_empty() && edges.is_empty() && calls.is_empty());
-        ran.then(|| made_whole(function, summed(function, entries, edges, calls)))
+        ran.then(|| made_whole(function, summed(function, entries, edges, calls), Calls::ComeBack))
     }
 }
 
@@ -133,12 +142,12 @@ fn summed(
     }
 }
 
-fn made_whole(function: &Function, counted: FunctionWeights) -> Weighed {
+fn made_whole(function: &Function, counted: FunctionWeights, called: Calls) -> Weighed {
     let mut whole = counted.clone();
     repair::complete(function, &mut whole);
     let fits = conservation::fits(function, &whole);
     if !fits {
-        conservation::restore(function, &mut whole);
+        conservation::restore(function, &mut whole, called);
     }
     Weighed { counted, whole, fits }
 }

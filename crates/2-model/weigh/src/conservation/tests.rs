@@ -34,7 +34,7 @@ fn restored(entries: u64, counts: [u64; 6]) -> FunctionWeights {
     edges.iter().for_each(|edge| blocks[edge.to.index()] += edge.count);
     blocks[0] += entries;
     let mut weights = FunctionWeights { entries, blocks, edges, ..FunctionWeights::default() };
-    restore(function, &mut weights);
+    restore(function, &mut weights, Calls::ComeBack);
     weights
 }
 
@@ -59,4 +59,46 @@ fn what_comes_leaves() {
     let weights = restored(9, [55, 37, 63, 40, 80, 3]);
     assert!(fits(&text::read(TEXT).expect("a program").program.functions[FuncId(0)], &weights));
     assert!((90..=105).contains(&weights.blocks[3]), "{weights:?}");
+}
+
+/// What is called from the loop does not come back, so nothing leaves the function.
+const LAST_CALL: &str = "\
+program x86-64
+function main 0x1000+0x11
+block b0 0x1000:
+  85 ff
+  branch e b2 else b1 | 74 07
+block b1 0x1004:
+  90
+  e8 (call fails)
+  next b2
+block b2 0x100a:
+  31 c9
+  jump b1 | eb f6
+function fails 0x1020+0x2
+block b0 0x1020:
+  0f 0b
+  trap
+";
+
+#[test]
+fn what_does_not_come_back_has_come() {
+    let program = text::read(LAST_CALL).expect("a program").program;
+    let function = &program.functions[FuncId(0)];
+    let of = |calls| {
+        let edge = |(from, to, count)| EdgeWeight { from: BlockId(from), to: BlockId(to), count };
+        // What comes to the call is taken to go on behind it, until it is seen that this does not fit.
+        let edges = [(0, 1, 0), (0, 2, 400), (1, 2, 400), (2, 1, 400)].map(edge).to_vec();
+        let mut weights = FunctionWeights {
+            entries: 400,
+            blocks: vec![400, 400, 800],
+            edges,
+            ..FunctionWeights::default()
+        };
+        assert!(!fits(function, &weights));
+        restore(function, &mut weights, calls);
+        (weights.entries, weights.blocks)
+    };
+    assert_eq!(of(Calls::MayNotComeBack), (400, vec![400, 400, 400]));
+    assert_ne!(of(Calls::ComeBack).0, 400, "where calls come back, something was counted wrongly");
 }
