@@ -105,6 +105,16 @@ impl Arch {
         }
     }
 
+    /// Whether the last instruction of some code is a call, as far as is known: so it is of none, and of code that cannot be read.
+    pub fn may_end_with_call(self, mut code: &[u8]) -> bool {
+        let mut is_call = true;
+        while let Some(inst) = self.decode(code) {
+            is_call = inst.flow.is_call();
+            code = &code[usize::from(inst.len)..];
+        }
+        is_call || !code.is_empty()
+    }
+
     /// Bytes of the plain return that `bytes` are, and of the mark for indirect branches that they start with.
     pub fn is_plain_return(self, bytes: &[u8]) -> bool {
         match self {

@@ -157,6 +157,11 @@ pub enum Flow {
 }
 
 impl Flow {
+    /// Whether the instruction is a call, direct or not.
+    pub fn is_call(self) -> bool {
+        matches!(self, Self::Call(_) | Self::IndirectCall)
+    }
+
     /// Whether the instruction ends a basic block.
     pub fn ends_block(self) -> bool {
         !matches!(self, Self::Next | Self::Call(_) | Self::IndirectCall | Self::Breakpoint | Self::Fault)

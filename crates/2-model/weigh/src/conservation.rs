@@ -37,15 +37,16 @@ pub(crate) fn restore(function: &Function, weights: &mut FunctionWeights, calls:
     let graph = FlowGraph::of(function, |_| false);
     let blocks: Vec<Evidence> =
         function.blocks.ids().map(|b| evidence(weights.block(b), UNKNOWN_BLOCK)).collect();
-    let is_lost = |block: &Block| calls == Calls::MayNotComeBack && ends_with_call(function, block);
+    let may_end = |block| calls == Calls::MayNotComeBack && ends_with_call(function, block);
+    let may_end: Vec<bool> = function.blocks.iter().map(|(_, block)| may_end(block)).collect();
     let edges: Vec<Vec<Evidence>> = function
         .blocks
-        .iter()
-        .map(|(from, block)| {
+        .ids()
+        .map(|from| {
             let known = |&to: &u32| {
                 let known = edge(function, weights, from, BlockId(to));
                 // It is not counted who comes back.
-                if is_lost(block) { Evidence { fewer: 0, ..known } } else { known }
+                if may_end[from.index()] { Evidence { fewer: 0, ..known } } else { known }
             };
             graph.successors[from.index()].iter().map(known).collect()
         })
@@ -53,10 +54,8 @@ pub(crate) fn restore(function: &Function, weights: &mut FunctionWeights, calls:
     let entry = Evidence { count: weights.entries.min(MOST), more: CALL, fewer: COUNTED };
     let entries: Vec<_> = function.blocks.ids().map(|b| (b.index() == 0).then_some(entry)).collect();
     let lost = Evidence { more: LOST_IN_CALL, ..Evidence::default() };
-    let exits = function
-        .blocks
-        .iter()
-        .map(|(_, block)| exit(block.terminator).or_else(|| is_lost(block).then_some(lost)));
+    let exits = function.blocks.iter().zip(&may_end);
+    let exits = exits.map(|((_, block), may_end)| exit(block.terminator).or(may_end.then_some(lost)));
     let exits: Vec<_> = exits.collect();
     let observed = Observed {
         successors: &graph.successors,

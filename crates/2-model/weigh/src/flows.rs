@@ -41,24 +41,17 @@ impl Flows {
         let mut weighed: Vec<Option<Weighed>> =
             functions.par_iter().map(|&(id, function)| self.weighed(id, function)).collect();
         let is_sampled = is_sampled(program, &weighed);
-        if !is_sampled {
-            // Of counters nothing is missing but what did not come back.
-            let unfit = weighed.par_iter_mut().zip(&functions);
-            unfit.filter(|(weighed, _)| weighed.as_ref().is_some_and(|w| !w.fits)).for_each(
-                |(weighed, (_, function))| {
-                    let counted = weighed.take().map(|weighed| weighed.counted);
-                    *weighed = counted.map(|counted| made_whole(function, counted, Calls::MayNotComeBack));
-                },
-            );
-        } else {
-            weighed.par_iter_mut().zip(&functions).for_each(|(weighed, (_, function))| {
-                if let Some(Weighed { counted, whole, .. }) =
-                    weighed.as_mut().filter(|w| !w.counted.inside_unknown)
-                {
-                    whole.blocks = seen::blocks(function, counted);
-                }
-            });
-        }
+        weighed.par_iter_mut().zip(&functions).for_each(|(weighed, (_, function))| {
+            let Some(Weighed { counted, whole, fits }) = weighed else { return };
+            if is_sampled && !counted.inside_unknown {
+                whole.blocks = seen::blocks(function, counted);
+            } else if !is_sampled && !*fits {
+                // Of counters nothing is missing but what did not come back.
+                whole.clone_from(counted);
+                repair::complete(function, whole);
+                conservation::restore(function, whole, Calls::MayNotComeBack);
+            }
+        });
         let whole = weighed.into_iter().map(|weighed| weighed.map(|w| w.whole).unwrap_or_default());
         let basis = if is_sampled { Basis::Sampled } else { Basis::Counted };
         Weights { functions: whole.collect::<Vec<_>>().into(), basis }
@@ -69,7 +62,7 @@ impl Flows {
         let edges = part(&self.edges, id, |e| e.0);
         let calls = part(&self.calls, id, |c| c.0);
         let ran = !(entries.is_empty() && edges.is_empty() && calls.is_empty());
-        ran.then(|| made_whole(function, summed(function, entries, edges, calls), Calls::ComeBack))
+        ran.then(|| made_whole(function, summed(function, entries, edges, calls)))
     }
 }
 
@@ -142,12 +135,12 @@ fn summed(
     }
 }
 
-fn made_whole(function: &Function, counted: FunctionWeights, called: Calls) -> Weighed {
+fn made_whole(function: &Function, counted: FunctionWeights) -> Weighed {
     let mut whole = counted.clone();
     repair::complete(function, &mut whole);
     let fits = conservation::fits(function, &whole);
     if !fits {
-        conservation::restore(function, &mut whole, called);
+        conservation::restore(function, &mut whole, Calls::ComeBack);
     }
     Weighed { counted, whole, fits }
 }

@@ -6,7 +6,6 @@
 
 use crate::Parts;
 use crate::pass::{OrderJob, Pass, Run};
-use afterlink_isa::Flow;
 use afterlink_program::{Block, BlockId, Chunk, FuncId, Function, Program, Target, Terminator};
 
 pub(crate) const PASS: Pass = Pass {
@@ -54,13 +53,8 @@ fn leads_to(function: &Function, order: &[BlockId], at: usize, next: FuncId) -> 
 fn ends_in_call(program: &Program, function: &Function, block: &Block) -> bool {
     let Some(last) = function.chunks_of(block).last() else { return false };
     let Chunk::Input(last) = last else { return true };
-    let mut rest = program.code.at(block.input + u64::from(last.from), last.size as usize).unwrap_or(&[]);
-    let mut is_call = true;
-    while let Some(inst) = program.arch.decode(rest) {
-        is_call = matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall);
-        rest = &rest[usize::from(inst.len)..];
-    }
-    is_call || !rest.is_empty()
+    let code = program.code.at(block.input + u64::from(last.from), last.size as usize);
+    program.arch.may_end_with_call(code.unwrap_or(&[]))
 }
 
 /// Where the blocks start from which control runs through to the one at `at`.

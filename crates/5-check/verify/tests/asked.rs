@@ -6,7 +6,7 @@ mod support;
 use afterlink_core::InputAddr;
 use afterlink_core::address_map::Reason;
 use afterlink_image::Image;
-use afterlink_pipeline::{BlockOrder, Check, LayoutOptions, OptimizeOptions, PASSES, Scope, Silent};
+use afterlink_pipeline::{BlockOrder, Check, LayoutOptions, OptimizeOptions, Scope, Silent, pass_named};
 use afterlink_testkit::build::link_assembly;
 use std::collections::BTreeSet;
 use support::{address_of, file_offset, judge, map_of};
@@ -176,7 +176,7 @@ fn laid_out(input: &[u8], seed: u64) -> Vec<u8> {
         seed,
         ..LayoutOptions::default()
     };
-    PASSES.iter().filter(|p| p.name == "call-promotion").for_each(|p| layout.switches.turn(p, true));
+    layout.switches.turn(pass_named("call-promotion").unwrap(), true);
     let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
     afterlink_pipeline::optimize(input, Vec::new(), &options, &Silent).unwrap().bytes
 }

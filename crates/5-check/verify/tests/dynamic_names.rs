@@ -3,7 +3,7 @@
 
 use afterlink_image::{Image, elf};
 use afterlink_pipeline::{
-    BlockOrder, Check, FunctionOrder, LayoutOptions, OptimizeOptions, PASSES, Scope, Silent, Split,
+    BlockOrder, Check, FunctionOrder, LayoutOptions, OptimizeOptions, Scope, Silent, Split, pass_named,
 };
 use afterlink_verify::{Options, Verdict, verify};
 use std::fs;
@@ -33,10 +33,7 @@ fn build() -> (Vec<u8>, Vec<u8>) {
         seed: 5,
         ..LayoutOptions::default()
     };
-    PASSES
-        .iter()
-        .filter(|pass| pass.name == "hot-inlining")
-        .for_each(|pass| layout.switches.turn(pass, true));
+    layout.switches.turn(pass_named("hot-inlining").unwrap(), true);
     let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
     let output = afterlink_pipeline::optimize(&input, Vec::new(), &options, &Silent).unwrap().bytes;
     (input, output)

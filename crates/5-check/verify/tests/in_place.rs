@@ -7,7 +7,7 @@ use afterlink_core::InputAddr;
 use afterlink_core::address_map::{Lookup, Reason};
 use afterlink_image::Image;
 use afterlink_pipeline::{
-    BlockOrder, Check, InstrumentOptions, LayoutOptions, OptimizeOptions, PASSES, Scope, Silent,
+    BlockOrder, Check, InstrumentOptions, LayoutOptions, OptimizeOptions, Scope, Silent, pass_named,
 };
 use afterlink_testkit::build::link_assembly;
 use afterlink_verify::Verdict;
@@ -216,7 +216,7 @@ fn laid_out(input: &[u8], pass: &str, with_pass: bool, seed: u64) -> Vec<u8> {
 fn options(pass: &str, with_pass: bool, seed: u64) -> OptimizeOptions {
     let order_blocks = BlockOrder::Random;
     let mut layout = LayoutOptions { scope: Scope::All, order_blocks, seed, ..LayoutOptions::default() };
-    PASSES.iter().filter(|p| p.name == pass).for_each(|p| layout.switches.turn(p, with_pass));
+    layout.switches.turn(pass_named(pass).unwrap(), with_pass);
     OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() }
 }
 

@@ -250,7 +250,7 @@ impl Program<'_> {
         let has_calls =
             |origin: &Origin| origin.in_place.is_part(source) || origin.in_place.calls_others(source);
         let inst = self.instruction_at(at).filter(|_| self.origin.as_ref().is_some_and(has_calls));
-        inst.is_some_and(|inst| matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall))
+        inst.is_some_and(|inst| inst.flow.is_call())
     }
 
     /// Whether the code at `at` was written by afterlink.

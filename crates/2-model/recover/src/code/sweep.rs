@@ -149,7 +149,7 @@ impl<'e> Sweep<'e> {
         scan.has_indirect_jump |= inst.flow == Flow::IndirectJump;
         if !is_nop {
             let end = offset as u32 + u32::from(inst.len);
-            scan.ends_in_call = matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall);
+            scan.ends_in_call = inst.flow.is_call();
             scan.ends_in_trap = scan.events.last().filter(|e| e.is_trap() && e.end() == end).map(|e| e.kind);
         }
     }

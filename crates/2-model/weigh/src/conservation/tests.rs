@@ -23,13 +23,17 @@ block b4 0x1010:
   return
 ";
 
+fn edge_of((from, to, count): (u32, u32, u64)) -> EdgeWeight {
+    EdgeWeight { from: BlockId(from), to: BlockId(to), count }
+}
+
 /// The weights of TEXT that follow from these counts of edges.
 fn restored(entries: u64, counts: [u64; 6]) -> FunctionWeights {
     let program = text::read(TEXT).expect("a program").program;
     let function = &program.functions[FuncId(0)];
     let ways = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 0), (3, 4)];
-    let edge = |((from, to), count)| EdgeWeight { from: BlockId(from), to: BlockId(to), count };
-    let edges: Vec<EdgeWeight> = ways.into_iter().zip(counts).map(edge).collect();
+    let edges: Vec<EdgeWeight> =
+        ways.into_iter().zip(counts).map(|((from, to), count)| edge_of((from, to, count))).collect();
     let mut blocks = vec![0u64; 5];
     edges.iter().for_each(|edge| blocks[edge.to.index()] += edge.count);
     blocks[0] += entries;
@@ -86,9 +90,8 @@ fn what_does_not_come_back_has_come() {
     let program = text::read(LAST_CALL).expect("a program").program;
     let function = &program.functions[FuncId(0)];
     let of = |calls| {
-        let edge = |(from, to, count)| EdgeWeight { from: BlockId(from), to: BlockId(to), count };
         // What comes to the call is taken to go on behind it, until it is seen that this does not fit.
-        let edges = [(0, 1, 0), (0, 2, 400), (1, 2, 400), (2, 1, 400)].map(edge).to_vec();
+        let edges = [(0, 1, 0), (0, 2, 400), (1, 2, 400), (2, 1, 400)].map(edge_of).to_vec();
         let mut weights = FunctionWeights {
             entries: 400,
             blocks: vec![400, 400, 800],

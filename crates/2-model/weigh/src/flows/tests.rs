@@ -32,7 +32,7 @@ fn function_weights(
     edges: &[(FuncId, EdgeWeight)],
     calls: &[(FuncId, CallWeight)],
 ) -> FunctionWeights {
-    made_whole(function, summed(function, entries, edges, calls), Calls::ComeBack).whole
+    made_whole(function, summed(function, entries, edges, calls)).whole
 }
 
 #[test]

@@ -342,24 +342,11 @@ fn walk(arch: Arch, bytes: &[u8], mut depth: u32, agrees: impl Fn(u32, u32) -> b
             let walked = Walked { copied: at as u32, depth, needs_place, returns: true, ends_with_call };
             return is_last.then_some(walked);
         }
-        ends_with_call = is_call(inst.flow);
+        ends_with_call = inst.flow.is_call();
         let step = arch.frame_step(&bytes[at..], depth)?;
         depth = step.depth;
         needs_place |= step.needs_place;
         at = end;
     }
     Some(Walked { copied: at as u32, depth, needs_place, returns: false, ends_with_call })
-}
-
-fn is_call(flow: Flow) -> bool {
-    matches!(flow, Flow::Call(_) | Flow::IndirectCall)
-}
-
-/// Whether the last of these instructions is a call.
-pub(super) fn ends_with_call(arch: Arch, mut bytes: &[u8]) -> bool {
-    let mut last = None;
-    while let Some(inst) = arch.decode(bytes) {
-        (last, bytes) = (Some(inst.flow), &bytes[usize::from(inst.len)..]);
-    }
-    last.is_some_and(is_call)
 }

@@ -11,7 +11,7 @@
 //! Unwinders look one byte in front of where a call comes back, so what gives the room back stands right there, wherever blocks are put. Others look where it comes
 //! back: between a call and code of another function stands a byte at least.
 
-use super::body::{Body, Exit, Part, ends_with_call};
+use super::body::{Body, Exit, Part};
 use super::rows::{AtCall, with_address_on_top};
 use afterlink_core::InputAddr;
 use afterlink_isa::{CallQuestion, Encoding, InPlaceForms};
@@ -75,7 +75,7 @@ pub(super) fn rewrite(
         return None;
     }
     let in_front = program.code.at(function.blocks[block].input, at as usize)?;
-    let is_behind_call = ends_with_call(program.arch, in_front);
+    let is_behind_call = program.arch.may_end_with_call(in_front);
     let site = Site { caller, call, call_size: size, question, is_behind_call, forms, body, at_call, ids };
     let pieces = site.pieces(program)?;
     let back = if body.needs_place { forms.give_room_back } else { forms.no_room };

@@ -29,15 +29,14 @@ impl Symbols<'_, '_, '_> {
             return DynamicSymbols::default();
         }
         let exported = Exported::read(self.image);
-        let inlined = self.inlined();
+        let inlined = self.inlined().into_iter();
+        let inlined: Vec<(SymbolMove, Option<u32>)> =
+            inlined.map(|(place, code)| (place, self.name_in_place(code, &exported))).collect();
         let runs = starts(inlined.iter().map(|(place, _)| place));
-        let names: Vec<Option<u32>> =
-            inlined.iter().map(|(_, code)| self.name_in_place(code, &exported)).collect();
-        let named = inlined.iter().zip(&names);
-        let nameless = starts(named.clone().filter(|(_, name)| name.is_none()).map(|((place, _), _)| place));
+        let nameless = starts(inlined.iter().filter(|(_, name)| name.is_none()).map(|(place, _)| place));
         let mut added = self.parts(&exported, &runs, &nameless);
         added.extend(
-            named.filter_map(|((place, _), name)| Some(NewDynamicSymbol { of: (*name)?, place: *place })),
+            inlined.into_iter().filter_map(|(place, name)| Some(NewDynamicSymbol { of: name?, place })),
         );
         let moved = moved.into_iter().map(|(row, place)| (row, up_to(place, &nameless))).collect();
         DynamicSymbols { moved, added }

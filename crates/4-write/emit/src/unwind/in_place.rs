@@ -2,7 +2,6 @@
 //! rows change with each of them.
 
 use crate::shape::Exit;
-use afterlink_isa::Flow;
 use afterlink_program::{Function, InPlaceCode, Program};
 use afterlink_unwind::RowId;
 
@@ -60,7 +59,7 @@ fn instructions(program: &Program, bytes: &[u8], from: u32) -> Vec<Step> {
     while let Some(inst) = bytes.get(at..).and_then(|rest| program.arch.decode(rest)) {
         let (here, end) = (from + at as u32, from + at as u32 + u32::from(inst.len));
         steps.push(Step { at: here, means: here });
-        if matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall) {
+        if inst.flow.is_call() {
             steps.push(Step { at: here + 1, means: end });
         }
         at += usize::from(inst.len);

@@ -71,7 +71,7 @@ struct Parts<'c, 'd, 'a> {
 impl<'c, 'd, 'a> Parts<'c, 'd, 'a> {
     fn of(check: &'c Check<'d, 'a>) -> Self {
         let inlined = inlined_code::runs(check);
-        let nameless = inlined_code::nameless(check, inlined.clone());
+        let nameless = inlined_code::nameless(check, &inlined);
         let mut rows = Vec::new();
         for (i, function) in check.places.functions.iter().enumerate() {
             let first = check.place(function.entry);

@@ -58,10 +58,11 @@ pub(super) fn rests(runs: &[Run], fragment: (u64, u64)) -> Vec<(u64, u64)> {
 }
 
 /// Those of whose name the dynamic symbols tell nothing: none of them may cover such a run, as the code would have another function's name.
-pub(super) fn nameless(check: &Check, runs: Vec<Run>) -> Vec<Run> {
+pub(super) fn nameless(check: &Check, runs: &[Run]) -> Vec<Run> {
     let names = check.output.dynamic_symbols.iter().filter(Symbol::is_defined);
     let names: FxHashSet<(u64, u64)> = names.map(|s| (s.address.get(), s.size)).collect();
-    runs.into_iter().filter(|run| !names.contains(&(run.start, run.end - run.start))).collect()
+    let is_nameless = |run: &&Run| !names.contains(&(run.start, run.end - run.start));
+    runs.iter().filter(is_nameless).copied().collect()
 }
 
 /// Where a symbol ends that starts at `start`, of what ends at `end`, if it must not reach into any of the runs.

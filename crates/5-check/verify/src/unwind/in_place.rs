@@ -87,7 +87,7 @@ impl Compare<'_, '_, '_> {
     ) -> Result<(), Box<Finding>> {
         let bytes = self.check.places.output_bytes(output);
         let flow = self.check.code.judgement.decode(bytes).map(|inst| inst.flow);
-        let calls = matches!(flow, Some(Flow::Call(_) | Flow::IndirectCall));
+        let calls = flow.is_some_and(Flow::is_call);
         let middle = if calls { output + 1 } else { end };
         for (run, place) in [((output, middle), output), ((middle, end), end)] {
             let row = self.in_callee((input, len), site, place).ok_or_else(|| finding(input, output))?;
@@ -109,7 +109,7 @@ impl Compare<'_, '_, '_> {
             return self.calls(block, (middle, middle, end), site);
         }
         // One of whom else an indirect call leads to has no room to give back.
-        if decoded.is_some_and(|inst| matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall)) {
+        if decoded.is_some_and(|inst| inst.flow.is_call()) {
             if !site.has_room {
                 return self.holds(block, (start, end), site.at_call);
             }

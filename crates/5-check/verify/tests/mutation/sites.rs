@@ -157,7 +157,7 @@ impl<'a> Sites<'a> {
                         cold,
                         behind_call,
                     });
-                    behind_call = matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall);
+                    behind_call = inst.flow.is_call();
                     at += u64::from(inst.len);
                     if !inst.flow.falls_through() {
                         break;
