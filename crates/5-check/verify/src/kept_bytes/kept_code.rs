@@ -63,16 +63,14 @@ fn expect_in<'i>(
     insts: impl Iterator<Item = (usize, u64, &'i Inst)>,
 ) -> (Vec<Expected>, Demands) {
     let (mut expected, mut demands) = (Vec::new(), Demands::default());
-    let kept = |index: usize, address: u64| {
-        check.places.of_inst(index) == Place::Same && !check.places.is_moved(address)
-    };
     for (index, address, inst) in insts {
-        if !kept(index, address) {
+        if check.places.of_inst(index) != Place::Same {
             continue;
         }
         let absolute = check.references.fields_in(address, inst.len);
         let field = inst.field().filter(|_| check.place(inst.target(&check.code, address)) != Place::Same);
-        if field.is_none() && absolute.is_empty() {
+        // Few name what moved, so whether an instruction is itself among what moved is looked up last.
+        if field.is_none() && absolute.is_empty() || check.places.is_moved(address) {
             continue;
         }
         let keeps_bytes = || inst.is_direct() && (read.holds(address) || is_unchanged(check, address, inst));

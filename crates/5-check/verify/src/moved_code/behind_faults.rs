@@ -13,6 +13,9 @@ use crate::verdict::finding::{Finding, FindingKind};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
+/// Bytes of code that one thread looks at at a time.
+const CHUNK: usize = 1 << 16;
+
 /// An instruction behind a fault, in one block with it: moving must not have changed it. Control may leave there only if `is_last`,
 /// nothing of the function stood behind the block: what looks like a return may be the end of another instruction.
 pub(crate) fn check_inst(
@@ -70,9 +73,12 @@ fn edges_into(check: &Check, suspects: &[Suspect]) -> Vec<(u64, u64)> {
     };
     let mut edges: Vec<(u64, u64)> = Vec::new();
     for section in &check.code.sections {
-        let direct = check.code.section_insts(section).filter(|(_, _, inst)| inst.is_direct());
-        let all = direct.map(|(_, address, inst)| (inst.target(&check.code, address), address));
-        edges.extend(all.filter(|edge| is_into(edge.0)));
+        let chunks: Vec<_> = check.code.section_chunks(section, CHUNK).collect();
+        edges.par_extend(chunks.into_par_iter().flat_map_iter(|chunk| {
+            let direct = chunk.filter(|(_, _, inst)| inst.is_direct());
+            let all = direct.map(|(_, address, inst)| (inst.target(&check.code, address), address));
+            all.filter(|edge| is_into(edge.0))
+        }));
     }
     edges.par_sort_unstable();
     edges
