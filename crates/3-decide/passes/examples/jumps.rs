@@ -4,6 +4,8 @@
 //! - conditional jumps around a bare jump to another function, which could be one jump;
 //! - ends of functions that stand in the hot part more than once, byte for byte: a short jump in place of all but one would save bytes.
 
+mod profiled;
+
 use afterlink_passes::{LayoutOptions, dyno_stats};
 use afterlink_program::{Block, BlockId, Function, Placement, Program, SectionId, Stop, Target, Terminator};
 use afterlink_weigh::{FunctionWeights, Weights};
@@ -21,12 +23,10 @@ const ENDS: [&str; 4] = ["return", "indirect jump", "jump", "tail call"];
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [program, profile] = &arguments[..] else { panic!("jumps PROGRAM PROFILE") };
-    let bytes = std::fs::read(program).expect("the program can be read");
-    let image = afterlink_image::Image::parse(&bytes).expect("a program");
-    let mut program = afterlink_recover::recover(&image).expect("a program that is understood");
-    let profile =
-        afterlink_ingest::read(&std::fs::read(profile).expect("the profile")).expect("fdata or counters");
-    let (mut weights, _) = afterlink_weigh::weigh(&image, &program, &profile);
+    profiled::with_counts(program, profile, tell);
+}
+
+fn tell(mut program: Program, mut weights: Weights) {
     let options = LayoutOptions::default();
     let moved = afterlink_passes::moved(&program, &weights, &options);
     let (placement, _) = afterlink_passes::run(&mut program, &mut weights, moved, &options);

@@ -2,7 +2,11 @@
 //! `optimum PROGRAM PROFILE [BLOCKS]`. The best order is searched for among all: branch and bound, with the order that the product finds as the
 //! first bound.
 
+mod profiled;
+
 use afterlink_layout::{ExtTspParams, FlowEdge, FlowGraph, ext_tsp_score, order_blocks};
+use afterlink_program::Program;
+use afterlink_weigh::Weights;
 use rayon::prelude::*;
 
 /// Steps of a search before it is given up.
@@ -12,12 +16,10 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [program, profile, rest @ ..] = &arguments[..] else { panic!("optimum PROGRAM PROFILE [BLOCKS]") };
     let most: usize = rest.first().map_or(12, |text| text.parse().expect("a number of blocks"));
-    let bytes = std::fs::read(program).expect("the program can be read");
-    let image = afterlink_image::Image::parse(&bytes).expect("a program");
-    let program = afterlink_recover::recover(&image).expect("a program that is understood");
-    let profile =
-        afterlink_ingest::read(&std::fs::read(profile).expect("the profile")).expect("fdata or counters");
-    let (weights, _) = afterlink_weigh::weigh(&image, &program, &profile);
+    profiled::with_counts(program, profile, |program, weights| tell(&program, &weights, most));
+}
+
+fn tell(program: &Program, weights: &Weights, most: usize) {
     let graphs: Vec<FlowGraph> = weights
         .functions
         .iter()

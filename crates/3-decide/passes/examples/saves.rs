@@ -4,10 +4,12 @@
 //! the saves of registers that it does not write, and without a frame. Where control leaves it for the rest of the function, what was left out is done: a
 //! word for each register, and for each one that was saved elsewhere. `studies/front-end/saves.py` tells of a run what no such pass could exceed.
 
+mod profiled;
+
 use afterlink_isa::semantics::{Operation, Register, Registers, Semantics, SemanticsReader};
 use afterlink_passes::LayoutOptions;
 use afterlink_program::{Block, BlockId, Function, Program, Stop, Target, Terminator};
-use afterlink_weigh::FunctionWeights;
+use afterlink_weigh::{FunctionWeights, Weights};
 use std::collections::BTreeMap;
 
 /// Blocks that run less than once in so many entries are left to the rest.
@@ -18,12 +20,10 @@ const SHOWN: usize = 12;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [program, profile] = &arguments[..] else { panic!("saves PROGRAM PROFILE") };
-    let bytes = std::fs::read(program).expect("the program can be read");
-    let image = afterlink_image::Image::parse(&bytes).expect("a program");
-    let mut program = afterlink_recover::recover(&image).expect("a program that is understood");
-    let profile =
-        afterlink_ingest::read(&std::fs::read(profile).expect("the profile")).expect("fdata or counters");
-    let (mut weights, _) = afterlink_weigh::weigh(&image, &program, &profile);
+    profiled::with_counts(program, profile, tell);
+}
+
+fn tell(mut program: Program, mut weights: Weights) {
     let options = LayoutOptions::default();
     let moved = afterlink_passes::moved(&program, &weights, &options);
     let _ = afterlink_passes::run(&mut program, &mut weights, moved.clone(), &options);
@@ -34,15 +34,13 @@ fn main() {
     for id in moved {
         let (function, own) = (&program.functions[id], &weights.functions[id]);
         let mut read = |block: &Block| body(&program, &mut reader, block);
-        executed += function
-            .blocks
-            .iter()
-            .map(|(id, block)| own.block(id) * (read(block).len() as u64 + 1))
-            .sum::<u64>();
+        // Each block counts as if it ended with a jump.
+        let runs = function.blocks.iter().map(|(id, block)| own.block(id) * (read(block).len() as u64 + 1));
+        executed += runs.sum::<u64>();
         if own.entries == 0 || own.inside_unknown {
             continue;
         }
-        if let Some(region) = Region::find(&program, function, own, &mut read)
+        if let Some(region) = Region::find(&program, function, own, read)
             && region.saved > region.spent
         {
             rows.push((region.saved - region.spent, region, function.name));
@@ -76,7 +74,7 @@ fn print(rows: &[(u64, Region, &str)], executed: u64) {
     }
 }
 
-/// The instructions of a block; none of one that is not as in the input.
+/// The input's instructions in a block, without its terminator.
 fn body(program: &Program, reader: &mut SemanticsReader, block: &Block) -> Vec<Semantics> {
     let bytes = program.code.at(block.input, block.body as usize).unwrap_or(&[]);
     reader.read_all(bytes, block.input.get())
@@ -118,7 +116,7 @@ impl Region {
         program: &Program,
         function: &Function,
         own: &FunctionWeights,
-        read: &mut impl FnMut(&Block) -> Vec<Semantics>,
+        mut read: impl FnMut(&Block) -> Vec<Semantics>,
     ) -> Option<Self> {
         let mut stacks: BTreeMap<BlockId, Stack> = BTreeMap::from([(BlockId(0), Stack::new())]);
         let mut steps: BTreeMap<BlockId, Step> = BTreeMap::new();
@@ -149,26 +147,16 @@ impl Region {
         let comes_to = |to: BlockId| steps.keys().map(|from| own.edge(*from, to)).sum::<u64>();
         let ways_out: Vec<(Stack, u64)> =
             left.into_iter().map(|to| (stacks[&to].clone(), comes_to(to))).collect();
-        Self::of(program, own, &steps, &ways_out)
+        Self::of(own, &steps, &ways_out)
     }
 
-    fn of(
-        program: &Program,
-        own: &FunctionWeights,
-        steps: &BTreeMap<BlockId, Step>,
-        ways_out: &[(Stack, u64)],
-    ) -> Option<Self> {
-        let kept = program.arch.convention().kept;
+    fn of(own: &FunctionWeights, steps: &BTreeMap<BlockId, Step>, ways_out: &[(Stack, u64)]) -> Option<Self> {
         let is_written =
             |word: Word| matches!(word, Word::Saved(r) if steps.values().any(|s| s.writes.contains(r)));
-        let known = |word: Word| match word {
-            Word::Saved(register) => kept.contains(register),
-            Word::Frame(_) => true,
-        };
         let mut region = Self { blocks: steps.len() as u64, ..Self::default() };
         let mut seen: Vec<Word> = Vec::new();
         for (id, step) in steps {
-            for &word in step.words.iter().filter(|word| known(**word)) {
+            for &word in &step.words {
                 if !seen.contains(&word) {
                     seen.push(word);
                     region.words += 1;
@@ -214,7 +202,8 @@ fn step(program: &Program, block: &Block, insts: &[Semantics], stack: Stack) -> 
             }
             Operation::Pop => {
                 let word = Word::Saved(inst.operands[0].word()?);
-                (step.behind.pop() == Some(word)).then(|| step.words.push(word))?;
+                step.behind.pop().filter(|top| *top == word)?;
+                step.words.push(word);
             }
             Operation::Subtract if inst.operands[0].register() == Some(top) => {
                 let frame = Word::Frame(inst.operands[1].number()?);
@@ -223,15 +212,16 @@ fn step(program: &Program, block: &Block, insts: &[Semantics], stack: Stack) -> 
             }
             Operation::Add if inst.operands[0].register() == Some(top) => {
                 let frame = Word::Frame(inst.operands[1].number()?);
-                (step.behind.pop() == Some(frame)).then(|| step.words.push(frame))?;
+                step.behind.pop().filter(|top| *top == frame)?;
+                step.words.push(frame);
             }
             Operation::Return => {}
             Operation::Call | Operation::SystemCall | Operation::Leave => return None,
             _ if names_top => return None,
             _ => {
                 // What is written while it is not saved is the function's own business.
-                for saved in step.behind.clone() {
-                    if let Word::Saved(register) = saved
+                for saved in &step.behind {
+                    if let Word::Saved(register) = *saved
                         && (inst.writes.contains(register) || inst.may_write.contains(register))
                     {
                         step.writes = step.writes.with(register);

@@ -15,8 +15,6 @@ use rayon::prelude::*;
 
 /// Instructions to look at from where an address is taken.
 const WINDOW: usize = 12;
-/// Bytes of code that one thread looks at at a time.
-const CHUNK: usize = 1 << 16;
 /// Bytes of a word of data.
 const WORD: u64 = 8;
 
@@ -82,8 +80,7 @@ impl ReadCode {
 fn subtracted(check: &Check) -> Vec<(u64, u64)> {
     let mut ranges = Vec::new();
     for section in &check.code.sections {
-        let chunks: Vec<_> = check.code.section_chunks(section, CHUNK).collect();
-        let found = chunks.into_par_iter().flat_map_iter(|chunk| {
+        let found = check.code.section_chunks(section).flat_map_iter(|chunk| {
             chunk.filter_map(|(index, address, inst)| {
                 let target = bound_taken(check, address, inst)?;
                 difference(check, index, address, target)

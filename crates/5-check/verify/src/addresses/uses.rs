@@ -10,8 +10,6 @@ use rayon::prelude::*;
 
 /// Instructions to look at from where the address is taken.
 const WINDOW: usize = 12;
-/// Bytes of code that one thread looks at at a time.
-const CHUNK: usize = 1 << 16;
 
 /// What was seen.
 #[derive(Default)]
@@ -24,8 +22,7 @@ pub(crate) struct Uses {
 pub(crate) fn read(check: &Check) -> Uses {
     let mut uses = Uses::default();
     for section in &check.code.sections {
-        let chunks: Vec<_> = check.code.section_chunks(section, CHUNK).collect();
-        let found = chunks.into_par_iter().flat_map_iter(|chunk| {
+        let found = check.code.section_chunks(section).flat_map_iter(|chunk| {
             chunk.filter_map(move |(index, address, inst)| {
                 let function = moved_function(check, address, inst)?;
                 follow(check, index, address, function)

@@ -19,7 +19,7 @@ const MARK_LIMIT: usize = 4;
 const NEAR: u64 = 128;
 /// Bytes of an instruction, a little less than in usual code; most code then needs no second allocation.
 const TYPICAL_LENGTH: u64 = 4;
-/// Bytes that one thread decodes at a time.
+/// Bytes of code that one thread decodes, or looks at, at a time.
 const CHUNK: u64 = 1 << 16;
 /// Bytes of an instruction on average, in code of which it is hardly less.
 const SHORTEST_AVERAGE: usize = 3;
@@ -392,15 +392,16 @@ impl<'a> Code<'a> {
         self.walk(first, section.last, address)
     }
 
-    /// The same in pieces of `size` bytes of code.
+    /// The same in pieces, each for one thread, in order.
     pub fn section_chunks(
         &self,
         section: &CodeSection,
-        size: usize,
-    ) -> impl Iterator<Item = impl Iterator<Item = (usize, u64, &Inst)>> {
-        (section.start..section.end).step_by(size).map(move |start| {
+    ) -> impl IndexedParallelIterator<Item = impl Iterator<Item = (usize, u64, &Inst)>> {
+        let count = (section.end - section.start).div_ceil(CHUNK) as usize;
+        (0..count).into_par_iter().map(move |i| {
+            let start = section.start + i as u64 * CHUNK;
             let (first, address) = self.first_in(section, start);
-            let (last, _) = self.first_in(section, (start + size as u64).min(section.end));
+            let (last, _) = self.first_in(section, (start + CHUNK).min(section.end));
             self.walk(first, last, address)
         })
     }

@@ -11,8 +11,6 @@ use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_core::InputAddr;
 use rayon::prelude::*;
 
-/// Bytes of code that one thread looks at at a time.
-const CHUNK: usize = 1 << 16;
 /// Findings of this kind after which the rest is not looked at.
 const ENOUGH: usize = 4096;
 
@@ -36,9 +34,8 @@ pub(crate) fn expect(
         return demands;
     }
     for section in &check.code.sections {
-        let chunks: Vec<_> = check.code.section_chunks(section, CHUNK).collect();
         let found: Vec<(Vec<Expected>, Demands)> =
-            chunks.into_par_iter().map(|chunk| expect_in(check, layout, read, chunk)).collect();
+            check.code.section_chunks(section).map(|chunk| expect_in(check, layout, read, chunk)).collect();
         for (more, asked) in found {
             expected.extend(more);
             demands.stubs.extend(asked.stubs);

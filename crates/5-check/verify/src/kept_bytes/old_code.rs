@@ -15,9 +15,6 @@ use rayon::prelude::*;
 /// Findings after which the rest is not looked at.
 const ENOUGH: usize = 4096;
 
-/// Bytes of code that one thread looks at.
-const CHUNK: usize = 1 << 20;
-
 /// An entry stub, as a range of addresses.
 pub(crate) type Stub = (u64, u64);
 
@@ -108,8 +105,7 @@ fn named_behind(check: &Check, layout: &Layout, entries: &[u64], taken: &[u64]) 
     let code = &check.code;
     let mut named: Vec<u64> = taken.iter().copied().filter(is_beyond).collect();
     for section in &code.sections {
-        let chunks: Vec<_> = code.section_chunks(section, CHUNK).collect();
-        let targets = chunks.into_par_iter().flat_map_iter(|chunk| {
+        let targets = code.section_chunks(section).flat_map_iter(|chunk| {
             let naming = chunk.filter(|(_, _, inst)| inst.is_direct() || inst.has_rip());
             naming.map(|(_, address, inst)| inst.target(code, address))
         });

@@ -7,14 +7,11 @@ use crate::addresses::jumps::Jumps;
 use crate::addresses::relative_words::Named;
 use crate::check::Check;
 use crate::input::code::{Inst, Kind};
-use crate::input::ranges::merged;
+use crate::input::ranges::{holds, merged};
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
-
-/// Bytes of code that one thread looks at at a time.
-const CHUNK: usize = 1 << 16;
 
 /// An instruction behind a fault, in one block with it: moving must not have changed it. Control may leave there only if `is_last`,
 /// nothing of the function stood behind the block: what looks like a return may be the end of another instruction.
@@ -67,17 +64,12 @@ pub(crate) fn check(check: &Check, layout: &Layout, named_words: &Named, jumps: 
 /// All branches and calls into suspects, and where from. Ascending.
 fn edges_into(check: &Check, suspects: &[Suspect]) -> Vec<(u64, u64)> {
     let blocks = merged(suspects.iter().flat_map(|suspect| &suspect.blocks).copied().collect());
-    let is_into = |address: u64| {
-        let after = blocks.partition_point(|b| b.0 <= address);
-        after.checked_sub(1).is_some_and(|i| address < blocks[i].1)
-    };
     let mut edges: Vec<(u64, u64)> = Vec::new();
     for section in &check.code.sections {
-        let chunks: Vec<_> = check.code.section_chunks(section, CHUNK).collect();
-        edges.par_extend(chunks.into_par_iter().flat_map_iter(|chunk| {
+        edges.par_extend(check.code.section_chunks(section).flat_map_iter(|chunk| {
             let direct = chunk.filter(|(_, _, inst)| inst.is_direct());
             let all = direct.map(|(_, address, inst)| (inst.target(&check.code, address), address));
-            all.filter(|edge| is_into(edge.0))
+            all.filter(|edge| holds(&blocks, edge.0))
         }));
     }
     edges.par_sort_unstable();
@@ -116,10 +108,6 @@ impl Suspect {
     /// Places of the function that something outside of it names, or a branch that is surely code: there is no fault between it and
     /// such a place in front of it. Branches among data may name anything, themselves too. Ascending.
     fn sure(&self, edges: &[(u64, u64)], named: &[u64]) -> Vec<u64> {
-        let is_own = |address: u64| {
-            let after = self.blocks.partition_point(|b| b.0 <= address);
-            after.checked_sub(1).is_some_and(|i| address < self.blocks[i].1)
-        };
         let mut sure: BTreeSet<u64> = BTreeSet::new();
         let mut open: Vec<(u64, u64)> = Vec::new();
         for &(start, end) in &self.blocks {
@@ -127,7 +115,7 @@ impl Suspect {
             sure.extend(named[from..].iter().take_while(|&&n| n < end));
             let from = edges.partition_point(|edge| edge.0 < start);
             for &(target, source) in edges[from..].iter().take_while(|edge| edge.0 < end) {
-                if is_own(source) {
+                if holds(&self.blocks, source) {
                     open.push((source, target));
                 } else {
                     sure.insert(target);
