@@ -6,6 +6,8 @@
 #
 #   factors.sh lua 10 {} workloads/lua-longer.lua
 #
+# ALIGNMENTS, "2 16 32 64" if nobody says otherwise, are those of all hot functions; "own packed" leaves it to the pass function-alignment, or leaves that out.
+# DUPLICATION ("no yes") and SHARES ("1 0.98") are the other choices that can be narrowed.
 # Wants a machine on which nothing else runs. Runs stay in $STUDY_WORK/PROGRAM/factors.tsv; measuring goes on where they end.
 . "$(dirname "${BASH_SOURCE[0]}")/programs.sh"
 
@@ -17,8 +19,9 @@ set_up
 prepare "$name"
 folder=$STUDY_WORK/$name/factors
 layouts=()
-for order in cdsort hfsort; do for share in 1 0.98; do for align in 2 16 32 64; do for inlining in no yes; do for duplication in no yes; do
-    layout=share=$share,align=$align
+for order in cdsort hfsort; do for share in ${SHARES:-1 0.98}; do for align in ${ALIGNMENTS:-2 16 32 64}; do for inlining in no yes; do for duplication in ${DUPLICATION:-no yes}; do
+    layout=share=$share
+    case $align in own) ;; packed) layout+=,skip=function-alignment ;; *) layout+=,align=$align ;; esac
     [ $order = cdsort ] || layout+=,functions=$order
     [ $inlining = yes ] || layout+=,skip=hot-inlining
     [ $duplication = no ] || layout+=,pass=tail-duplication

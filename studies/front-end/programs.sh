@@ -51,6 +51,19 @@ build() {
             'test|win32|browse|hash_collision|\.in\.') -o ninja -Wl,--emit-relocs)
         ;;
     memcached) (configured memcached . memcached --disable-extstore) ;;
+    mawk) (configured mawk . mawk) ;;
+    bc) (configured bc . all) ;;
+    mujs) make -s -C "$STUDY_WORK/build/mujs" build/release/mujs XCFLAGS=-O2 LDFLAGS=-Wl,--emit-relocs HAVE_READLINE=no ;;
+    duktape)
+        (cd "$STUDY_WORK/build/duktape" && gcc -O2 -Isrc -Iextras/print-alert -DDUK_CMDLINE_PRINTALERT_SUPPORT src/duktape.c \
+            extras/print-alert/duk_print_alert.c examples/cmdline/duk_cmdline.c -lm -o duk -Wl,--emit-relocs)
+        ;;
+    jq)
+        install_packages libonig-dev flex bison autoconf automake libtool
+        (cd "$STUDY_WORK/build/jq" && autoreconf -fi && ./configure --disable-shared --disable-docs --disable-maintainer-mode --disable-valgrind \
+            --with-oniguruma=/usr CFLAGS=-O2 LDFLAGS=-Wl,--emit-relocs && make -s)
+        ;;
+    perl) (cd "$STUDY_WORK/build/perl" && sh Configure -des -Dcc=gcc -Doptimize=-O2 -Dldflags=-Wl,--emit-relocs && make -s perl) ;;
     esac
 }
 
@@ -65,6 +78,12 @@ plain_of() {
     lua) echo "$trees/lua5.4/src/lua" ;;
     tcl) echo "$trees/tcl8.6/unix/tclsh" ;;
     memcached) echo "$trees/memcached/memcached" ;;
+    mawk) echo "$trees/mawk/mawk" ;;
+    bc) echo "$trees/bc/bc/bc" ;;
+    mujs) echo "$trees/mujs/build/release/mujs" ;;
+    duktape) echo "$trees/duktape/duk" ;;
+    jq) echo "$trees/jq/jq" ;;
+    perl) echo "$trees/perl/perl" ;;
     ninja) echo "$trees/ninja-build/ninja" ;;
     redis) echo "$REDIS/plain/redis-server" ;;
     sqlite) echo "$SQLITE/sqlite-bench" ;;
@@ -88,6 +107,17 @@ make_text() {
             print text
         }
     }' > "$STUDY_WORK/text"
+}
+
+# make_inputs: what mawk, perl, jq and the two JavaScript programs read, so much that a run takes about half a second.
+make_inputs() {
+    local to=$STUDY_WORK/inputs
+    mkdir -p "$to"
+    for _ in {1..7}; do cat "$STUDY_WORK/text"; done > "$to/perl.text"
+    cat "$to/perl.text" "$to/perl.text" > "$to/mawk.text"
+    python3 "$study/workloads/records.py" 24000 > "$to/jq.json"
+    (echo 'var N = 40000;'; cat "$study/workloads/program.js") > "$to/mujs.js"
+    (echo 'var N = 24000;'; cat "$study/workloads/program.js") > "$to/duktape.js"
 }
 
 # make_targets: what ninja is to read, 1,500 objects and 150 libraries.
@@ -121,6 +151,11 @@ work() {
         wait $! || true
         ;;
     sqlite) "$@" "$file" 8 20 ;;
+    mawk) make_inputs; "$@" "$file" -f "$study/workloads/mawk.awk" "$STUDY_WORK/inputs/mawk.text" ;;
+    perl) make_inputs; "$@" "$file" "$study/workloads/perl.pl" "$STUDY_WORK/inputs/perl.text" ;;
+    jq) make_inputs; "$@" "$file" -c -f "$study/workloads/records.jq" "$STUDY_WORK/inputs/jq.json" ;;
+    bc) "$@" "$file" -lq "$study/workloads/numbers.bc" ;;
+    mujs | duktape) make_inputs; "$@" "$file" "$STUDY_WORK/inputs/$name.js" ;;
     ninja)
         make_targets
         for tool in '-n' '-t compdb' '-t targets all' '-t commands'; do "$@" "$file" -C "$STUDY_WORK/targets" $tool | sha256sum; done

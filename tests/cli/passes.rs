@@ -44,7 +44,7 @@ fn each_pass_can_be_left_out() {
 fn an_order_that_changes_nothing_is_no_pass() {
     let sandbox = sandbox_with_program();
     let options = ["--order-blocks", "input", "--order-functions", "input", "--split", "none"];
-    let others = ["hot-inlining", "plt-calls", "branches", "adjacent-functions"];
+    let others = ["hot-inlining", "plt-calls", "branches", "adjacent-functions", "function-alignment"];
     assert_eq!(ran(&optimize(&sandbox, &options)), others);
     let as_ordered = code(&sandbox);
     let skipped = ["--skip-pass", "block-order", "--skip-pass", "function-order", "--skip-pass", "splitting"];

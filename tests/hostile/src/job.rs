@@ -76,7 +76,7 @@ pub fn any_layout(input: &[u8], random: &mut Random, profiled: bool) -> Optimize
             *random.pick(&[FunctionOrder::Cdsort, FunctionOrder::Hfsort, layout.order_functions]);
         layout.scope = *random.pick(&[Scope::All, Scope::Hot]);
     }
-    layout.function_alignment = 1 << random.below(7);
+    layout.function_alignment = Some(1 << random.below(7));
     options.trap_old_code = input.get(CHOICE.start).is_some_and(|byte| byte & 0x80 != 0);
     options
 }

@@ -12,6 +12,7 @@ mod code_prefetch;
 pub mod dyno_stats;
 mod entries;
 mod entry_marks;
+mod function_alignment;
 mod function_order;
 mod growth;
 mod hot_inlining;
@@ -53,9 +54,8 @@ pub struct LayoutOptions {
     pub split: Split,
     /// Of everything random.
     pub seed: u64,
-    /// Alignment of hot functions in bytes, a power of two. Packing them costs the fetch unit a little at each entry
-    /// and saves more in the instruction cache (`docs/decisions/`).
-    pub function_alignment: u32,
+    /// Alignment of hot functions in bytes, a power of two. `None`: 64 where little code runs, else 1 (the pass `function-alignment`).
+    pub function_alignment: Option<u32>,
     /// Alignment of the hot section in bytes, a power of two: that of a huge page lets the system map the section as one.
     pub hot_alignment: u64,
     /// Share of all executed bytes, 0 to 1, that the hot part is to cover; what runs more seldom is warm and stands
@@ -76,7 +76,7 @@ impl Default for LayoutOptions {
             order_functions: FunctionOrder::Cdsort,
             split: Split::HotCold,
             seed: 0,
-            function_alignment: 1,
+            function_alignment: None,
             hot_alignment: SECTION_ALIGNMENT,
             hot_share: None,
             switches: Switches::default(),

@@ -7,6 +7,8 @@ use afterlink_program::{BlockId, Fragment, FuncId, Placement, Program, SectionId
 pub(crate) struct Parts {
     pub function: FuncId,
     pub hot: Vec<BlockId>,
+    /// Of the hot part, in bytes, a power of two; on top of what the function itself asks for.
+    pub alignment: u32,
     /// Whether control runs on from the end of `hot` into the next function that has such a part.
     pub runs_on: bool,
     /// Ran, but so seldom that it would only take room from what is hot.
@@ -26,21 +28,21 @@ impl Parts {
     /// None of its blocks yet.
     pub fn empty(function: FuncId) -> Self {
         let (hot, warm, cold) = (Vec::new(), Vec::new(), Vec::new());
-        Self { function, hot, runs_on: false, warm, warm_rank: 0, cold }
+        Self { function, hot, alignment: 1, runs_on: false, warm, warm_rank: 0, cold }
     }
 
     /// The order as it will be written: all that is hot, what is warm behind it, what is cold in a section of its own.
     pub fn place(parts: &[Self], options: &LayoutOptions) -> Placement {
         let fragment = |function, section: SectionId, blocks: &[BlockId]| {
-            // Cold code is packed: nobody waits for it.
-            let alignment = if section == SectionId::HOT { options.function_alignment } else { 1 };
             let blocks = blocks.to_vec();
-            let fragment = Fragment { function, section, blocks, alignment, padding: 0, runs_on: false };
+            // What is warm or cold is packed: nobody waits for it.
+            let fragment = Fragment { function, section, blocks, alignment: 1, padding: 0, runs_on: false };
             (!fragment.blocks.is_empty()).then_some(fragment)
         };
         let hot = parts.iter().filter_map(|p| {
             let fragment = fragment(p.function, SectionId::HOT, &p.hot)?;
-            Some(Fragment { runs_on: p.runs_on, ..fragment })
+            let alignment = options.function_alignment.unwrap_or(p.alignment);
+            Some(Fragment { alignment, runs_on: p.runs_on, ..fragment })
         });
         let mut warm: Vec<&Self> = parts.iter().collect();
         warm.sort_by_key(|p| p.warm_rank);

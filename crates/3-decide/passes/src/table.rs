@@ -3,14 +3,15 @@
 use crate::pass::{CodeJob, OrderJob, Pass, Run};
 use crate::{
     LayoutOptions, Parts, adjacent_functions, block_order, branches, check, code_prefetch, entry_marks,
-    function_order, hot_inlining, identical_functions, inlining, plt_calls, splitting, tail_duplication,
+    function_alignment, function_order, hot_inlining, identical_functions, inlining, plt_calls, splitting,
+    tail_duplication,
 };
 use afterlink_program::{FuncId, Placement, Program};
 use afterlink_weigh::Weights;
 use std::time::Instant;
 
 /// All passes, in the order in which they run: those that change code first.
-pub const PASSES: [&Pass; 13] = [
+pub const PASSES: [&Pass; 14] = [
     &identical_functions::PASS,
     &inlining::PASS,
     &hot_inlining::PROMOTION,
@@ -24,6 +25,7 @@ pub const PASSES: [&Pass; 13] = [
     &splitting::PASS,
     &function_order::PASS,
     &adjacent_functions::PASS,
+    &function_alignment::PASS,
 ];
 
 /// The pass of that name.

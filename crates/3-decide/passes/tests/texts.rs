@@ -55,7 +55,7 @@ fn options(text: &str) -> LayoutOptions {
             }
             "seed" => options.seed = value.parse().expect("a number"),
             "hot-share" => options.hot_share = Some(value.parse().expect("a number")),
-            "function-alignment" => options.function_alignment = value.parse().expect("a number"),
+            "function-alignment" => options.function_alignment = Some(value.parse().expect("a number")),
             _ => panic!("{name} is no option of pass tests"),
         }
     }

@@ -67,7 +67,8 @@ fn build() -> (Vec<u8>, Vec<u8>) {
 
 fn laid_out(input: Vec<u8>, order: FunctionOrder, function_alignment: u32) -> (Vec<u8>, Vec<u8>) {
     let whole = LayoutOptions::whole_in_input_order();
-    let layout = LayoutOptions { order_functions: order, function_alignment, ..whole };
+    let layout =
+        LayoutOptions { order_functions: order, function_alignment: Some(function_alignment), ..whole };
     let options = OptimizeOptions { layout, check: Check::Skip, ..OptimizeOptions::default() };
     let output =
         afterlink_pipeline::optimize(&input, Vec::new(), &options, &Silent).expect("an output").bytes;

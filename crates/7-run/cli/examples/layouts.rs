@@ -36,7 +36,7 @@ fn options(layout: &str) -> OptimizeOptions {
         let (name, value) = setting.split_once('=').expect("NAME=VALUE");
         let number = || value.parse::<u64>().expect("a number");
         match (name, value) {
-            ("align", _) => own.function_alignment = number() as u32,
+            ("align", _) => own.function_alignment = Some(number() as u32),
             ("share", _) => own.hot_share = Some(value.parse().expect("a share")),
             ("seed", _) => own.seed = number(),
             ("huge", _) => options.huge_pages = Some(number()),
