@@ -14,8 +14,11 @@ pub const ENTRY_ALIGNMENT: u64 = 2;
 /// The largest alignment that a function keeps when it moves: a page, as loaders keep no more. What may have been asked to have more stays.
 pub const MOST_ENTRY_ALIGNMENT: u64 = PAGE;
 
-/// Where sections of code start if nothing else is asked for: at a multiple of so many bytes, a cache line.
-pub const SECTION_ALIGNMENT: u64 = 64;
+/// Bytes of a cache line.
+pub const CACHE_LINE: u64 = 64;
+
+/// Where sections of code start if nothing else is asked for: at a multiple of so many bytes.
+pub const SECTION_ALIGNMENT: u64 = CACHE_LINE;
 
 /// Bytes of a page, to which new segments and counter files are aligned.
 pub const PAGE: u64 = 4096;

@@ -5,9 +5,7 @@
 
 use crate::Parts;
 use crate::pass::{OrderJob, Pass, Run};
-
-/// Bytes of a cache line, and the most that a processor fetches at once.
-const LINE: u32 = 64;
+use afterlink_core::limits::CACHE_LINE;
 
 /// Bytes of code that ran, hot and warm, up to which lines are spent on it: some more than instruction caches hold.
 const SMALL: u64 = 128 << 10;
@@ -34,7 +32,7 @@ fn align(job: &OrderJob, parts: &mut [Parts]) {
     for parts in parts.iter_mut().filter(|parts| !parts.hot.is_empty()) {
         // What fills up to a function that control runs into would be executed.
         if ran(parts) && !is_run_into {
-            parts.alignment = LINE;
+            parts.alignment = CACHE_LINE as u32;
         }
         is_run_into = parts.runs_on;
     }

@@ -2,11 +2,10 @@
 //! get: its order stays, and its density nearly so, but where a function starts in a cache line, a cache set or a page
 //! differs from seed to seed.
 
+use afterlink_core::limits::CACHE_LINE;
 use afterlink_layout::random::key_of;
 use afterlink_program::{Placement, SectionId};
 
-/// Bytes of a cache line: a gap is smaller.
-const LINE: u64 = 64;
 /// Cache lines of a page: the code starts at any of them.
 const LINES: u64 = 64;
 /// Gaps take about one byte in so many. Code that no longer fits into the cache for its gaps alone would be another layout.
@@ -18,7 +17,7 @@ const FEWEST_GAPS: u64 = 8;
 /// anywhere in a page. `sizes`: bytes that each fragment will take.
 pub fn jitter(placement: &mut Placement, sizes: &[u64], seed: u64) {
     let fragments = sizes.len().max(1) as u64;
-    let gaps = (sizes.iter().sum::<u64>() / (CODE_PER_GAP * LINE / 2)).max(FEWEST_GAPS);
+    let gaps = (sizes.iter().sum::<u64>() / (CODE_PER_GAP * CACHE_LINE / 2)).max(FEWEST_GAPS);
     let mut last: Option<SectionId> = None;
     let mut runs_on = false;
     for (index, fragment) in placement.fragments.iter_mut().enumerate() {
@@ -33,8 +32,9 @@ pub fn jitter(placement: &mut Placement, sizes: &[u64], seed: u64) {
             continue;
         }
         let lines = if is_first { draw(0, LINES) } else { 0 };
-        let gap = if is_first || draw(1, fragments) < gaps { draw(2, LINE) } else { 0 };
-        fragment.padding = (lines * LINE + gap) as u32;
+        // A gap is smaller than a line.
+        let gap = if is_first || draw(1, fragments) < gaps { draw(2, CACHE_LINE) } else { 0 };
+        fragment.padding = (lines * CACHE_LINE + gap) as u32;
     }
 }
 

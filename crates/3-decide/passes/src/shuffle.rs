@@ -9,6 +9,7 @@
 
 use crate::LayoutOptions;
 use afterlink_core::index::Id;
+use afterlink_core::limits::CACHE_LINE;
 use afterlink_core::{Error, Result};
 use afterlink_layout::random::{key_of, keyed_order};
 use afterlink_program::{BlockId, Fragment, Function, Placement, Program, SectionId};
@@ -17,8 +18,6 @@ use std::collections::BTreeMap;
 
 /// Bytes; gaps and slots are multiples of it.
 const STEP: u64 = 16;
-/// Where code sections may start, in bytes: a cache line.
-const LINE: u64 = 64;
 const PARTS: [SectionId; 2] = [SectionId::HOT, SectionId::COLD];
 
 /// Bytes that each fragment of a placement will take.
@@ -80,7 +79,7 @@ impl Shuffle {
         let mut fragments = Vec::new();
         let mut at = 0u64;
         for part in PARTS {
-            at = at.next_multiple_of(LINE);
+            at = at.next_multiple_of(CACHE_LINE);
             for (key, starts) in slots {
                 let Some((Some(fragment), size)) = units.get(key).map(|u| &u.pieces[part.index()]) else {
                     continue;
@@ -186,7 +185,7 @@ fn slots<'k>(a: &'k Shuffle, b: &'k Shuffle, seed: u64) -> Slots<'k> {
     let mut slots: Slots = order.iter().map(|&i| (keys[i as usize], [0; 2])).collect();
     let mut at = section_start(seed);
     for part in PARTS {
-        at = at.next_multiple_of(LINE);
+        at = at.next_multiple_of(CACHE_LINE);
         for (key, starts) in &mut slots {
             let (sizes, alignment) = sizes[*key];
             let size = sizes[part.index()];
@@ -204,12 +203,12 @@ fn slots<'k>(a: &'k Shuffle, b: &'k Shuffle, seed: u64) -> Slots<'k> {
 
 /// Where in its line a function starts whose address must be a multiple of `step`. One of more than a line has no choice.
 fn offset_in_line(seed: u64, key: &[u8], step: u64) -> u64 {
-    draw(seed, key, (LINE / step).max(1)) * step
+    draw(seed, key, (CACHE_LINE / step).max(1)) * step
 }
 
 /// Where the code starts in its section: anywhere in a page, by whole cache lines.
 fn section_start(seed: u64) -> u64 {
-    draw(seed, b"start of the section", 64) * LINE
+    draw(seed, b"start of the section", 64) * CACHE_LINE
 }
 
 /// A number below `bound`, a power of two, by seed and name.

@@ -1,12 +1,10 @@
 //! Where code stands that ran: the cache lines and pages that it takes.
 
+use afterlink_core::limits::{CACHE_LINE, PAGE};
 use afterlink_program::{Block, BlockId, FuncId, Program, Terminator};
 use afterlink_weigh::Weights;
 use std::collections::BTreeSet;
 use std::ops::Range;
-
-const LINE: u64 = 64;
-const PAGE: u64 = 4096;
 
 /// What code that ran takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -54,7 +52,7 @@ impl Spans {
         };
         Footprint {
             bytes: spans().map(|span| span.end - span.start).sum(),
-            lines: pieces(LINE),
+            lines: pieces(CACHE_LINE),
             pages: pieces(PAGE),
         }
     }
