@@ -60,8 +60,8 @@ build() {
         ;;
     jq)
         install_packages libonig-dev flex bison autoconf automake libtool
-        (cd "$STUDY_WORK/build/jq" && autoreconf -fi && ./configure --disable-shared --disable-docs --disable-maintainer-mode --disable-valgrind \
-            --with-oniguruma=/usr CFLAGS=-O2 LDFLAGS=-Wl,--emit-relocs && make -s)
+        (cd "$STUDY_WORK/build/jq" && autoreconf -fi)
+        (configured jq . all --disable-shared --disable-docs --disable-maintainer-mode --disable-valgrind --with-oniguruma=/usr)
         ;;
     perl) (cd "$STUDY_WORK/build/perl" && sh Configure -des -Dcc=gcc -Doptimize=-O2 -Dldflags=-Wl,--emit-relocs && make -s perl) ;;
     esac
@@ -109,15 +109,18 @@ make_text() {
     }' > "$STUDY_WORK/text"
 }
 
-# make_inputs: what mawk, perl, jq and the two JavaScript programs read, so much that a run takes about half a second.
-make_inputs() {
-    local to=$STUDY_WORK/inputs
-    mkdir -p "$to"
-    for _ in {1..7}; do cat "$STUDY_WORK/text"; done > "$to/perl.text"
-    cat "$to/perl.text" "$to/perl.text" > "$to/mawk.text"
-    python3 "$study/workloads/records.py" 24000 > "$to/jq.json"
-    (echo 'var N = 40000;'; cat "$study/workloads/program.js") > "$to/mujs.js"
-    (echo 'var N = 24000;'; cat "$study/workloads/program.js") > "$to/duktape.js"
+# input_of PROGRAM: prints the path of what mawk, perl, jq or a JavaScript program reads, and makes it, so much that a run takes about half a second.
+input_of() {
+    local file=$STUDY_WORK/inputs/$1 i
+    mkdir -p "$STUDY_WORK/inputs"
+    [ -s "$file" ] || case $1 in
+    mawk) for i in {1..14}; do cat "$STUDY_WORK/text"; done ;;
+    perl) for i in {1..7}; do cat "$STUDY_WORK/text"; done ;;
+    jq) python3 "$study/workloads/records.py" 24000 ;;
+    mujs) echo 'var N = 40000;'; cat "$study/workloads/program.js" ;;
+    duktape) echo 'var N = 24000;'; cat "$study/workloads/program.js" ;;
+    esac > "$file"
+    echo "$file"
 }
 
 # make_targets: what ninja is to read, 1,500 objects and 150 libraries.
@@ -151,11 +154,11 @@ work() {
         wait $! || true
         ;;
     sqlite) "$@" "$file" 8 20 ;;
-    mawk) make_inputs; "$@" "$file" -f "$study/workloads/mawk.awk" "$STUDY_WORK/inputs/mawk.text" ;;
-    perl) make_inputs; "$@" "$file" "$study/workloads/perl.pl" "$STUDY_WORK/inputs/perl.text" ;;
-    jq) make_inputs; "$@" "$file" -c -f "$study/workloads/records.jq" "$STUDY_WORK/inputs/jq.json" ;;
+    mawk) "$@" "$file" -f "$study/workloads/mawk.awk" "$(input_of mawk)" ;;
+    perl) "$@" "$file" "$study/workloads/perl.pl" "$(input_of perl)" ;;
+    jq) "$@" "$file" -c -f "$study/workloads/records.jq" "$(input_of jq)" ;;
     bc) "$@" "$file" -lq "$study/workloads/numbers.bc" ;;
-    mujs | duktape) make_inputs; "$@" "$file" "$STUDY_WORK/inputs/$name.js" ;;
+    mujs | duktape) "$@" "$file" "$(input_of "$name")" ;;
     ninja)
         make_targets
         for tool in '-n' '-t compdb' '-t targets all' '-t commands'; do "$@" "$file" -C "$STUDY_WORK/targets" $tool | sha256sum; done

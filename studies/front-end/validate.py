@@ -126,7 +126,7 @@ def against(path, base):
 
 def choices(layout):
     """`share=1,pass=inlining,skip=plt-calls` as what was chosen, by name."""
-    pairs = (choice.split("=") for choice in layout.split(",") if choice != "default")
+    pairs = (choice.split("=") for choice in layout.split(","))
     switches = {"pass": "on", "skip": "off"}
     return {f"pass {value}" if name in switches else name: switches.get(name, value) for name, value in pairs}
 
@@ -140,7 +140,7 @@ def factors(path):
         # What slows a whole round down tells nothing of layouts.
         usual = {number: statistics.median(runs.values()) for number, runs in by_round.items() if len(runs) == len(layouts)}
         times = {layout: middle([runs[n] / usual[n] for n in usual]) for layout, runs in layouts.items()}
-        chosen = {layout: choices(layout) for layout in times if layout != "plain"}
+        chosen = {layout: choices(layout) for layout in times if "=" in layout}
         plain = times.get("plain", 1.0)
         shares = [times[layout] / plain for layout in chosen]
         print(f"{program}: {len(chosen)} layouts, {len(usual)} runs of each; mean {statistics.mean(shares):.4f} of plain, "
