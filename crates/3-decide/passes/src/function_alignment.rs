@@ -4,11 +4,9 @@
 //! instruction cache is packed all the same: there each line more costs more than a short first fetch (`docs/decisions/0016-what-a-zen-5-says.md`).
 
 use crate::Parts;
+use crate::growth::LITTLE;
 use crate::pass::{OrderJob, Pass, Run};
 use afterlink_core::limits::CACHE_LINE;
-
-/// Bytes of code that ran, hot and warm, up to which lines are spent on it: some more than instruction caches hold.
-const SMALL: u64 = 128 << 10;
 
 pub(crate) const PASS: Pass = Pass {
     name: "function-alignment",
@@ -25,7 +23,7 @@ fn align(job: &OrderJob, parts: &mut [Parts]) {
         let blocks = &job.program.functions[parts.function].blocks;
         parts.hot.iter().chain(&parts.warm).map(|&block| u64::from(blocks[block].size)).sum::<u64>()
     };
-    if parts.iter().filter(|parts| ran(parts)).map(size).sum::<u64>() > SMALL {
+    if parts.iter().filter(|parts| ran(parts)).map(size).sum::<u64>() > LITTLE {
         return;
     }
     let mut is_run_into = false;

@@ -3,6 +3,10 @@
 use afterlink_program::{FuncId, Program};
 use afterlink_weigh::Weights;
 
+/// Bytes of code that ran up to which it may take more lines of cache: some more than instruction caches hold. There jumps, calls and short first fetches
+/// cost more than misses do (`docs/decisions/0016-what-a-zen-5-says.md`).
+pub(crate) const LITTLE: u64 = 128 << 10;
+
 /// Bytes that any copy takes besides its own: what stands around it.
 const AROUND: u64 = 4;
 

@@ -18,7 +18,7 @@ mod scratch;
 
 use crate::BlockOrder;
 use crate::entries::shared;
-use crate::growth::{Offer, hot_bytes};
+use crate::growth::{LITTLE, Offer, hot_bytes};
 use crate::pass::{CodeJob, Pass, Run};
 use afterlink_isa::PlainCall;
 use afterlink_layout::random;
@@ -31,12 +31,15 @@ use rewrite::Rewritten;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// Bytes of a body that is written in place of one call of several; one with a single hot call may be longer
+/// Bytes of a body that is written in place of one call of several, and the share of the code that ran, in percent, by which that may grow
 /// (`docs/decisions/0012-hot-parts-in-place-of-calls.md`).
 const LARGEST: u32 = 32;
-const LARGEST_OF_ONE: u32 = 480;
-/// Share of the code that ran, in percent, by which it may grow.
 const GROWTH: u64 = 2;
+/// The same [where little code runs](LITTLE), as long as it stays little.
+const LARGEST_OF_LITTLE: u32 = 96;
+const GROWTH_OF_LITTLE: u64 = 10;
+/// Bytes of a body whose function has no other hot call.
+const LARGEST_OF_ONE: u32 = 480;
 /// A block belongs to the hot part if it runs at least once in so many calls.
 const SELDOM: u64 = 32;
 /// What a body costs if its function is hardly called from elsewhere, as a share of its bytes: the function itself becomes cold.
@@ -125,18 +128,25 @@ fn run_hot(job: &mut CodeJob, form: PlainCall) -> usize {
     let (program, weights) = (&*job.program, &*job.weights);
     let calls = hot_calls(program, weights, form, job.moved);
     let bodies = hot_bodies(program, weights, &calls, job.moved);
+    let (largest, bytes) = limits(hot_bytes(program, weights, job.moved));
     let mut offers = Vec::new();
     for call in calls {
         let Some(body) = bodies.get(&call.callee) else { continue };
-        if let Some(cost) = cost(weights, &call, body, LARGEST) {
+        if let Some(cost) = cost(weights, &call, body, largest) {
             let overhead = if body.needs_place { STEPS } else { 0 };
             offers.push(Offer { what: call, count: saved(&call, body), cost: cost + overhead });
         }
     }
-    let bytes = hot_bytes(program, weights, job.moved) * GROWTH / 100;
     let mut chosen = choice::best(job, &offers, bytes);
     leave_what_goes(weights, &mut chosen);
     put_in_place(job.program, job.weights, chosen, |_, call| bodies.get(&call.callee).cloned())
+}
+
+/// Bytes of a body in place of one call of several, and bytes by which so much code may grow.
+fn limits(ran: u64) -> (u32, u64) {
+    let usual = ran * GROWTH / 100;
+    let of_little = (ran * GROWTH_OF_LITTLE / 100).min(LITTLE.saturating_sub(ran));
+    if of_little > usual { (LARGEST_OF_LITTLE, of_little) } else { (LARGEST, usual) }
 }
 
 /// How often a body saves call and return. Where control leaves it, it takes two more branches instead, there and back.
@@ -266,4 +276,17 @@ fn put_in_place(
     let rewritten: Vec<(Call, Body, Rewritten)> = rewritten.collect();
     counts::lead_all(program, weights, &rewritten);
     rewritten.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LITTLE, limits};
+
+    #[test]
+    fn little_code_takes_longer_bodies_as_long_as_it_stays_little() {
+        assert_eq!(limits(50_000), (96, 5_000));
+        assert_eq!(limits(LITTLE - 5_000), (96, 5_000));
+        assert_eq!(limits(LITTLE - 2_000), (32, 2_581));
+        assert_eq!(limits(LITTLE + 50_000), (32, 3_621));
+    }
 }
