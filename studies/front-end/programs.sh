@@ -53,6 +53,10 @@ build() {
     memcached) (configured memcached . memcached --disable-extstore) ;;
     mawk) (configured mawk . mawk) ;;
     bc) (configured bc . all) ;;
+    dash) (configured dash . all --without-libedit) ;;
+    sed) (configured sed . all --disable-nls --with-included-regex) ;;
+    m4) (configured m4 . all --with-included-regex) ;;
+    indent) (configured indent . all CFLAGS='-O2 -Wno-error') ;;
     mujs) make -s -C "$STUDY_WORK/build/mujs" build/release/mujs XCFLAGS=-O2 LDFLAGS=-Wl,--emit-relocs HAVE_READLINE=no ;;
     duktape)
         (cd "$STUDY_WORK/build/duktape" && gcc -O2 -Isrc -Iextras/print-alert -DDUK_CMDLINE_PRINTALERT_SUPPORT src/duktape.c \
@@ -80,6 +84,10 @@ plain_of() {
     memcached) echo "$trees/memcached/memcached" ;;
     mawk) echo "$trees/mawk/mawk" ;;
     bc) echo "$trees/bc/bc/bc" ;;
+    dash) echo "$trees/dash/src/dash" ;;
+    sed) echo "$trees/sed/sed/sed" ;;
+    m4) echo "$trees/m4/src/m4" ;;
+    indent) echo "$trees/indent/src/indent" ;;
     mujs) echo "$trees/mujs/build/release/mujs" ;;
     duktape) echo "$trees/duktape/duk" ;;
     jq) echo "$trees/jq/jq" ;;
@@ -109,13 +117,15 @@ make_text() {
     }' > "$STUDY_WORK/text"
 }
 
-# input_of PROGRAM: prints the path of what mawk, perl, jq or a JavaScript program reads, and makes it, so much that a run takes about half a second.
+# input_of PROGRAM: prints the path of what a program reads that has an input of its own, and makes it, so much that a run takes about half a second.
 input_of() {
     local file=$STUDY_WORK/inputs/$1 i
     mkdir -p "$STUDY_WORK/inputs"
     [ -s "$file" ] || case $1 in
     mawk) for i in {1..14}; do cat "$STUDY_WORK/text"; done ;;
     perl) for i in {1..7}; do cat "$STUDY_WORK/text"; done ;;
+    sed) for i in {1..10}; do cat "$STUDY_WORK/text"; done ;;
+    indent) for i in {1..60}; do cat "$STUDY_WORK"/build/indent/src/*.c; done ;;
     jq) python3 "$study/workloads/records.py" 24000 ;;
     mujs) echo 'var N = 40000;'; cat "$study/workloads/program.js" ;;
     duktape) echo 'var N = 24000;'; cat "$study/workloads/program.js" ;;
@@ -158,6 +168,10 @@ work() {
     perl) "$@" "$file" "$study/workloads/perl.pl" "$(input_of perl)" ;;
     jq) "$@" "$file" -c -f "$study/workloads/records.jq" "$(input_of jq)" ;;
     bc) "$@" "$file" -lq "$study/workloads/numbers.bc" ;;
+    dash) "$@" "$file" "$study/workloads/words.dash" 20 "$STUDY_WORK/text" ;;
+    sed) "$@" "$file" -f "$study/workloads/lines.sed" "$(input_of sed)" ;;
+    m4) "$@" "$file" -DN=24000 "$study/workloads/macros.m4" ;;
+    indent) "$@" "$file" -st "$(input_of indent)" | sha256sum ;;
     mujs | duktape) "$@" "$file" "$(input_of "$name")" ;;
     ninja)
         make_targets
