@@ -44,17 +44,14 @@ pub(crate) fn hot_bytes(program: &Program, weights: &Weights, functions: &[FuncI
     hot_blocks(program, weights, functions).map(|(_, size)| size).sum()
 }
 
-/// How often half of the bytes of the blocks that ran do so at most.
-pub(crate) fn usual_count(program: &Program, weights: &Weights, functions: &[FuncId]) -> u64 {
-    let mut blocks: Vec<(u64, u64)> = hot_blocks(program, weights, functions).collect();
-    blocks.sort_unstable();
-    let half = blocks.iter().map(|(_, size)| size).sum::<u64>() / 2;
-    let mut bytes = 0;
-    let middle = blocks.iter().find(|(_, size)| {
-        bytes += size;
-        bytes > half
-    });
-    middle.map_or(0, |(count, _)| *count)
+/// How often a byte of the blocks that ran does so, on average.
+pub(crate) fn mean_count(program: &Program, weights: &Weights, functions: &[FuncId]) -> u64 {
+    let mut sums = (0u128, 0u128);
+    for (count, size) in hot_blocks(program, weights, functions) {
+        sums.0 += u128::from(count) * u128::from(size);
+        sums.1 += u128::from(size);
+    }
+    (sums.0 / sums.1.max(1)) as u64
 }
 
 /// How often the blocks of these functions ran that did, and their bytes.

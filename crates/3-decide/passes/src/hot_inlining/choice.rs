@@ -5,7 +5,7 @@
 //! best (the lazy form of the greedy algorithm: Minoux, Accelerated greedy algorithms for maximizing submodular set functions, 1978).
 
 use super::Call;
-use crate::growth::{Offer, WHOLE, usual_count, worth};
+use crate::growth::{Offer, WHOLE, mean_count, worth};
 use crate::pass::CodeJob;
 use afterlink_program::FuncId;
 use afterlink_weigh::Weights;
@@ -47,17 +47,18 @@ impl Chosen<'_> {
     }
 }
 
-/// A byte must save something once in so many times that the [usual](usual_count) one runs. What runs seldom keeps to few pages.
-const SELDOM: u64 = 32;
+/// A byte must save something once in so many times that one runs [on average](mean_count): all but a few hundredths of what can be saved is
+/// (`docs/decisions/0012-hot-parts-in-place-of-calls.md`).
+const SELDOM: u64 = 128;
 
 /// The calls that go, of functions of the program that move; the first of equal ones by place.
 pub(super) fn best(job: &CodeJob, offers: &[Offer<Call>], bytes: u64) -> Vec<Call> {
-    let usual = usual_count(job.program, job.weights, job.moved);
-    choose(job.weights, offers, bytes, usual)
+    let mean = mean_count(job.program, job.weights, job.moved);
+    choose(job.weights, offers, bytes, mean)
 }
 
-fn choose(weights: &Weights, offers: &[Offer<Call>], bytes: u64, usual: u64) -> Vec<Call> {
-    let least = (usual.saturating_mul(WHOLE) / SELDOM).max(1);
+fn choose(weights: &Weights, offers: &[Offer<Call>], bytes: u64, mean: u64) -> Vec<Call> {
+    let least = (mean.saturating_mul(WHOLE) / SELDOM).max(1);
     let mut chosen = Chosen { weights, gone: FxHashMap::default(), inside: FxHashMap::default() };
     let key = |index: usize, gain: u64| {
         let call = &offers[index].what;
@@ -88,12 +89,8 @@ mod tests {
     use afterlink_program::BlockId;
     use afterlink_weigh::FunctionWeights;
 
-    /// What is chosen of calls, as caller, callee, count and bytes, where functions are entered so often. Of how many bytes, and how often a usual one runs.
-    fn choose(
-        entries: &[u64],
-        calls: &[(u32, u32, u64, u64)],
-        (bytes, usual): (u64, u64),
-    ) -> Vec<(u32, u32)> {
+    /// What is chosen of calls, as caller, callee, count and bytes, where functions are entered so often. Of how many bytes, and how often one runs on average.
+    fn choose(entries: &[u64], calls: &[(u32, u32, u64, u64)], (bytes, mean): (u64, u64)) -> Vec<(u32, u32)> {
         let functions =
             entries.iter().map(|&entries| FunctionWeights { entries, ..FunctionWeights::default() });
         let weights = Weights { functions: functions.collect::<Vec<_>>().into(), ..Weights::default() };
@@ -106,7 +103,7 @@ mod tests {
             }
         };
         let offers: Vec<_> = calls.iter().map(offer).collect();
-        super::choose(&weights, &offers, bytes, usual)
+        super::choose(&weights, &offers, bytes, mean)
             .iter()
             .map(|call| (call.caller.0, call.callee.0))
             .collect()
@@ -117,8 +114,8 @@ mod tests {
         let calls = [(0, 1, 900, 20), (0, 2, 800, 10), (0, 3, 700, 12)];
         assert_eq!(choose(&[1, 900, 800, 700], &calls, (30, 1)), [(0, 2), (0, 3)]);
         // A byte of the last saves 43 times.
-        assert_eq!(choose(&[1, 900, 800, 700], &calls, (30, 32 * 43)), [(0, 2), (0, 3)]);
-        assert_eq!(choose(&[1, 900, 800, 700], &calls, (30, 32 * 44)), [(0, 2)]);
+        assert_eq!(choose(&[1, 900, 800, 700], &calls, (30, 128 * 43)), [(0, 2), (0, 3)]);
+        assert_eq!(choose(&[1, 900, 800, 700], &calls, (30, 128 * 44)), [(0, 2)]);
     }
 
     #[test]
