@@ -46,12 +46,12 @@ pub(crate) fn hot_bytes(program: &Program, weights: &Weights, functions: &[FuncI
 
 /// How often a byte of the blocks that ran does so, on average.
 pub(crate) fn mean_count(program: &Program, weights: &Weights, functions: &[FuncId]) -> u64 {
-    let mut sums = (0u128, 0u128);
+    let (mut executed, mut bytes) = (0u128, 0u128);
     for (count, size) in hot_blocks(program, weights, functions) {
-        sums.0 += u128::from(count) * u128::from(size);
-        sums.1 += u128::from(size);
+        executed += u128::from(count) * u128::from(size);
+        bytes += u128::from(size);
     }
-    (sums.0 / sums.1.max(1)) as u64
+    (executed / bytes.max(1)) as u64
 }
 
 /// How often the blocks of these functions ran that did, and their bytes.

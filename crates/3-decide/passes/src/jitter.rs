@@ -2,12 +2,12 @@
 //! get: its order stays, and its density nearly so, but where a function starts in a cache line, a cache set or a page
 //! differs from seed to seed.
 
-use afterlink_core::limits::CACHE_LINE;
+use afterlink_core::limits::{CACHE_LINE, PAGE};
 use afterlink_layout::random::key_of;
 use afterlink_program::{Placement, SectionId};
 
 /// Cache lines of a page: the code starts at any of them.
-const LINES: u64 = 64;
+const LINES: u64 = PAGE / CACHE_LINE;
 /// Gaps take about one byte in so many. Code that no longer fits into the cache for its gaps alone would be another layout.
 const CODE_PER_GAP: u64 = 100;
 /// Gaps in a program that is too small for this share.

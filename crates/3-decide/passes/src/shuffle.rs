@@ -9,7 +9,7 @@
 
 use crate::LayoutOptions;
 use afterlink_core::index::Id;
-use afterlink_core::limits::CACHE_LINE;
+use afterlink_core::limits::{CACHE_LINE, PAGE};
 use afterlink_core::{Error, Result};
 use afterlink_layout::random::{key_of, keyed_order};
 use afterlink_program::{BlockId, Fragment, Function, Placement, Program, SectionId};
@@ -208,7 +208,7 @@ fn offset_in_line(seed: u64, key: &[u8], step: u64) -> u64 {
 
 /// Where the code starts in its section: anywhere in a page, by whole cache lines.
 fn section_start(seed: u64) -> u64 {
-    draw(seed, b"start of the section", 64) * CACHE_LINE
+    draw(seed, b"start of the section", PAGE / CACHE_LINE) * CACHE_LINE
 }
 
 /// A number below `bound`, a power of two, by seed and name.
