@@ -30,13 +30,22 @@ pub struct CodePrefetch {
     pub field: u32,
 }
 
+/// Where a function's return address stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameState {
+    /// Bytes from the stack's top up to it.
+    pub depth: u32,
+    /// Bytes from where the frame pointer leads up to it, while that leads into the function's own frame.
+    pub pointer: Option<u32>,
+}
+
 /// What an instruction does with the stack of its function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameStep {
     /// Bytes of the instruction.
     pub len: u8,
-    /// Bytes from the stack's top up to the return address, behind the instruction.
-    pub depth: u32,
+    /// Behind the instruction.
+    pub state: FrameState,
     /// It needs the stack's top to be where a call would have put it: it calls, or reaches for what is above the return address, or keeps
     /// the address of a place on the stack, or may count on its alignment.
     pub needs_place: bool,
@@ -96,11 +105,19 @@ impl Arch {
         }
     }
 
-    /// What the instruction that `bytes` start with does with the stack, where the return address stands `depth` bytes above its top;
-    /// `None` if it may not run in place of a call.
-    pub fn frame_step(self, bytes: &[u8], depth: u32) -> Option<FrameStep> {
+    /// The instructions that put the address of a place to where a return address stands `depth` bytes above the stack's top, through the frame pointer, which
+    /// is to be set behind them; and where in them the field stands that names the place, counted from the field's end.
+    pub fn name_return_address(self, depth: u32) -> Option<(Vec<u8>, u32)> {
         match self {
-            Self::X86_64 => x86_64::frame_step(bytes, depth),
+            Self::X86_64 => Some(x86_64::name_return_address(depth)),
+            Self::Aarch64 => None,
+        }
+    }
+
+    /// What the instruction that `bytes` start with does with the stack; `None` if it may not run in place of a call.
+    pub fn frame_step(self, bytes: &[u8], state: FrameState) -> Option<FrameStep> {
+        match self {
+            Self::X86_64 => x86_64::frame_step(bytes, state),
             Self::Aarch64 => None,
         }
     }

@@ -25,7 +25,7 @@ mod work;
 mod writing;
 pub mod x86_64;
 
-pub use calls::{CallThroughMemory, CodePrefetch, FrameStep, InPlaceForms, PlainCall};
+pub use calls::{CallThroughMemory, CodePrefetch, FrameState, FrameStep, InPlaceForms, PlainCall};
 pub use counter::CounterForm;
 pub use disassembly::Disassembler;
 pub use effects::{Effects, EffectsReader, Places, StackUse, StepKind};

@@ -83,6 +83,8 @@ pub struct InPlaceCode {
     pub ending: RowId,
     /// The block behind the call.
     pub back: BlockId,
+    /// Where four bytes stand, counted from the first one, that name by the distance from their end where the call would have come back.
+    pub names_back: Option<u32>,
 }
 
 impl InPlaceCode {

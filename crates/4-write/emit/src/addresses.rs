@@ -111,6 +111,11 @@ impl<'p, 'a> Addresses<'p, 'a> {
         self.blocks[self.first_block[function.index()] as usize + block.0 as usize]
     }
 
+    /// Where a call would have come back, in whose place code stands that goes on at the block `back`.
+    pub fn behind(&self, function: FuncId, back: BlockId) -> OutputAddr {
+        self.block(function, back) + u64::from(self.program.functions[function].back_size(back))
+    }
+
     /// What an input address has become. `None`: it lies inside a moved block and has no counterpart.
     pub fn translate(&self, address: InputAddr) -> Option<OutputAddr> {
         let stays = Some(OutputAddr(address.get()));

@@ -98,6 +98,12 @@ impl Encoder<'_, '_, '_> {
                 for operand in &function.operands[code.operands.range()] {
                     self.operand(out, base + operand.at as usize, id, operand, address);
                 }
+                if let Some(at) = code.names_back {
+                    let field = base + at as usize;
+                    let end = address + (field + 4) as u64;
+                    let distance = displacement(self.addresses.behind(id, code.back), end);
+                    out[field..field + 4].copy_from_slice(&distance.to_le_bytes());
+                }
             }
             Chunk::New(row) | Chunk::Back(row) | Chunk::Prefetch(row) => {
                 let code = &function.new_code[row as usize];

@@ -483,7 +483,7 @@ impl Runs<'_, '_> {
         let InPlace { function, code, start, .. } = *place;
         let Some((span, _)) = function.unwind_row_at(code.call) else { return self.set(start, None) };
         let landing = function.landing_at(code.call);
-        let back = self.addresses.block(self.function, code.back) + u64::from(function.back_size(code.back));
+        let back = self.addresses.behind(self.function, code.back);
         let column = self.program.arch.unwind_numbers().instruction_pointer;
         for step in place.steps(self.program, end - start) {
             let Some(row) = place.row(step.at) else { continue };

@@ -80,6 +80,16 @@ impl Check<'_, '_> {
         Some(back + u64::from(self.code.judgement.decode(self.places.output_bytes(back))?.len))
     }
 
+    /// Bytes behind the instructions of a piece in place of a call, at `output`, that put where the call would have come back to where the return address
+    /// stands, if such stand there. They change the frame pointer.
+    pub fn names_return_address(&self, context: u32, piece: &Block, output: u64, depth: i64) -> Option<u64> {
+        let bytes = self.places.output_bytes(output);
+        let (named, size) = self.code.judgement.names_return_address(bytes, output, depth)?;
+        let is_within = output + size as u64 <= piece.output_end();
+        let is_right = is_within && self.has_room(context) && self.comes_back(context) == Some(named);
+        is_right.then_some(size as u64)
+    }
+
     /// The bytes that an instruction of the input, at `address`, must have at `output`.
     ///
     /// # Errors

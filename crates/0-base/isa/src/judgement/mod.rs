@@ -245,11 +245,20 @@ impl Judgement {
         code.starts_with(form).then_some(form.len())
     }
 
-    /// Bytes of the instruction that `code` starts with, if it takes a word from the stack's top, puts it to where it stands `depth` bytes
-    /// above what is then the top, and does nothing else.
-    pub fn carries_return_address(self, code: &[u8], depth: i64) -> Option<usize> {
+    /// If the instruction that `code` starts with takes a word from the stack's top, puts it to so many bytes above what is then the top, and does nothing else:
+    /// that number, and its bytes.
+    pub fn carries_return_address(self, code: &[u8]) -> Option<(i64, usize)> {
         match self.arch {
-            Arch::X86_64 => x86_64::judgement::carries_return_address(code, depth),
+            Arch::X86_64 => x86_64::judgement::carries_return_address(code),
+            Arch::Aarch64 => None,
+        }
+    }
+
+    /// If `code`, which stands at `address`, begins with instructions that put an address to where a return address stands `depth` bytes above the stack's
+    /// top, change the frame pointer, and do nothing else: that address, and their bytes.
+    pub fn names_return_address(self, code: &[u8], address: u64, depth: i64) -> Option<(u64, usize)> {
+        match self.arch {
+            Arch::X86_64 => x86_64::judgement::names_return_address(code, address, depth),
             Arch::Aarch64 => None,
         }
     }
@@ -287,13 +296,24 @@ impl Judgement {
     }
 }
 
+/// A frame: how far below its return address things are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// The stack's top, in bytes.
+    pub depth: i64,
+    /// What the frame pointer names, if that is a place of this frame.
+    pub pointer: Option<i64>,
+}
+
 /// What an instruction that runs in place of a call does with the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameChange {
-    /// Bytes from the stack's top up to the return address, behind the instruction.
-    pub depth: i64,
+    /// Behind the instruction.
+    pub frame: Frame,
     /// It does the same only if the stack's top is where the call would have put it.
     pub needs_place: bool,
+    /// It has the frame pointer name the stack's top: who follows frames by it reads the return address above.
+    pub sets_pointer: bool,
 }
 
 /// A run of code that is decoded instruction by instruction.
@@ -351,11 +371,11 @@ impl Reader {
         }
     }
 
-    /// What an instruction does with the stack, where the return address stands `depth` bytes above its top. `None` if the instruction may touch
-    /// that word or anything below the top, asks for more than registers and memory, or goes elsewhere than on or into a call.
-    pub fn frame_change(&mut self, bytes: &[u8], depth: i64) -> Option<FrameChange> {
+    /// What an instruction does with the stack, in such a frame. `None` if the instruction may touch the return address or anything below the stack's
+    /// top, asks for more than registers and memory, or goes elsewhere than on or into a call.
+    pub fn frame_change(&mut self, bytes: &[u8], frame: Frame) -> Option<FrameChange> {
         match self.arch {
-            Arch::X86_64 => self.x86_64.frame_change(bytes, depth),
+            Arch::X86_64 => self.x86_64.frame_change(bytes, frame),
             Arch::Aarch64 => None,
         }
     }

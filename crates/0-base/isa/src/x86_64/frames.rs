@@ -3,10 +3,13 @@
 //!
 //! In a called function, the return address stands `depth` bytes above the stack pointer. In place of the call, that word is there but
 //! holds anything; so no instruction may read it. Below the stack pointer nothing may be kept: the red zone is not followed.
+//!
+//! A function that has the frame pointer lead into its frame does so for who looks for frames by it (profilers, sanitizers, the program itself): there,
+//! the word holds where the call would have come back.
 
 use super::{decode, full};
 use crate::Flow;
-use crate::calls::FrameStep;
+use crate::calls::{FrameState, FrameStep};
 use iced_x86::{
     CpuidFeature, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
@@ -37,13 +40,24 @@ pub fn return_moves_stack(bytes: &[u8]) -> bool {
     inst.flow_control() == FlowControl::Return && !is_near
 }
 
-/// What the instruction that `bytes` start with does with the stack, where the return address stands `depth` bytes above its top; `None`
-/// if it may not run in place of a call.
-pub fn frame_step(bytes: &[u8], depth: u32) -> Option<FrameStep> {
+/// `lea place(%rip),%rbp` and `mov %rbp,depth(%rsp)`, and where the field of the place stands.
+pub fn name_return_address(depth: u32) -> (Vec<u8>, u32) {
+    let mut code = vec![0x48, 0x8d, 0x2d, 0, 0, 0, 0];
+    match i8::try_from(depth) {
+        Ok(depth) => code.extend_from_slice(&[0x48, 0x89, 0x6c, 0x24, depth as u8]),
+        Err(_) => {
+            code.extend_from_slice(&[0x48, 0x89, 0xac, 0x24]);
+            code.extend_from_slice(&depth.to_le_bytes());
+        }
+    }
+    (code, 3)
+}
+
+/// What the instruction that `bytes` start with does with the stack; `None` if it may not run in place of a call.
+pub fn frame_step(bytes: &[u8], state: FrameState) -> Option<FrameStep> {
     let inst = full(bytes, 0)?;
     let reduced = decode(bytes)?;
-    let depth = i64::from(depth);
-    let len = reduced.len;
+    let at = Frame { depth: state.depth.into(), pointer: state.pointer.map(i64::from) };
     let is_call = match reduced.flow {
         Flow::Next => false,
         // A call of what follows only takes the address.
@@ -56,8 +70,15 @@ pub fn frame_step(bytes: &[u8], depth: u32) -> Option<FrameStep> {
         Flow::IndirectCall => true,
         _ => return None,
     };
-    let step = |depth: i64, needs_place: bool| {
-        (0..=DEEPEST).contains(&depth).then_some(FrameStep { len, depth: depth as u32, needs_place })
+    let step = |behind: Frame, needs_place: bool| {
+        let state = FrameState {
+            depth: bounded(behind.depth)?,
+            pointer: match behind.pointer {
+                Some(pointer) => Some(bounded(pointer)?),
+                None => None,
+            },
+        };
+        Some(FrameStep { len: reduced.len, state, needs_place })
     };
     if !is_call {
         let asks_for_more = inst.flow_control() != FlowControl::Next
@@ -68,64 +89,124 @@ pub fn frame_step(bytes: &[u8], depth: u32) -> Option<FrameStep> {
         if asks_for_more {
             return None;
         }
-        let is_whole = |register: Register| register.is_gpr64() && register != Register::RSP;
-        match inst.mnemonic() {
-            Mnemonic::Push | Mnemonic::Pop if inst.op0_kind() == OpKind::Register => {
-                let moves = if inst.mnemonic() == Mnemonic::Push { WORD } else { -WORD };
-                return if is_whole(inst.op0_register()) { step(depth + moves, false) } else { None };
-            }
-            Mnemonic::Add | Mnemonic::Sub
-                if inst.op0_kind() == OpKind::Register && inst.op0_register() == Register::RSP =>
-            {
-                let number = match inst.op1_kind() {
-                    OpKind::Immediate8to64 | OpKind::Immediate32to64 => inst.immediate(1) as i64,
-                    _ => return None,
-                };
-                let moves = if inst.mnemonic() == Mnemonic::Sub { number } else { number.checked_neg()? };
-                return (moves % WORD == 0).then(|| step(depth.checked_add(moves)?, false)).flatten();
-            }
-            _ if inst.is_stack_instruction() => return None,
-            _ => {}
+        if let Some(moved) = at.moved(&inst) {
+            // Who looks for frames by the pointer reads the return address above it.
+            return moved.and_then(|behind| step(behind, behind.pointer.is_some()));
         }
     }
-    let reaches = accesses(&inst, depth)?;
+    let reaches = at.accesses(&inst)?;
     // Such counts who was called from where (`__fentry__`): it reads the return address above its own.
-    if is_call && depth == 0 {
+    if is_call && at.depth == 0 {
         return None;
     }
-    step(depth, is_call || reaches)
+    step(at, is_call || reaches)
 }
 
-/// Whether an instruction does something with the stack that depends on where it is. `None`: it may see the return address, or names the
-/// stack pointer in another way than as the base of an operand.
-fn accesses(inst: &Instruction, depth: i64) -> Option<bool> {
-    let is_stack = |register: Register| register.full_register() == Register::RSP;
-    let calls = inst.flow_control() != FlowControl::Next;
-    if (0..inst.op_count()).any(|i| inst.op_kind(i) == OpKind::Register && is_stack(inst.op_register(i))) {
-        return None;
+fn bounded(distance: i64) -> Option<u32> {
+    u32::try_from(distance).ok().filter(|distance| i64::from(*distance) <= DEEPEST)
+}
+
+/// As [`FrameState`].
+#[derive(Clone, Copy)]
+struct Frame {
+    depth: i64,
+    pointer: Option<i64>,
+}
+
+impl Frame {
+    /// Where the frame is behind an instruction that moves the stack's top or sets the frame pointer; an inner `None` if it does so in a way that is not followed.
+    fn moved(self, inst: &Instruction) -> Option<Option<Self>> {
+        let registers = [0, 1].map(|i| {
+            let is_there = i < inst.op_count() && inst.op_kind(i) == OpKind::Register;
+            if is_there { inst.op_register(i) } else { Register::None }
+        });
+        let moves = |by: i64| Some(Self { depth: self.depth.checked_add(by)?, ..self });
+        Some(match (inst.mnemonic(), registers) {
+            (Mnemonic::Push | Mnemonic::Pop, [register, _]) if register != Register::None => {
+                let is_pointer = register.full_register() == Register::RBP && self.pointer.is_some();
+                let is_whole = register.is_gpr64() && register != Register::RSP;
+                match inst.mnemonic() {
+                    _ if !is_whole => None,
+                    Mnemonic::Pop if is_pointer => Some(Self { depth: self.depth - WORD, pointer: None }),
+                    Mnemonic::Pop => moves(-WORD),
+                    _ if is_pointer => None,
+                    _ => moves(WORD),
+                }
+            }
+            (Mnemonic::Add | Mnemonic::Sub, [Register::RSP, _]) => {
+                let number = match inst.op1_kind() {
+                    OpKind::Immediate8to64 | OpKind::Immediate32to64 => inst.immediate(1) as i64,
+                    _ => return Some(None),
+                };
+                let by = if inst.mnemonic() == Mnemonic::Sub { Some(number) } else { number.checked_neg() };
+                by.filter(|by| by % WORD == 0).and_then(moves)
+            }
+            // What stood in the register is kept above.
+            (Mnemonic::Mov, [Register::RBP, Register::RSP]) => (self.pointer.is_none() && self.depth >= WORD)
+                .then_some(Self { pointer: Some(self.depth), ..self }),
+            (Mnemonic::Mov, [Register::RSP, Register::RBP]) => {
+                self.pointer.map(|pointer| Self { depth: pointer, ..self })
+            }
+            (Mnemonic::Lea, [Register::RSP, _]) if is_plain(inst, Register::RBP) => {
+                let displacement = inst.memory_displacement64() as i64;
+                let depth = self.pointer.and_then(|pointer| pointer.checked_sub(displacement));
+                depth.filter(|depth| depth % WORD == 0).map(|depth| Self { depth, ..self })
+            }
+            (Mnemonic::Leave, _) if inst.stack_pointer_increment() != 2 => {
+                self.pointer.map(|pointer| Self { depth: pointer - WORD, pointer: None })
+            }
+            _ if inst.is_stack_instruction() => None,
+            _ => return None,
+        })
     }
-    let mut factory = InstructionInfoFactory::new();
-    let info = factory.info(inst);
-    let mut named = info.used_registers().iter().filter(|u| is_stack(u.register()));
-    // A call itself moves the stack pointer.
-    if !calls && named.any(|u| !matches!(u.access(), OpAccess::Read | OpAccess::None)) {
-        return None;
+
+    /// Whether an instruction does something with the stack that depends on where it is. `None`: it may see the return address, or names the
+    /// stack pointer, or the frame pointer while that leads into the frame, in another way than as the base of an operand.
+    fn accesses(self, inst: &Instruction) -> Option<bool> {
+        let is_stack = |register: Register| match register.full_register() {
+            Register::RSP => true,
+            Register::RBP => self.pointer.is_some(),
+            _ => false,
+        };
+        let calls = inst.flow_control() != FlowControl::Next;
+        if (0..inst.op_count()).any(|i| inst.op_kind(i) == OpKind::Register && is_stack(inst.op_register(i)))
+        {
+            return None;
+        }
+        let mut factory = InstructionInfoFactory::new();
+        let info = factory.info(inst);
+        let mut named = info.used_registers().iter().filter(|u| is_stack(u.register()));
+        // A call itself moves the stack pointer.
+        if !calls && named.any(|u| !matches!(u.access(), OpAccess::Read | OpAccess::None)) {
+            return None;
+        }
+        let base = inst.memory_base();
+        if !is_stack(base) {
+            return (!is_stack(inst.memory_index())).then_some(false);
+        }
+        // From the stack's top.
+        let origin = match (base, self.pointer) {
+            (Register::RSP, _) => 0,
+            (Register::RBP, Some(pointer)) => self.depth - pointer,
+            _ => return None,
+        };
+        let start = origin.checked_add(inst.memory_displacement64() as i64)?;
+        if !is_plain(inst, base) || start < 0 {
+            return None;
+        }
+        if inst.mnemonic() == Mnemonic::Lea {
+            return (inst.op0_register().is_gpr64() && start != self.depth).then_some(true);
+        }
+        let size = inst.memory_size().size() as i64;
+        let end = start.checked_add(size)?;
+        let is_apart = size > 0 && (end <= self.depth || start >= self.depth + WORD);
+        is_apart.then_some(end > self.depth || size > WORD)
     }
-    if !is_stack(inst.memory_base()) {
-        return Some(false);
-    }
-    let is_plain = inst.memory_base() == Register::RSP
+}
+
+/// Whether an operand in memory is so far from what a register holds, and nothing else.
+fn is_plain(inst: &Instruction, base: Register) -> bool {
+    inst.memory_base() == base
         && inst.memory_index() == Register::None
-        && inst.segment_prefix() == Register::None;
-    let start = inst.memory_displacement64() as i64;
-    if !is_plain || start < 0 {
-        return None;
-    }
-    if inst.mnemonic() == Mnemonic::Lea {
-        return (inst.op0_register().is_gpr64() && start != depth).then_some(true);
-    }
-    let size = inst.memory_size().size() as i64;
-    let end = start.checked_add(size)?;
-    let is_apart = size > 0 && (end <= depth || start >= depth + WORD);
-    is_apart.then_some(end > depth || size > WORD)
+        && inst.segment_prefix() == Register::None
 }

@@ -30,7 +30,9 @@ pub use encode::{
     BRANCH_LONG, BRANCH_SHORT, JUMP_LONG, JUMP_SHORT, NOPS, SHORT_BRANCH, write_branch, write_jump,
     write_short_branch,
 };
-pub use frames::{GIVE_ROOM_BACK, MAKE_ROOM, NOP, frame_step, put_return_address, return_moves_stack};
+pub use frames::{
+    GIVE_ROOM_BACK, MAKE_ROOM, NOP, frame_step, name_return_address, put_return_address, return_moves_stack,
+};
 pub(crate) use huge_pages::assemble_huge_pages;
 pub use iced_x86;
 pub(crate) use leaning::leaning;

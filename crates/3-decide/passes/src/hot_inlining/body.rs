@@ -1,11 +1,11 @@
 //! What of a function can run in place of a call: those of its blocks that are asked for, reached from its entry, and where control leaves
 //! them for the rest of it, which stays where it is.
 
-use super::rows::{is_at_depth, is_told_other};
+use super::rows::{agrees, is_told_other, keeps_frame_pointer};
 use crate::entries::Entries;
 use afterlink_analyze::held;
 use afterlink_core::{IdVec, InputAddr};
-use afterlink_isa::{Arch, EffectsReader, Flow};
+use afterlink_isa::{Arch, EffectsReader, Flow, FrameState};
 use afterlink_program::{Block, BlockId, FuncId, Function, Operand, Program, Role, Stop, Target, Terminator};
 use afterlink_unwind::RowId;
 use std::collections::BTreeMap;
@@ -41,6 +41,17 @@ pub(super) struct Part {
     pub terminator: Terminator,
     /// Whether what is copied ends with a call.
     pub ends_with_call: bool,
+    /// The instruction that has the frame pointer lead into the frame.
+    pub frame: Option<FrameStart>,
+}
+
+/// Where a function has the frame pointer lead into its frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FrameStart {
+    /// Bytes of the part in front of the instruction.
+    pub at: u32,
+    /// Bytes from the stack's top up to the return address.
+    pub depth: u32,
 }
 
 /// Where control leaves for what does not run in place of the call.
@@ -48,16 +59,20 @@ pub(super) struct Part {
 pub(super) struct Exit {
     pub to: Target,
     pub address: InputAddr,
-    /// Bytes up to the return address.
+    /// Bytes from the stack's top up to the return address.
     pub depth: u32,
     /// The callee's row there, if it is the callee's own place.
     pub row: Option<RowId>,
 }
 
+/// Bytes that name a return address.
+const NAMED: u32 = 12;
+
 impl Body {
     /// Bytes that it takes.
     pub fn size(&self) -> u32 {
-        self.parts.iter().map(|part| part.copied + 2).sum()
+        let named = |part: &Part| if part.frame.is_some() { NAMED } else { 0 };
+        self.parts.iter().map(|part| part.copied + named(part) + 2).sum()
     }
 
     /// The part that is a block of the callee.
@@ -75,16 +90,16 @@ impl Body {
     pub fn find(program: &Program, callee: FuncId, wanted: impl Fn(BlockId) -> bool) -> Option<Self> {
         let mut body =
             Self { callee, parts: Vec::new(), exits: Vec::new(), needs_place: false, leaving: 0.0 };
-        let mut depths: BTreeMap<BlockId, u32> = BTreeMap::from([(BlockId(0), 0)]);
+        let mut states: BTreeMap<BlockId, FrameState> = BTreeMap::from([(BlockId(0), FrameState::default())]);
         let mut open = vec![BlockId(0)];
         while let Some(block) = open.pop() {
-            let depth = depths[&block];
-            let read = wanted(block).then(|| read(program, callee, block, depth)).flatten();
-            let Some(Read { part, depth: behind, needs_place }) = read else {
+            let state = states[&block];
+            let read = wanted(block).then(|| read(program, callee, block, state)).flatten();
+            let Some(Read { part, state: behind, needs_place }) = read else {
                 if block == BlockId(0) {
                     return None;
                 }
-                body.exit(program, Target::Code(callee, block), depth)?;
+                body.exit(program, Target::Code(callee, block), state)?;
                 continue;
             };
             body.needs_place |= needs_place;
@@ -98,11 +113,11 @@ impl Body {
             body.parts.push(part);
             for target in targets {
                 match target {
-                    Target::Block(next) => match depths.get(&next) {
+                    Target::Block(next) => match states.get(&next) {
                         Some(&known) if known != behind => return None,
                         Some(_) => {}
                         None => {
-                            depths.insert(next, behind);
+                            states.insert(next, behind);
                             open.push(next);
                         }
                     },
@@ -115,7 +130,8 @@ impl Body {
         Some(body)
     }
 
-    fn exit(&mut self, program: &Program, to: Target, depth: u32) -> Option<()> {
+    fn exit(&mut self, program: &Program, to: Target, state: FrameState) -> Option<()> {
+        let depth = state.depth;
         let to = of_anybody(to, self.callee);
         let address = program.input_of(to, self.callee)?;
         // A last call of an undefined weak function leads to no code of the program: of what stands there, nothing is known.
@@ -128,12 +144,12 @@ impl Body {
         let holder = if let Target::Code(id, _) = to { id } else { self.callee };
         let there = program.functions[holder].unwind_row_at(address).map(|(_, row)| row);
         // A call on the way may have come back with the stack elsewhere, or what leads there never happens.
-        if there.is_some_and(|row| !is_at_depth(&program.rows[row], depth)) {
+        if there.is_some_and(|row| !agrees(&program.rows[row], state)) {
             return None;
         }
         // Many functions may lie under one entry, which is right inside of them, not where they start.
         let is_followed = is_own || !program.functions[holder].unwind.is_empty();
-        if !is_followed && is_told_other(program, address, depth) {
+        if !is_followed && is_told_other(program, address) {
             return None;
         }
         let row = there.filter(|_| is_own);
@@ -206,7 +222,7 @@ fn has_odd_entry(program: &Program, function: &Function) -> bool {
 fn takes_return_address(program: &Program, address: InputAddr) -> bool {
     let bytes = (1..=LONGEST).rev().find_map(|size| program.code.at(address, size)).unwrap_or(&[]);
     let is_plain = program.arch.decode(bytes).is_some_and(|inst| inst.flow == Flow::Next);
-    is_plain && program.arch.frame_step(bytes, 0).is_none()
+    is_plain && program.arch.frame_step(bytes, FrameState::default()).is_none()
 }
 
 /// Bytes of the longest instruction.
@@ -215,12 +231,12 @@ const LONGEST: usize = 15;
 struct Read {
     part: Part,
     /// Behind the block.
-    depth: u32,
+    state: FrameState,
     needs_place: bool,
 }
 
 /// A block as a part of a body, if it can be one.
-fn read(program: &Program, callee: FuncId, id: BlockId, depth: u32) -> Option<Read> {
+fn read(program: &Program, callee: FuncId, id: BlockId, state: FrameState) -> Option<Read> {
     let function = &program.functions[callee];
     let block = &function.blocks[id];
     let is_entry = id == BlockId(0);
@@ -241,11 +257,14 @@ fn read(program: &Program, callee: FuncId, id: BlockId, depth: u32) -> Option<Re
     let mark = if is_entry { program.arch.mark_size(bytes) } else { 0 };
     // Whether a call leaves the stack as it was, who is called decides, and the function's compiler knew: its rows say.
     let row = |at: u32| function.unwind_row_at(block.input + u64::from(at)).map(|(_, row)| row);
-    let agrees =
-        |at: u32, depth: u32| row(mark + at).is_some_and(|row| is_at_depth(&program.rows[row], depth));
-    let walked = walk(program.arch, &bytes[mark as usize..], depth, agrees)?;
+    let agrees_at =
+        |at: u32, state: FrameState| row(mark + at).is_some_and(|row| agrees(&program.rows[row], state));
+    let walked = walk(program.arch, &bytes[mark as usize..], state, agrees_at)?;
     let returns = block.terminator == Terminator::Stop(Stop::Return);
-    if walked.returns != returns || returns && walked.depth != 0 {
+    if walked.returns != returns || returns && walked.state != FrameState::default() {
+        return None;
+    }
+    if walked.frame.is_some_and(|frame| !may_be_named(program, row(mark + frame.at), frame)) {
         return None;
     }
     let (start, size) = (block.input + u64::from(mark), block.size - mark);
@@ -262,7 +281,7 @@ fn read(program: &Program, callee: FuncId, id: BlockId, depth: u32) -> Option<Re
         _ => mark + walked.copied,
     };
     let rows = rows(function, start, walked.copied)?;
-    let ending = row(behind).filter(|row| is_at_depth(&program.rows[*row], walked.depth))?;
+    let ending = row(behind).filter(|row| agrees(&program.rows[*row], walked.state))?;
     let part = Part {
         block: id,
         start,
@@ -273,8 +292,15 @@ fn read(program: &Program, callee: FuncId, id: BlockId, depth: u32) -> Option<Re
         ending,
         terminator: block.terminator,
         ends_with_call: walked.ends_with_call,
+        frame: walked.frame,
     };
-    Some(Read { part, depth: walked.depth, needs_place: walked.needs_place })
+    Some(Read { part, state: walked.state, needs_place: walked.needs_place })
+}
+
+/// Whether a return address may be named in front of the instruction that starts a frame, where a row holds: the caller's frame pointer stands nowhere but on
+/// the stack while it is, and nobody comes to the instruction by another way.
+fn may_be_named(program: &Program, row: Option<RowId>, frame: FrameStart) -> bool {
+    frame.at > 0 && row.is_some_and(|row| keeps_frame_pointer(&program.rows[row]))
 }
 
 /// Whether control leaves a block for code of the callee's own, or the caller.
@@ -325,28 +351,42 @@ fn rows(function: &Function, start: InputAddr, size: u32) -> Option<Vec<(u32, Ro
 
 struct Walked {
     copied: u32,
-    depth: u32,
+    state: FrameState,
     needs_place: bool,
     returns: bool,
     ends_with_call: bool,
+    frame: Option<FrameStart>,
 }
 
 /// Follows the stack along the instructions of a block's body, as long as it `agrees` with what is known of it at each.
-fn walk(arch: Arch, bytes: &[u8], mut depth: u32, agrees: impl Fn(u32, u32) -> bool) -> Option<Walked> {
-    let (mut at, mut needs_place, mut ends_with_call) = (0, false, false);
-    while at < bytes.len() {
-        let inst = arch.decode(&bytes[at..]).filter(|_| agrees(at as u32, depth))?;
+fn walk(
+    arch: Arch,
+    bytes: &[u8],
+    state: FrameState,
+    agrees: impl Fn(u32, FrameState) -> bool,
+) -> Option<Walked> {
+    let mut walked =
+        Walked { copied: 0, state, needs_place: false, returns: false, ends_with_call: false, frame: None };
+    while (walked.copied as usize) < bytes.len() {
+        let (at, before) = (walked.copied as usize, walked.state);
+        let inst = arch.decode(&bytes[at..]).filter(|_| agrees(walked.copied, before))?;
         let end = at + usize::from(inst.len);
         if inst.flow == Flow::Return {
+            walked.returns = true;
             let is_last = end == bytes.len() && arch.is_plain_return(&bytes[at..end]);
-            let walked = Walked { copied: at as u32, depth, needs_place, returns: true, ends_with_call };
             return is_last.then_some(walked);
         }
-        ends_with_call = inst.flow.is_call();
-        let step = arch.frame_step(&bytes[at..], depth)?;
-        depth = step.depth;
-        needs_place |= step.needs_place;
-        at = end;
+        let step = arch.frame_step(&bytes[at..], before)?;
+        if before.pointer.is_none() && step.state.pointer.is_some() {
+            let start = FrameStart { at: walked.copied, depth: before.depth };
+            if walked.frame.replace(start).is_some() {
+                return None;
+            }
+        }
+        walked.ends_with_call = inst.flow.is_call();
+        walked.state = step.state;
+        walked.needs_place |= step.needs_place;
+        walked.copied = end as u32;
     }
-    Some(Walked { copied: at as u32, depth, needs_place, returns: false, ends_with_call })
+    Some(walked)
 }

@@ -84,10 +84,8 @@ fn lead(program: &Program, weights: &mut Weights, gone: &Gone) {
     own.blocks.resize(function.blocks.len(), 0);
     gone.cut(function, own);
     let mut exits = vec![0u64; gone.new.exits.len()];
-    for (at, (part, &id)) in gone.body.parts.iter().zip(&gone.new.parts).enumerate() {
-        let runs = gone.of_part(at);
-        own.blocks[id.index()] = runs;
-        gone.part(program, own, (part, id, runs), &mut exits);
+    for (at, part) in gone.body.parts.iter().enumerate() {
+        gone.part(program, own, (part, at), &mut exits);
     }
     for (((exit, &id), crossing), count) in
         gone.body.exits.iter().zip(&gone.new.exits).zip(&gone.new.crossings).zip(exits)
@@ -206,12 +204,21 @@ impl Gone<'_> {
         &self,
         program: &Program,
         own: &mut FunctionWeights,
-        (part, id, runs): (&Part, BlockId, u64),
+        (part, at): (&Part, usize),
         exits: &mut [u64],
     ) {
+        let (id, runs) = (self.new.parts[at], self.of_part(at));
+        own.blocks[id.index()] = runs;
+        // Of a part in two, the second one ends as the part does.
+        let second = self.new.framed[at].zip(part.frame);
+        let last = second.map_or(id, |(second, _)| second);
+        if last != id {
+            own.blocks[last.index()] = runs;
+            own.edges.push(EdgeWeight { from: id, to: last, count: runs });
+        }
         let ways = flow::ways(part, self.callee);
         if ways.is_empty() {
-            own.edges.push(EdgeWeight { from: id, to: self.new.rest, count: runs });
+            own.edges.push(EdgeWeight { from: last, to: self.new.rest, count: runs });
         }
         for (target, chance) in ways {
             let count = times(runs, chance);
@@ -224,14 +231,17 @@ impl Gone<'_> {
                     self.new.exits[exit]
                 }
             };
-            own.edges.push(EdgeWeight { from: id, to, count });
+            own.edges.push(EdgeWeight { from: last, to, count });
         }
         let first = program.functions[self.call.callee].blocks[part.block].input;
         let skipped = part.start.since(first) as u32;
-        let moved = self.calls(part.block, runs).map(|c| CallWeight {
-            block: id,
-            offset: c.offset.saturating_sub(skipped),
-            ..c
+        let moved = self.calls(part.block, runs).map(|c| {
+            let offset = c.offset.saturating_sub(skipped);
+            let (block, offset) = match second {
+                Some((second, start)) if offset >= start.at => (second, offset - start.at),
+                _ => (id, offset),
+            };
+            CallWeight { block, offset, ..c }
         });
         own.calls.extend(moved.filter(|c| c.count > 0));
     }

@@ -99,6 +99,7 @@ mod tests {
             ending: RowId(0),
             terminator,
             ends_with_call: false,
+            frame: None,
         };
         let parts = parts.iter().map(part).collect();
         Body { callee: FuncId(0), parts, exits: Vec::new(), needs_place: false, leaving: 0.0 }

@@ -5,13 +5,17 @@
 //! function that it tail-calls, goes on as if the call had been made: a call of that place puts the return address there.
 //! Below the frame, a call puts its return address on top of the stack, and the next instruction carries it to where it belongs.
 //!
+//! Where the callee has the frame pointer lead into its frame, whoever follows frames by it finds a return address right above. So in front of the instruction
+//! that does so, the register it overwrites carries there where the call would have come back. A room made by a push is as good up to then: the frame pointer
+//! still leads into the caller's frame.
+//!
 //! In front of code in place of an indirect call stands the question whether it leads to the callee. If not, the call is made as it was: that is a way out to
 //! the call itself.
 //!
 //! Unwinders look one byte in front of where a call comes back, so what gives the room back stands right there, wherever blocks are put. Others look where it comes
 //! back: between a call and code of another function stands a byte at least.
 
-use super::body::{Body, Exit, Part};
+use super::body::{Body, Exit, FrameStart, Part};
 use super::rows::{AtCall, with_address_on_top};
 use afterlink_core::InputAddr;
 use afterlink_isa::{CallQuestion, Encoding, InPlaceForms};
@@ -28,6 +32,8 @@ pub(super) struct Rewritten {
     pub entry: BlockId,
     /// By the body's parts and exits.
     pub parts: Vec<BlockId>,
+    /// What a part that names its return address goes on with, by part.
+    pub framed: Vec<Option<BlockId>>,
     pub exits: Vec<BlockId>,
     /// What leads into the callee's frames, by exit.
     pub crossings: Vec<Option<BlockId>>,
@@ -95,14 +101,15 @@ fn numbers(body: &Body, is_asked: bool, first: u32) -> Rewritten {
     let exits = parts.end..parts.end + body.exits.len() as u32;
     let others = is_asked.then_some(BlockId(exits.end));
     let mut next = exits.end + u32::from(is_asked);
-    let crossings = body.exits.iter().map(|exit| {
-        (exit.depth > 0).then(|| {
+    let mut number = |is_there: bool| {
+        is_there.then(|| {
             next += 1;
             BlockId(next - 1)
         })
-    });
+    };
     Rewritten {
-        crossings: crossings.collect(),
+        crossings: body.exits.iter().map(|exit| number(exit.depth > 0)).collect(),
+        framed: body.parts.iter().map(|part| number(part.frame.is_some())).collect(),
         rest: BlockId(first),
         entry: BlockId(first + 1),
         parts: parts.map(BlockId).collect(),
@@ -115,8 +122,13 @@ impl Site<'_> {
     /// All of them, in the order of their numbers.
     fn pieces(&self, program: &mut Program) -> Option<Vec<Piece>> {
         let mut pieces = vec![self.entry(program)];
-        for part in &self.body.parts {
-            pieces.push(self.part(program, part)?);
+        let mut framed = Vec::new();
+        for (part, behind) in self.body.parts.iter().zip(&self.ids.framed) {
+            let mut piece = self.part(program, part)?;
+            if let Some((start, behind)) = part.frame.zip(*behind) {
+                framed.push(self.cut_at_frame(program, &mut piece, start, behind)?);
+            }
+            pieces.push(piece);
         }
         let exits = || self.body.exits.iter().zip(&self.ids.crossings);
         for (exit, crossing) in exits() {
@@ -128,6 +140,7 @@ impl Site<'_> {
         for (exit, _) in exits().filter(|(_, crossing)| crossing.is_some()) {
             pieces.push(self.crossing(program, exit)?);
         }
+        pieces.extend(framed);
         Some(pieces)
     }
 
@@ -142,6 +155,7 @@ impl Site<'_> {
             rows: Vec::new(),
             ending: self.at_call.id(),
             back: self.ids.rest,
+            names_back: None,
         }
     }
 
@@ -209,6 +223,34 @@ impl Site<'_> {
             code.rows.push((part.copied, code.ending));
         }
         Some(Piece { code, operands: part.operands.clone(), terminator })
+    }
+
+    /// Cuts a part in two, in front of the instruction that sets the frame pointer; the first one names the return address. Gives the second one, which is to be
+    /// the block `behind`.
+    fn cut_at_frame(
+        &self,
+        program: &Program,
+        piece: &mut Piece,
+        FrameStart { at, depth }: FrameStart,
+        behind: BlockId,
+    ) -> Option<Piece> {
+        let first = &mut piece.code;
+        let (added, field) = program.arch.name_return_address(depth)?;
+        let mut second = self.code(first.start + u64::from(at), first.size - at);
+        (second.copied, second.ending) = (first.copied - at, first.ending);
+        let row_there = first.rows.iter().rfind(|(start, _)| *start <= at)?.1;
+        let later = first.rows.iter().filter(|(start, _)| *start > at).map(|(start, row)| (start - at, *row));
+        second.rows = [(0, row_there)].into_iter().chain(later).collect();
+        second.added = std::mem::replace(&mut first.added, added);
+        first.rows.retain(|(start, _)| *start < at);
+        first.rows.push((at, row_there));
+        (first.size, first.copied, first.ending) = (at, at, row_there);
+        first.names_back = Some(at + field);
+        let is_behind = |operand: &Operand| operand.at >= at;
+        let operands = piece.operands.extract_if(.., |operand| is_behind(operand));
+        let operands = operands.map(|operand| Operand { at: operand.at - at, ..operand }).collect();
+        let terminator = std::mem::replace(&mut piece.terminator, Terminator::FallThrough(behind));
+        Some(Piece { code: second, operands, terminator })
     }
 
     /// The new block that stands for a target of the callee.
@@ -279,7 +321,7 @@ impl Site<'_> {
     fn crossing(&self, program: &mut Program, exit: &Exit) -> Option<Piece> {
         let mut code = self.code(exit.address, 0);
         code.added = program.arch.put_return_address(exit.depth);
-        let row = with_address_on_top(&program.rows[exit.row?])?;
+        let row = with_address_on_top(&program.rows[exit.row?], exit.depth)?;
         code.rows.push((0, program.rows.intern(&row)));
         code.ending = exit.row?;
         debug_assert!(self.caller != self.body.callee, "no function runs in itself");

@@ -4,10 +4,12 @@
 //! has a rule for it, until addresses are known.
 
 use afterlink_core::InputAddr;
+use afterlink_isa::FrameState;
 use afterlink_program::{FuncId, Program};
 use afterlink_unwind::{CfaRule, RegisterRule, Row, RowId};
 
-/// The number that DWARF gives the stack pointer of x86-64, and the column of the return address.
+/// The numbers that DWARF gives the frame pointer and the stack pointer of x86-64, and the column of the return address.
+const FRAME_POINTER: u16 = 6;
 const STACK_POINTER: u16 = 7;
 const RETURN_ADDRESS: u16 = 16;
 /// Bytes of a return address.
@@ -59,40 +61,51 @@ impl AtCall {
     }
 }
 
-/// What holds where the callee would have `row`, while its return address is still on the stack's top.
-pub(super) fn with_address_on_top(callee: &Row) -> Option<Row> {
+/// What holds where the callee would have `row`, while its return address is still on the stack's top, below `depth` bytes of frame.
+pub(super) fn with_address_on_top(callee: &Row, depth: u32) -> Option<Row> {
     let mut row = plain(callee)?;
-    let CfaRule::Offset(register, to_frame) = row.cfa else { return None };
-    row.cfa = CfaRule::Offset(register, to_frame + WORD);
-    row.set_rule(RETURN_ADDRESS, Some(RegisterRule::Offset(-to_frame - WORD)));
+    if let CfaRule::Offset(STACK_POINTER, to_frame) = row.cfa {
+        row.cfa = CfaRule::Offset(STACK_POINTER, to_frame + WORD);
+    }
+    row.set_rule(RETURN_ADDRESS, Some(RegisterRule::Offset(-i64::from(depth) - 2 * WORD)));
     Some(row)
 }
 
-/// Whether a row says that the return address stands `depth` bytes above the stack's top.
-pub(super) fn is_at_depth(row: &Row, depth: u32) -> bool {
-    row.cfa == CfaRule::Offset(STACK_POINTER, i64::from(depth) + WORD)
+/// Whether a row says that the return address stands where it is followed to.
+pub(super) fn agrees(row: &Row, state: FrameState) -> bool {
+    let distance = match row.cfa {
+        CfaRule::Offset(STACK_POINTER, distance) => Some((distance, state.depth)),
+        CfaRule::Offset(FRAME_POINTER, distance) => state.pointer.map(|pointer| (distance, pointer)),
+        _ => None,
+    };
+    distance.is_some_and(|(distance, followed)| distance == i64::from(followed) + WORD)
 }
 
-/// Whether the file's unwind entries say that the return address is not `depth` bytes above the stack's top at a place.
-pub(super) fn is_told_other(program: &Program, place: InputAddr, depth: u32) -> bool {
+/// Whether a row says where the frame pointer of the function's caller is kept.
+pub(super) fn keeps_frame_pointer(row: &Row) -> bool {
+    matches!(row.rule(FRAME_POINTER), Some(RegisterRule::Offset(_)))
+}
+
+/// Whether the file's unwind entries say that the return address is not on the stack's top at a place.
+pub(super) fn is_told_other(program: &Program, place: InputAddr) -> bool {
     let entry = program.eh_frame.fdes.iter().find(|(_, fde)| fde.contains(place));
     let rows = entry.and_then(|(_, fde)| Some((fde.start, program.eh_frame.rows(fde).ok()?)));
     rows.is_some_and(|(start, rows)| {
         let behind = rows.partition_point(|(at, _)| u64::from(*at) <= place.since(start));
         let row = behind.checked_sub(1).map(|i| &rows[i].1);
         row.is_some_and(|row| {
-            matches!(row.cfa, CfaRule::Offset(STACK_POINTER, _)) && !is_at_depth(row, depth)
+            matches!(row.cfa, CfaRule::Offset(STACK_POINTER, _)) && !agrees(row, FrameState::default())
         })
     })
 }
 
-/// The row, if it counts the frame from the stack's top, and says of registers where they are saved, and nothing else.
+/// The row, if it counts the frame from the stack's top or the frame pointer, and says of registers where they are saved, and nothing else.
 fn plain(callee: &Row) -> Option<Row> {
     let is_known = |(register, rule): &(u16, RegisterRule)| match rule {
         RegisterRule::Offset(at) => *register != RETURN_ADDRESS || *at == -WORD,
         _ => false,
     };
-    let is_plain = matches!(callee.cfa, CfaRule::Offset(STACK_POINTER, _))
+    let is_plain = matches!(callee.cfa, CfaRule::Offset(FRAME_POINTER | STACK_POINTER, _))
         && callee.args_size == 0
         && !callee.is_signed
         && callee.rule(RETURN_ADDRESS).is_some()

@@ -8,7 +8,8 @@
 //! An indirect call has such blocks behind a question whether it leads there (`asked.rs`).
 //!
 //! Where control leaves the context for a place of the input, there is an exit: the stack is made what it was before the call, and that place is
-//! called. So it runs with a return address that leads behind the call. With a frame below the return address, a call that only puts its own
+//! called. So it runs with a return address that leads behind the call. Where the callee has the frame pointer lead into its frame, that word holds a return address
+//! as well (`depths.rs`). With a frame below the return address, a call that only puts its own
 //! return address on top leads to an instruction that carries the word to where it belongs. A frame's depth follows from the
 //! input's code alone: `Depths`.
 
@@ -16,7 +17,7 @@ use crate::address_map::flow;
 use crate::address_map::places::{Block, Shape};
 use crate::input::code::{Inst, Kind};
 use crate::input::return_address;
-use crate::moved_code::depths::Depths;
+use crate::moved_code::depths::{Depths, Stack};
 use crate::moved_code::walk::Walk;
 use crate::verdict::finding::{Finding, FindingKind};
 use afterlink_isa::Flow;
@@ -77,17 +78,17 @@ impl Walk<'_, '_, '_> {
         if block.input_size == 0 && block.input == own.call && is_asked() {
             return self.others(context, depths);
         }
-        let Some(depth) = depths.at(context, block.input) else {
+        let Some(stack) = depths.at(context, block.input) else {
             let what = "nobody knows how the stack stands where this runs in place of a call";
             return Err(self.finding(FindingKind::Instruction, what));
         };
         if block.input_size == 0 {
-            return self.exit(context, depth);
+            return self.exit(context, stack);
         }
-        self.part(block, context, depth, depths)
+        self.part(block, context, stack, depths)
     }
 
-    fn part(mut self, block: &Block, context: u32, mut depth: i64, depths: &Depths) -> Checked {
+    fn part(mut self, block: &Block, context: u32, mut stack: Stack, depths: &Depths) -> Checked {
         let code = &self.check.code;
         let insts = &code.insts[code.range(block.input, block.input_end())];
         let size: u64 = insts.iter().map(|inst| u64::from(inst.len)).sum();
@@ -95,35 +96,19 @@ impl Walk<'_, '_, '_> {
             let what = "the map's block does not begin and end between instructions of the input";
             return Err(self.finding(FindingKind::Map, what));
         }
-        let has_room = self.check.has_room(context);
         let shape = Shape::of(insts);
         let mut reader = Reader::new(code.judgement);
         for inst in &insts[..shape.body] {
-            if depths.is_other(context, self.input, depth) {
-                let what =
-                    "the stack stands otherwise, or nobody knows how, inside of a block in place of a call";
-                return Err(self.finding(FindingKind::Instruction, what));
-            }
-            let bytes = code.bytes(self.input, usize::from(inst.len)).unwrap_or(&[]);
-            let change = reader.frame_change(bytes, depth).filter(|c| has_room || !c.needs_place);
-            let Some(change) = change.filter(|_| !inst.is_prefix()) else {
-                let what =
-                    "an instruction in place of a call may see where the stack is, or the return address";
-                return Err(self.finding(FindingKind::Instruction, what));
-            };
-            if code.is_observed(self.input) {
-                let what = "code in place of a call has a probe, whose tracer would not see it";
-                return Err(self.finding(FindingKind::Probe, what));
-            }
-            depth = change.depth;
-            self.same_inst(inst)?;
+            self.part_inst(inst, context, &mut stack, (depths, &mut reader))?;
         }
         self.comes_back_inside(insts[..shape.body].last(), context)?;
         if !shape.ends {
+            let named = self.check.names_return_address(context, block, self.output, stack.frame.depth);
+            self.output += named.unwrap_or(0);
             self.goes_on(block.input_end())?;
             return self.padding(true);
         }
-        if depths.is_other(context, self.input, depth) {
+        if depths.is_other(context, self.input, stack) || stack.is_named {
             let what = "the stack stands otherwise, or nobody knows how, at a branch in place of a call";
             return Err(self.finding(FindingKind::Instruction, what));
         }
@@ -137,13 +122,46 @@ impl Walk<'_, '_, '_> {
                 self.terminator(inst)?
             }
             Kind::Branch => self.terminator(inst)?,
-            Kind::Return => self.returns(context, depth)?,
+            Kind::Return => self.returns(context, stack)?,
             _ => {
                 let what = "control leaves code in place of a call in a way that is not known there";
                 return Err(self.finding(FindingKind::Instruction, what));
             }
         }
         self.padding(true)
+    }
+
+    /// An instruction of a part in front of what ends it.
+    fn part_inst(
+        &mut self,
+        inst: &Inst,
+        context: u32,
+        stack: &mut Stack,
+        (depths, reader): (&Depths, &mut Reader),
+    ) -> Checked {
+        let code = &self.check.code;
+        if depths.is_other(context, self.input, *stack) {
+            let what =
+                "the stack stands otherwise, or nobody knows how, inside of a block in place of a call";
+            return Err(self.finding(FindingKind::Instruction, what));
+        }
+        let bytes = code.bytes(self.input, usize::from(inst.len)).unwrap_or(&[]);
+        let has_room = self.check.has_room(context);
+        let change = reader.frame_change(bytes, stack.frame).filter(|c| has_room || !c.needs_place);
+        if change.is_some_and(|change| change.sets_pointer != stack.is_named) {
+            let what = "a return address is not named right where the frame pointer is set";
+            return Err(self.finding(FindingKind::Instruction, what));
+        }
+        let Some(change) = change.filter(|_| !inst.is_prefix()) else {
+            let what = "an instruction in place of a call may see where the stack is, or the return address";
+            return Err(self.finding(FindingKind::Instruction, what));
+        };
+        if code.is_observed(self.input) {
+            let what = "code in place of a call has a probe, whose tracer would not see it";
+            return Err(self.finding(FindingKind::Probe, what));
+        }
+        *stack = Stack { frame: change.frame, is_named: false };
+        self.same_inst(inst)
     }
 
     /// Behind an instruction of the context, if it is a call, more of the context stands.
@@ -157,12 +175,14 @@ impl Walk<'_, '_, '_> {
     }
 
     /// In place of a return, control goes on behind the call.
-    fn returns(&mut self, context: u32, depth: i64) -> Checked {
+    fn returns(&mut self, context: u32, stack: Stack) -> Checked {
         let bytes = self.check.code.bytes(self.input, 1).and_then(|_| {
             let inst = self.check.code.at(self.input)?;
             self.check.code.bytes(self.input, usize::from(inst.len))
         });
-        if depth != 0 || !bytes.is_some_and(|bytes| self.check.code.judgement.is_plain_return(bytes)) {
+        if stack != Stack::default()
+            || !bytes.is_some_and(|bytes| self.check.code.judgement.is_plain_return(bytes))
+        {
             let what = "a callee in place of its call does not return plainly";
             return Err(self.finding(FindingKind::Instruction, what));
         }
@@ -215,15 +235,20 @@ impl Walk<'_, '_, '_> {
     }
 
     /// A piece by which control leaves a context for `self.input`.
-    fn exit(mut self, context: u32, depth: i64) -> Checked {
-        let (judgement, to) = (self.check.code.judgement, self.input);
+    fn exit(mut self, context: u32, stack: Stack) -> Checked {
+        let (judgement, to, depth) = (self.check.code.judgement, self.input, stack.frame.depth);
+        if stack.is_named {
+            let what = "control leaves code in place of a call while a return address is named";
+            return Err(self.finding(FindingKind::Instruction, what));
+        }
         let has_room = self.check.has_room(context);
         let code = &self.check.code;
         if depth > 0 && !has_room {
             let what = "a frame in place of a call is given up where no room for a return address is";
             return Err(self.finding(FindingKind::Instruction, what));
         }
-        if let Some(len) = judgement.carries_return_address(self.bytes(), depth).filter(|_| depth > 0) {
+        let carried = |bytes: &[u8]| judgement.carries_return_address(bytes).filter(|(to, _)| *to == depth);
+        if let Some((_, len)) = carried(self.bytes()).filter(|_| depth > 0) {
             self.output += len as u64;
             self.context = None;
             self.goes_on(to)?;
@@ -245,8 +270,7 @@ impl Walk<'_, '_, '_> {
         self.output += u64::from(len);
         let mut called = self.output.wrapping_add(displacement as u64);
         if depth > 0 {
-            let carried = judgement.carries_return_address(self.check.places.output_bytes(called), depth);
-            let Some(len) = carried else {
+            let Some((_, len)) = carried(self.check.places.output_bytes(called)) else {
                 let what = "a return address is not carried to where the frame has it";
                 return Err(self.finding(FindingKind::Instruction, what));
             };

@@ -122,7 +122,8 @@ impl Compare<'_, '_, '_> {
         // What carries a return address to where the callee's frame has it.
         let callee = self.rows.input.of_moved(&mut self.hint_input, block.input).0;
         let callee = callee.and_then(Frame::read).ok_or_else(fault)?;
-        let rows = [site.caller.with_address_on_top(&callee), site.caller.beside(&callee)];
+        let (depth, _) = judgement.carries_return_address(bytes).ok_or_else(fault)?;
+        let rows = [site.caller.with_address_on_top(&callee, depth), site.caller.beside(&callee)];
         for (run, row) in [(start, middle), (middle, end)].into_iter().zip(rows) {
             self.holds(block, run, Some(&row.ok_or_else(fault)?))?;
         }

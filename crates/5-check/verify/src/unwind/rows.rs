@@ -511,7 +511,8 @@ const RULE: usize = 2 + 1 + 8;
 /// The tags of a place, counted from the frame, and of an expression's value.
 const SAVED: u8 = 2;
 const VALUE: u8 = 6;
-/// The numbers that DWARF gives x86-64's stack pointer, and where the return address is.
+/// The numbers that DWARF gives x86-64's frame pointer and stack pointer, and where the return address is.
+const FRAME_POINTER: u16 = 6;
 const STACK_POINTER: u16 = 7;
 const RETURN_ADDRESS: u16 = 16;
 
@@ -548,9 +549,19 @@ impl<'r> Frame<'r> {
         (self.register == STACK_POINTER).then_some(self.offset)
     }
 
-    /// Whether a callee's row is one of a plain frame below this one: counted from the stack's top, with everything saved in it.
+    /// How far above what the frame pointer names the frame is, if it is counted from there.
+    pub fn above_pointer(&self) -> Option<i64> {
+        (self.register == FRAME_POINTER).then_some(self.offset)
+    }
+
+    /// Whether the frame says where the caller's frame pointer stands in memory.
+    pub fn keeps_frame_pointer(&self) -> bool {
+        self.saved.iter().any(|(register, _)| *register == FRAME_POINTER)
+    }
+
+    /// Whether a callee's row is one of a plain frame below this one: counted from the stack's top or the frame pointer, with everything saved in it.
     fn is_plain_below(&self, callee: &Self) -> bool {
-        callee.register == STACK_POINTER
+        [FRAME_POINTER, STACK_POINTER].contains(&callee.register)
             && callee.others.is_empty()
             && callee.told == [0; 8]
             // It is no signal's frame, its column is this frame's, exceptions go on to its caller, and libgcc reads no more than is written.
@@ -572,11 +583,12 @@ impl<'r> Frame<'r> {
         self.row_of(callee, callee.offset.checked_sub(shift)?, shift, &rule)
     }
 
-    /// The callee's row under this frame's entry, with the return address still on the stack's top.
-    pub fn with_address_on_top(&self, callee: &Self) -> Option<Vec<u8>> {
-        let offset = callee.offset.checked_add(8)?;
-        let rule = [&[SAVED][..], &offset.checked_neg()?.to_le_bytes()].concat();
-        self.row_of(callee, offset, 0, &rule)
+    /// The callee's row under this frame's entry, with the return address still on the stack's top, below `depth` bytes of frame.
+    pub fn with_address_on_top(&self, callee: &Self, depth: i64) -> Option<Vec<u8>> {
+        let lower = if callee.register == STACK_POINTER { 8 } else { 0 };
+        let place = depth.checked_add(16)?.checked_neg()?;
+        let rule = [&[SAVED][..], &place.to_le_bytes()].concat();
+        self.row_of(callee, callee.offset.checked_add(lower)?, 0, &rule)
     }
 
     /// The callee's row under this frame's entry.

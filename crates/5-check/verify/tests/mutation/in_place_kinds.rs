@@ -11,7 +11,7 @@ use afterlink_core::address_map::{BlockMap, Reason};
 use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-pub const IN_PLACE_KINDS: [(&str, Break); 9] = [
+pub const IN_PLACE_KINDS: [(&str, Break); 11] = [
     ("in place: another room for the return address", other_room),
     ("in place: room lost", lost_room),
     ("in place: does not go on behind the call", other_way),
@@ -21,10 +21,14 @@ pub const IN_PLACE_KINDS: [(&str, Break); 9] = [
     ("in place: block of the map is another one", other_block),
     ("in place: nothing leads in", no_way_in),
     ("in place: callee does more than it may", more_than_it_may),
+    ("in place: another return address named", other_name),
+    ("in place: frame pointer set otherwise", other_pointer),
 ];
 
 const MAKES: u8 = 0x50;
 const GIVES_BACK: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 8];
+/// `lea place(%rip),%rbp`, without its field.
+const NAMES: [u8; 3] = [0x48, 0x8d, 0x2d];
 
 /// Pieces in place of them, with what leads in.
 pub fn in_place(sites: &Sites, fits: impl Fn(&BlockMap) -> bool) -> Vec<Place> {
@@ -135,6 +139,33 @@ fn other_word(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
     let (at, _) = find(sites, rng, &[&[0x8f, 0x44, 0x24]], is_exit)?;
     let step = *[8u8, 16, 1, 0x80].choose(rng)?;
     of_output(write(sites, at + 3, &[sites.bytes[at + 3] ^ step], "place of a return address".into()))
+}
+
+/// `lea place(%rip),%rbp` and `mov %rbp,N(%rsp)` name another place, by another register, put it elsewhere, or are no such instructions.
+fn other_name(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
+    let (at, _) = find(sites, rng, &[&NAMES], |block| block.reason != Reason::Replaced && !is_exit(block))?;
+    let (lea, store) = (NAMES.len() + 4, [0x48, 0x89, 0x6c, 0x24]);
+    if !sites.bytes[at + lea..].starts_with(&store) {
+        return None;
+    }
+    let (place, new) = match rng.random_range(0..6) {
+        0 => (at + NAMES.len(), sites.bytes[at + NAMES.len()] ^ [1, 5, 8, 0x80].choose(rng)?),
+        1 => (at + lea + 4, sites.bytes[at + lea + 4] ^ [8, 16, 1, 0x80].choose(rng)?),
+        2 => (at + 2, 0x25),       // into another register
+        3 => (at + 1, 0x8b),       // what stands there
+        4 => (at + lea + 1, 0x8b), // a load
+        _ => (at + lea + 2, 0x64), // of another register
+    };
+    of_output(write(sites, place, &[new], "name of a return address".into()))
+}
+
+/// Behind a named return address another register is set, the frame pointer otherwise, or nothing.
+fn other_pointer(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
+    let set = [0x48, 0x89, 0xe5];
+    let (at, _) = find(sites, rng, &[&set], |block| !is_exit(block))?;
+    let others: [[u8; 3]; 4] =
+        [[0x0f, 0x1f, 0x00], [0x48, 0x89, 0xe3], [0x48, 0x89, 0xec], [0x40, 0x89, 0xe5]];
+    of_output(write(sites, at, others.choose(rng)?, "frame pointer".into()))
 }
 
 fn other_block(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {

@@ -71,10 +71,12 @@ const PREFETCH: &str = "code-prefetch";
 const TWICE: &str = "tail-duplication";
 
 /// Those with callees of all sorts.
-const FRAMES: [(&str, &[&str]); 4] = [
+const FRAMES: [(&str, &[&str]); 6] = [
     ("gcc", &["-O2"]),
     ("gcc", &["-O2", "-fno-pie", "-no-pie"]),
     ("gcc", &["-O2", "-fcf-protection=full"]),
+    ("gcc", &["-O2", "-fno-omit-frame-pointer"]),
+    ("clang-22", &["-O2", "-fno-pie", "-no-pie", "-fno-omit-frame-pointer"]),
     ("clang-22", &["-O2", "-fPIE", "-pie", "-fuse-ld=lld-22"]),
 ];
 

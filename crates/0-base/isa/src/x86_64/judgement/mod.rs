@@ -19,13 +19,13 @@ pub(crate) use calls::{
 };
 pub(crate) use counter::{parse as parse_counter, stack_steps};
 pub(crate) use disassembly::disassemble;
-pub(crate) use frames::{ROOM, carries_return_address};
+pub(crate) use frames::{ROOM, carries_return_address, names_return_address};
 pub(crate) use questions::{flags, parse as parse_question};
 pub(crate) use relocation::{relocation, start_up_relocation};
 pub(crate) use return_address::is_taken as takes_return_address;
 pub(crate) use uses::is_displacement_of_access;
 
-use crate::judgement::{Convention, FrameChange, Handling, Step, Use};
+use crate::judgement::{Convention, Frame, FrameChange, Handling, Step, Use};
 use crate::x86_64::full;
 use iced_x86::InstructionInfoFactory;
 
@@ -85,8 +85,8 @@ impl Reader {
         calls::only_computes(&mut self.factory, bytes)
     }
 
-    pub fn frame_change(&mut self, bytes: &[u8], depth: i64) -> Option<FrameChange> {
-        frames::change(&mut self.factory, bytes, depth)
+    pub fn frame_change(&mut self, bytes: &[u8], frame: Frame) -> Option<FrameChange> {
+        frames::change(&mut self.factory, bytes, frame)
     }
 
     pub fn touches_scratch(&mut self, bytes: &[u8]) -> Option<(bool, bool)> {

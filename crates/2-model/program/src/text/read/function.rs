@@ -223,6 +223,13 @@ impl Reader<'_> {
         let ending = RowId(self.lexer.index("row", "a row (`row0`)")?);
         self.lexer.need("back")?;
         let back = self.block_id()?;
+        let is_named = self.lexer.take("named");
+        let names_back = if is_named {
+            self.lexer.need("at")?;
+            Some(self.lexer.number("bytes from the start")?)
+        } else {
+            None
+        };
         self.lexer.need_mark(b':')?;
         let code = self.code()?;
         let operands = add_operands(function, code.operands);
@@ -236,6 +243,7 @@ impl Reader<'_> {
             rows,
             ending,
             back,
+            names_back,
         });
         Ok(Chunk::InPlace(function.in_place.len() as u32 - 1))
     }

@@ -129,22 +129,7 @@ impl Writer<'_, '_> {
                 let operands = &function.operands[code.operands.range()];
                 self.code(&Code { bytes: &[], start: None, operands, function: id });
             }
-            Chunk::InPlace(row) => {
-                let code = &function.in_place[row as usize];
-                let start = Sized(code.start, code.size.into());
-                put!(self, "  in-place {:#x} of {start} copied {}", code.call, code.copied);
-                for (at, row) in code.rows.iter().filter_map(|(at, row)| Some((at, self.names.row(*row)?))) {
-                    put!(self, " {at} {row}");
-                }
-                if let Some(row) = self.names.row(code.ending) {
-                    put!(self, " ending {row}");
-                }
-                put!(self, " back {}", code.back);
-                self.text.push_str(":\n");
-                let operands = &function.operands[code.operands.range()];
-                self.code(&Code { bytes: &code.added, start: None, operands: &[], function: id });
-                self.code(&Code { bytes: &[], start: None, operands, function: id });
-            }
+            Chunk::InPlace(row) => self.in_place(id, function, row),
             Chunk::Back(row) => {
                 put!(self, "  back {:#x}:\n", function.new_code[row as usize].replaces);
                 self.new_code(id, function, row);
@@ -159,6 +144,26 @@ impl Writer<'_, '_> {
                 self.new_code(id, function, row);
             }
         }
+    }
+
+    fn in_place(&mut self, id: FuncId, function: &Function, row: u32) {
+        let code = &function.in_place[row as usize];
+        let start = Sized(code.start, code.size.into());
+        put!(self, "  in-place {:#x} of {start} copied {}", code.call, code.copied);
+        for (at, row) in code.rows.iter().filter_map(|(at, row)| Some((at, self.names.row(*row)?))) {
+            put!(self, " {at} {row}");
+        }
+        if let Some(row) = self.names.row(code.ending) {
+            put!(self, " ending {row}");
+        }
+        put!(self, " back {}", code.back);
+        if let Some(at) = code.names_back {
+            put!(self, " named at {at}");
+        }
+        self.text.push_str(":\n");
+        let operands = &function.operands[code.operands.range()];
+        self.code(&Code { bytes: &code.added, start: None, operands: &[], function: id });
+        self.code(&Code { bytes: &[], start: None, operands, function: id });
     }
 
     fn new_code(&mut self, id: FuncId, function: &Function, row: u32) {
