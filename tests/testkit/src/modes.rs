@@ -162,6 +162,7 @@ impl<'a> Bench<'a> {
         let Some(allowed) = self.case.plan.max_growth else { return Faults::new() };
         let size = |path: &Path| fs::metadata(path).map_or(0, |m| m.len());
         let (before, after) = (size(&self.build.program), size(output));
+        let allowed = allowed + if self.case.plan.may_double { before } else { 0 };
         if after <= before + allowed {
             return Faults::new();
         }

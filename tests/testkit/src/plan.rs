@@ -48,6 +48,9 @@ pub struct Plan {
     #[serde(default)]
     pub either: Vec<String>,
     pub max_growth: Option<u64>,
+    /// It may grow by its own size beside: all of its code is written once more.
+    #[serde(default)]
+    pub may_double: bool,
     #[serde(default)]
     pub refused: BTreeMap<String, Vec<String>>,
     #[serde(default)]

@@ -1,7 +1,7 @@
 //! Unwind rows of code that runs in place of a call: they lead to the caller as if the call had been made.
 //!
-//! The frame is the callee's own, wherever its instructions have it. Only the return address is not in memory: it follows from the place, so that no row
-//! has a rule for it, until addresses are known.
+//! The frame is the callee's own, wherever its instructions have it. Only the return address is not in memory, but where rows count from the frame pointer: it follows
+//! from the place, so that no row has a rule for it, until addresses are known.
 
 use afterlink_core::InputAddr;
 use afterlink_isa::FrameState;
@@ -51,7 +51,10 @@ impl AtCall {
         let CfaRule::Offset(register, to_frame) = row.cfa else { return None };
         // The caller finds its stack where the frame ends.
         row.cfa = CfaRule::Offset(register, to_frame - shift);
-        row.set_rule(RETURN_ADDRESS, None);
+        // Where the frame pointer leads into the frame, a return address stands above it.
+        if register == STACK_POINTER {
+            row.set_rule(RETURN_ADDRESS, None);
+        }
         let saved: Vec<(u16, RegisterRule)> = row.registers().to_vec();
         for (register, rule) in saved {
             let RegisterRule::Offset(at) = rule else { return None };

@@ -1,5 +1,5 @@
 //! Unwinding from a callee's blocks in place of a call: the frame that is found is the callee's, where its own row has it, and its caller's as if the
-//! call had been made. No return address is in memory: it is as far from the instruction as the place behind the call is, in front of which stands what
+//! call had been made. Up to where the callee's frame pointer is set, no return address is in memory: it is as far from the instruction as the place behind the call is, in front of which stands what
 //! gives back the room, so that unwinders, which look one byte in front of it, find the row of the call. Exceptions go where those out of the call go.
 
 use crate::address_map::places::{Block, Shape};

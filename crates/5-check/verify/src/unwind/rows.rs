@@ -573,10 +573,13 @@ impl<'r> Frame<'r> {
     }
 
     /// The callee's row in place of a call, under this frame's entry: the stack's top is higher by `shift`, as a return address has no room, and the
-    /// call would have come back `back` bytes from the instruction.
+    /// call would have come back `back` bytes from the instruction. Where rows count from the frame pointer, that has been named (`moved_code/depths.rs`).
     pub fn in_callee(&self, callee: &Self, shift: i64, back: i64) -> Option<Vec<u8>> {
         /// Of x86-64, where the return address is the instruction pointer: `DW_OP_breg16`.
         const FROM_INSTRUCTION: u8 = 0x80;
+        if callee.register == FRAME_POINTER {
+            return self.beside(callee).filter(|_| shift == 0);
+        }
         let mut place = vec![FROM_INSTRUCTION];
         gimli::leb128::write::signed(&mut place, back).ok()?;
         let rule = [&[VALUE][..], &(place.len() as u64).to_le_bytes(), &place].concat();
