@@ -274,13 +274,18 @@ impl<'a> Table<'a> {
         let mut context = UnwindContext::new();
         let left = limit(entries.iter().map(|e| e.entry_len()).sum());
         let mut parts = Parts { rows: UnwindRows::default(), known: Known::default(), left };
+        let mut string = Vec::new();
         for entry in &entries {
             let area = data.area(entry, self);
-            let handlings = handlings(&area, entry);
+            let everywhere = [handling_of_all(&area, entry)];
+            let handlings = match &area {
+                Ok(Some(area)) => &area.handlings[..],
+                _ => &everywhere,
+            };
             if let Ok(Some(area)) = &area {
                 parts.left += limit((area.extent.1 - area.extent.0) as usize);
             }
-            let is_opaque = self.entry_rows(entry, &handlings, &mut context, &mut parts)?;
+            let is_opaque = self.entry_rows(entry, handlings, (&mut context, &mut string), &mut parts)?;
             let is_unknown = match &area {
                 Ok(area) => area.is_some() && !data.is_known(entry.personality()),
                 Err(()) => true,
@@ -305,12 +310,11 @@ impl<'a> Table<'a> {
         &self,
         entry: &Entry<'a>,
         handlings: &[Handling],
-        context: &mut UnwindContext<usize>,
+        (context, string): (&mut UnwindContext<usize>, &mut Vec<u8>),
         parts: &mut Parts,
     ) -> gimli::Result<bool> {
         let end = entry.end_address();
         let mut followed = entry.initial_address();
-        let mut string = Vec::new();
         let mut libgcc = LibgccReading::new(entry, self);
         let outcome = self.follow(entry, context, |row| {
             // Rows for places behind the entry's end are out of unwinders' reach.
@@ -319,20 +323,20 @@ impl<'a> Table<'a> {
                 return Ok(());
             }
             string.clear();
-            write_entry(&mut string, entry, self);
-            libgcc.write(&mut string, start);
+            write_entry(string, entry, self);
+            libgcc.write(string, start);
             // Invariant: `lowered` finds the row behind what is of one size in all strings.
             debug_assert_eq!(string.len(), ENTRY_SIZE + LibgccReading::SIZE);
-            self.write_row(&mut string, row)?;
+            self.write_row(string, row)?;
             followed = row_end;
-            parts.add(&mut string, (start, row_end), handlings)
+            parts.add(string, (start, row_end), handlings)
         })?;
         let is_opaque = outcome.is_err() && followed < end;
         if is_opaque {
             string.clear();
-            write_entry(&mut string, entry, self);
-            remainder::write(&mut string, entry, self)?;
-            parts.add(&mut string, (followed, end), handlings)?;
+            write_entry(string, entry, self);
+            remainder::write(string, entry, self)?;
+            parts.add(string, (followed, end), handlings)?;
         }
         Ok(is_opaque)
     }
@@ -388,9 +392,14 @@ impl<'a> Table<'a> {
                 self.write_expression(out, expression)?;
             }
         }
-        let mut registers: Vec<_> = row.registers().collect();
-        registers.sort_by_key(|(register, _)| register.0);
-        for (register, rule) in registers {
+        // Ascending. A row has few, and there are many rows: none is worth a list.
+        let mut above = 0;
+        while let Some((register, rule)) = row
+            .registers()
+            .filter(|(register, _)| u32::from(register.0) >= above)
+            .min_by_key(|(register, _)| register.0)
+        {
+            above = u32::from(register.0) + 1;
             out.extend_from_slice(&register.0.to_le_bytes());
             let mut number = |tag: u8, value: u64| {
                 out.push(tag);
@@ -425,15 +434,11 @@ impl<'a> Table<'a> {
     }
 }
 
-/// What becomes of exceptions along the code of an entry.
-fn handlings<'h>(area: &'h Result<Option<Area>, ()>, entry: &Entry) -> Cow<'h, [Handling]> {
-    let landing = match area {
-        Ok(Some(area)) => return Cow::Borrowed(&area.handlings),
-        Ok(None) => Landing::Caller,
-        Err(()) => Landing::Unknown,
-    };
+/// What becomes of exceptions along all of the code of an entry, of which no language data tell otherwise.
+fn handling_of_all(area: &Result<Option<Area>, ()>, entry: &Entry) -> Handling {
+    let landing = if area.is_err() { Landing::Unknown } else { Landing::Caller };
     let (start, end) = (entry.initial_address(), entry.end_address());
-    Cow::Owned(vec![Handling { start, end, landing, told: Vec::new() }])
+    Handling { start, end, landing, told: Vec::new() }
 }
 
 /// Rows as they come.
