@@ -28,6 +28,7 @@ pub const HEADER_KINDS: [(&str, Mutate); 18] = [
     ("byte between sections", gap_byte),
 ];
 
+const TRAP: u8 = 0xcc;
 const HEADER: usize = 64;
 const ROW: usize = 56;
 const SECTION: usize = 64;
@@ -220,5 +221,6 @@ fn gap_byte(sites: &Sites, rng: &mut ChaCha8Rng) -> Mutant {
         end = end.max(stop);
     }
     let at = *gaps.choose(rng)?;
-    flip(sites, rng, at, "between sections")
+    // Zeroes and traps are padding alike.
+    flip(sites, rng, at, "between sections").filter(|(bytes, _)| bytes[at] != TRAP)
 }

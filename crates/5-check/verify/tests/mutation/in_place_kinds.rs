@@ -226,6 +226,11 @@ fn more_than_it_may(sites: &Sites, rng: &mut ChaCha8Rng) -> Option<Broken> {
     if more.len() == 1 && more[0] & 0xf8 == opcode & 0xf8 {
         return None;
     }
+    // So is a push or a pop where the stack's top moves as far.
+    let moves = [(&[0x48, 0x83, 0xec, 8], 0x50), (&[0x48, 0x83, 0xc4, 8], 0x58)];
+    if moves.iter().any(|(step, same)| old == *step && **more == [*same]) {
+        return None;
+    }
     let mut new = more.to_vec();
     new.resize(usize::from(inst.len), 0x90);
     change_code(sites, at, &new, true, "instruction of a callee in place of its call")
