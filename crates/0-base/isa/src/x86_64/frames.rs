@@ -11,7 +11,8 @@ use super::{decode, full};
 use crate::Flow;
 use crate::calls::{FrameState, FrameStep};
 use iced_x86::{
-    CpuidFeature, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+    Code, CpuidFeature, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
+    Register,
 };
 
 /// `push %rax`: room for the return address, which a call would have written to as well. No flag touched.
@@ -152,7 +153,7 @@ impl Frame {
                 let depth = self.pointer.and_then(|pointer| pointer.checked_sub(displacement));
                 depth.filter(|depth| depth % WORD == 0).map(|depth| Self { depth, ..self })
             }
-            (Mnemonic::Leave, _) if inst.stack_pointer_increment() != 2 => {
+            (Mnemonic::Leave, _) if inst.code() == Code::Leaveq => {
                 self.pointer.map(|pointer| Self { depth: pointer - WORD, pointer: None })
             }
             _ if inst.is_stack_instruction() => None,

@@ -105,6 +105,10 @@ impl Walk<'_, '_, '_> {
         if !shape.ends {
             let named = self.check.names_return_address(context, block, self.output, stack.frame.depth);
             self.output += named.unwrap_or(0);
+            if depths.is_other(context, self.input, Stack { is_named: named.is_some(), ..stack }) {
+                let what = "behind a block in place of a call the stack stands otherwise than on another way";
+                return Err(self.finding(FindingKind::Instruction, what));
+            }
             self.goes_on(block.input_end())?;
             return self.padding(true);
         }
