@@ -114,16 +114,14 @@ pub(crate) fn attach(
     functions: &mut [Function],
     rows: &mut RowTable,
 ) {
-    let mut by_start: Vec<FdeId> = frames.fdes.ids().collect();
-    by_start.sort_by_key(|&id| frames.fdes[id].start);
-    let longest = frames.fdes.iter().map(|(_, f)| f.size).max().unwrap_or(0);
+    let by_start = by_start(frames);
     for group in functions.chunks_mut(GROUP) {
         // Each part numbers its rows by itself.
         let parts = group.par_chunks(PART).map(|part| {
             let mut own = RowTable::new();
             let found = part
                 .iter()
-                .map(|f| spans(image.arch.alignment(), frames, &by_start, longest, f, &mut own))
+                .map(|f| spans(image.arch.alignment(), frames, &by_start, f, &mut own))
                 .collect::<Vec<_>>();
             (found, own)
         });
@@ -227,20 +225,42 @@ fn refuse_foreign_pads(frames: &EhFrame, pads: &LandingPads, functions: &mut [Fu
 
 type Found = (Range, FdeId, Vec<(u32, RowId)>);
 
+/// An entry, by where its code starts.
+struct Started {
+    start: InputAddr,
+    /// Up to where its code, and that of all that start before, reaches.
+    reach: InputAddr,
+    id: FdeId,
+}
+
+fn by_start(frames: &EhFrame) -> Vec<Started> {
+    let all = frames.fdes.iter().map(|(id, fde)| Started {
+        start: fde.start,
+        reach: InputAddr(fde.start.get().saturating_add(fde.size)),
+        id,
+    });
+    let mut all: Vec<Started> = all.collect();
+    all.sort_by_key(|entry| entry.start);
+    let mut reach = InputAddr(0);
+    for entry in &mut all {
+        reach = reach.max(entry.reach);
+        entry.reach = reach;
+    }
+    all
+}
+
 fn spans(
     alignment: u64,
     frames: &EhFrame,
-    by_start: &[FdeId],
-    longest: u64,
+    by_start: &[Started],
     function: &Function,
     own: &mut RowTable,
 ) -> Result<Vec<Found>, Refusal> {
     let mut spans = Vec::new();
     for range in &function.ranges {
-        // An entry that starts before the range can reach into it by its length at most.
-        let lowest = InputAddr(range.start.get().saturating_sub(longest));
-        let first = by_start.partition_point(|&id| frames.fdes[id].start < lowest);
-        for &id in by_start[first..].iter().take_while(|&&id| frames.fdes[id].start < range.end()) {
+        // None in front of these reaches into the range.
+        let first = by_start.partition_point(|entry| entry.reach <= range.start);
+        for &Started { id, .. } in by_start[first..].iter().take_while(|entry| entry.start < range.end()) {
             let fde = &frames.fdes[id];
             let covered = Range { start: fde.start, size: fde.size };
             if covered.end() <= range.start || fde.size == 0 {
