@@ -58,7 +58,6 @@ pub fn name_return_address(depth: u32) -> (Vec<u8>, u32) {
 pub fn frame_step(bytes: &[u8], state: FrameState) -> Option<FrameStep> {
     let inst = full(bytes, 0)?;
     let reduced = decode(bytes)?;
-    let at = Frame { depth: state.depth.into(), pointer: state.pointer.map(i64::from) };
     let is_call = match reduced.flow {
         Flow::Next => false,
         // A call of what follows only takes the address.
@@ -71,16 +70,7 @@ pub fn frame_step(bytes: &[u8], state: FrameState) -> Option<FrameStep> {
         Flow::IndirectCall => true,
         _ => return None,
     };
-    let step = |behind: Frame, needs_place: bool| {
-        let state = FrameState {
-            depth: bounded(behind.depth)?,
-            pointer: match behind.pointer {
-                Some(pointer) => Some(bounded(pointer)?),
-                None => None,
-            },
-        };
-        Some(FrameStep { len: reduced.len, state, needs_place })
-    };
+    let step = |state: FrameState, needs_place: bool| FrameStep { len: reduced.len, state, needs_place };
     if !is_call {
         let asks_for_more = inst.flow_control() != FlowControl::Next
             || inst.is_privileged()
@@ -90,48 +80,47 @@ pub fn frame_step(bytes: &[u8], state: FrameState) -> Option<FrameStep> {
         if asks_for_more {
             return None;
         }
-        if let Some(moved) = at.moved(&inst) {
+        if let Some(moved) = state.moved(&inst) {
             // Who looks for frames by the pointer reads the return address above it.
-            return moved.and_then(|behind| step(behind, behind.pointer.is_some()));
+            return moved.map(|behind| step(behind, behind.pointer.is_some()));
         }
     }
-    let reaches = at.accesses(&inst)?;
+    let reaches = state.accesses(&inst)?;
     // Such counts who was called from where (`__fentry__`): it reads the return address above its own.
-    if is_call && at.depth == 0 {
+    if is_call && state.depth == 0 {
         return None;
     }
-    step(at, is_call || reaches)
+    Some(step(state, is_call || reaches))
 }
 
-fn bounded(distance: i64) -> Option<u32> {
-    u32::try_from(distance).ok().filter(|distance| i64::from(*distance) <= DEEPEST)
-}
+impl FrameState {
+    /// With the stack's top elsewhere, if that is in the frame, and not too far down.
+    fn with_depth(self, depth: i64) -> Option<Self> {
+        let depth = u32::try_from(depth).ok().filter(|depth| i64::from(*depth) <= DEEPEST)?;
+        Some(Self { depth, ..self })
+    }
 
-/// As [`FrameState`].
-#[derive(Clone, Copy)]
-struct Frame {
-    depth: i64,
-    pointer: Option<i64>,
-}
+    fn moved_by(self, bytes: i64) -> Option<Self> {
+        self.with_depth(i64::from(self.depth).checked_add(bytes)?)
+    }
 
-impl Frame {
     /// Where the frame is behind an instruction that moves the stack's top or sets the frame pointer; an inner `None` if it does so in a way that is not followed.
     fn moved(self, inst: &Instruction) -> Option<Option<Self>> {
         let registers = [0, 1].map(|i| {
             let is_there = i < inst.op_count() && inst.op_kind(i) == OpKind::Register;
             if is_there { inst.op_register(i) } else { Register::None }
         });
-        let moves = |by: i64| Some(Self { depth: self.depth.checked_add(by)?, ..self });
+        let pointer = self.pointer.map(i64::from);
         Some(match (inst.mnemonic(), registers) {
             (Mnemonic::Push | Mnemonic::Pop, [register, _]) if register != Register::None => {
-                let is_pointer = register.full_register() == Register::RBP && self.pointer.is_some();
+                let is_pointer = register == Register::RBP && pointer.is_some();
                 let is_whole = register.is_gpr64() && register != Register::RSP;
                 match inst.mnemonic() {
                     _ if !is_whole => None,
-                    Mnemonic::Pop if is_pointer => Some(Self { depth: self.depth - WORD, pointer: None }),
-                    Mnemonic::Pop => moves(-WORD),
+                    Mnemonic::Pop if is_pointer => Self { pointer: None, ..self }.moved_by(-WORD),
+                    Mnemonic::Pop => self.moved_by(-WORD),
                     _ if is_pointer => None,
-                    _ => moves(WORD),
+                    _ => self.moved_by(WORD),
                 }
             }
             (Mnemonic::Add | Mnemonic::Sub, [Register::RSP, _]) => {
@@ -140,21 +129,22 @@ impl Frame {
                     _ => return Some(None),
                 };
                 let by = if inst.mnemonic() == Mnemonic::Sub { Some(number) } else { number.checked_neg() };
-                by.filter(|by| by % WORD == 0).and_then(moves)
+                by.filter(|by| by % WORD == 0).and_then(|by| self.moved_by(by))
             }
             // What stood in the register is kept above.
-            (Mnemonic::Mov, [Register::RBP, Register::RSP]) => (self.pointer.is_none() && self.depth >= WORD)
+            (Mnemonic::Mov, [Register::RBP, Register::RSP]) => (pointer.is_none()
+                && i64::from(self.depth) >= WORD)
                 .then_some(Self { pointer: Some(self.depth), ..self }),
             (Mnemonic::Mov, [Register::RSP, Register::RBP]) => {
-                self.pointer.map(|pointer| Self { depth: pointer, ..self })
+                pointer.and_then(|pointer| self.with_depth(pointer))
             }
             (Mnemonic::Lea, [Register::RSP, _]) if is_plain(inst, Register::RBP) => {
                 let displacement = inst.memory_displacement64() as i64;
-                let depth = self.pointer.and_then(|pointer| pointer.checked_sub(displacement));
-                depth.filter(|depth| depth % WORD == 0).map(|depth| Self { depth, ..self })
+                let depth = pointer.and_then(|pointer| pointer.checked_sub(displacement));
+                depth.filter(|depth| depth % WORD == 0).and_then(|depth| self.with_depth(depth))
             }
             (Mnemonic::Leave, _) if inst.code() == Code::Leaveq => {
-                self.pointer.map(|pointer| Self { depth: pointer - WORD, pointer: None })
+                pointer.and_then(|pointer| Self { pointer: None, ..self }.with_depth(pointer - WORD))
             }
             _ if inst.is_stack_instruction() => None,
             _ => return None,
@@ -185,10 +175,11 @@ impl Frame {
         if !is_stack(base) {
             return (!is_stack(inst.memory_index())).then_some(false);
         }
+        let depth = i64::from(self.depth);
         // From the stack's top.
         let origin = match (base, self.pointer) {
             (Register::RSP, _) => 0,
-            (Register::RBP, Some(pointer)) => self.depth - pointer,
+            (Register::RBP, Some(pointer)) => depth - i64::from(pointer),
             _ => return None,
         };
         let start = origin.checked_add(inst.memory_displacement64() as i64)?;
@@ -196,12 +187,12 @@ impl Frame {
             return None;
         }
         if inst.mnemonic() == Mnemonic::Lea {
-            return (inst.op0_register().is_gpr64() && start != self.depth).then_some(true);
+            return (inst.op0_register().is_gpr64() && start != depth).then_some(true);
         }
         let size = inst.memory_size().size() as i64;
         let end = start.checked_add(size)?;
-        let is_apart = size > 0 && (end <= self.depth || start >= self.depth + WORD);
-        is_apart.then_some(end > self.depth || size > WORD)
+        let is_apart = size > 0 && (end <= depth || start >= depth + WORD);
+        is_apart.then_some(end > depth || size > WORD)
     }
 }
 

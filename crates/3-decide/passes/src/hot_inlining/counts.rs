@@ -212,9 +212,9 @@ impl Gone<'_> {
         // Of a part in two, the second one ends as the part does.
         let second = self.new.framed[at].zip(part.frame);
         let last = second.map_or(id, |(second, _)| second);
-        if last != id {
-            own.blocks[last.index()] = runs;
-            own.edges.push(EdgeWeight { from: id, to: last, count: runs });
+        if let Some((second, _)) = second {
+            own.blocks[second.index()] = runs;
+            own.edges.push(EdgeWeight { from: id, to: second, count: runs });
         }
         let ways = flow::ways(part, self.callee);
         if ways.is_empty() {

@@ -246,9 +246,10 @@ impl Site<'_> {
         first.rows.push((at, row_there));
         (first.size, first.copied, first.ending) = (at, at, row_there);
         first.names_back = Some(at + field);
-        let is_behind = |operand: &Operand| operand.at >= at;
-        let operands = piece.operands.extract_if(.., |operand| is_behind(operand));
-        let operands = operands.map(|operand| Operand { at: operand.at - at, ..operand }).collect();
+        // Invariant: operands of a block ascend.
+        let later = piece.operands.partition_point(|operand| operand.at < at);
+        let mut operands = piece.operands.split_off(later);
+        operands.iter_mut().for_each(|operand| operand.at -= at);
         let terminator = std::mem::replace(&mut piece.terminator, Terminator::FallThrough(behind));
         Some(Piece { code: second, operands, terminator })
     }

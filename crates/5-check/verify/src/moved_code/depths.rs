@@ -154,19 +154,16 @@ impl Follower<'_, '_, '_> {
     /// Whether the unwind row at a place of the input says that the return address is so far above the stack's top, or where the frame pointer leads. `is_told`: it
     /// must say it; of the place where control leaves for another function, which may have no rows, it need not if there is no frame.
     fn agrees(&mut self, address: u64, stack: Stack, is_told: bool) -> bool {
-        let row = self.rows.of_moved(&mut self.hint, address).0;
-        let Some(row) = row.and_then(rows::Frame::read) else {
-            return !is_told && stack == Stack::default();
-        };
+        let row = self.rows.of_moved(&mut self.hint, address).0.and_then(rows::Frame::read);
         // While a return address is named, nothing else has what the frame pointer held.
-        if stack.is_named && !(is_told && row.keeps_frame_pointer()) {
+        let keeps_pointer = row.as_ref().is_some_and(|row| is_told && row.keeps_frame_pointer());
+        if stack.is_named && !keeps_pointer {
             return false;
         }
-        let followed = match (row.above_top(), row.above_pointer(), stack.frame.pointer) {
-            (Some(above), ..) => Some((above, stack.frame.depth)),
-            (_, Some(above), Some(pointer)) => Some((above, pointer)),
-            _ => None,
-        };
+        let followed = row.and_then(|row| {
+            let by_pointer = || row.above_pointer().zip(stack.frame.pointer);
+            row.above_top().map(|above| (above, stack.frame.depth)).or_else(by_pointer)
+        });
         match followed {
             Some((above, followed)) => above.checked_sub(RETURN_ADDRESS) == Some(followed),
             None => !is_told && stack == Stack::default(),

@@ -37,10 +37,12 @@ pub(crate) fn names_return_address(code: &[u8], address: u64, depth: i64) -> Opt
 
 /// Whether an operand is so far from the stack's top in memory.
 fn is_on_stack(inst: &Instruction, operand: u32) -> bool {
-    inst.op_kind(operand) == OpKind::Memory
-        && inst.memory_base() == Register::RSP
-        && inst.memory_index() == Register::None
-        && inst.segment_prefix() == Register::None
+    inst.op_kind(operand) == OpKind::Memory && inst.memory_base() == Register::RSP && is_base_alone(inst)
+}
+
+/// Whether nothing but a register and a number makes up an address in memory.
+fn is_base_alone(inst: &Instruction) -> bool {
+    inst.memory_index() == Register::None && inst.segment_prefix() == Register::None
 }
 
 /// Where the return address stands, counted from the stack pointer: so many bytes from it on, none of which may be touched.
@@ -110,9 +112,7 @@ fn moved(inst: &Instruction, frame: Frame) -> Option<Option<Frame>> {
             }
         }
         Code::Lea_r64_m if first == Register::RSP => {
-            let is_plain = inst.memory_base() == Register::RBP
-                && inst.memory_index() == Register::None
-                && inst.segment_prefix() == Register::None;
+            let is_plain = inst.memory_base() == Register::RBP && is_base_alone(inst);
             let by = inst.memory_displacement64() as i64;
             frame
                 .pointer
@@ -154,7 +154,7 @@ fn reach(
     if !is_stack(inst.memory_base()) {
         return Some(false);
     }
-    if inst.memory_index() != Register::None || inst.segment_prefix() != Register::None {
+    if !is_base_alone(inst) {
         return None;
     }
     // Bytes from the stack's top.
