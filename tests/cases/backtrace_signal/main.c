@@ -2,7 +2,7 @@
    middle of a prologue, an epilogue, a leaf, a loop; each needs the row of exactly that instruction. */
 #define _GNU_SOURCE
 #include "case.h"
-#include <dlfcn.h>
+#include "stack.h"
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,12 +24,7 @@ static _Unwind_Reason_Code one_frame(struct _Unwind_Context *context, void *argu
     struct names *names = argument;
     int before = 0;
     unsigned long at = _Unwind_GetIPInfo(context, &before);
-    Dl_info info;
-    const char *name = dladdr((void *)(at - !before), &info) && info.dli_sname ? info.dli_sname : "?";
-    if (strlen(names->text) + strlen(name) + 2 < sizeof names->text) {
-        strcat(names->text, " ");
-        strcat(names->text, name);
-    }
+    const char *name = add_name(names->text, sizeof names->text, (void *)(at - !before));
     names->interrupted |= before;
     return strcmp(name, "main") ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
@@ -38,14 +33,8 @@ static void walk(struct names *names) {
 #ifdef LIBUNWIND
     void *places[64];
     int count = unw_backtrace(places, 64);
-    for (int i = 0; i < count; i++) {
-        Dl_info info;
-        const char *name = dladdr(places[i], &info) && info.dli_sname ? info.dli_sname : "?";
-        if (strlen(names->text) + strlen(name) + 2 < sizeof names->text) {
-            strcat(names->text, " ");
-            strcat(names->text, name);
-        }
-    }
+    for (int i = 0; i < count; i++)
+        add_name(names->text, sizeof names->text, places[i]);
 #else
     _Unwind_Backtrace(one_frame, names);
 #endif
@@ -148,13 +137,6 @@ NOINLINE unsigned stepped(unsigned x) {
         sum = mix(sum, below + 2u * equal + 4u * signs + 8u * parity);
     }
     return sum;
-}
-
-static void trap_flag(int on) {
-    unsigned long flags;
-    __asm__ volatile("subq $128, %%rsp; pushfq; popq %0; addq $128, %%rsp" : "=r"(flags));
-    flags = on ? flags | 0x100 : flags & ~0x100ul;
-    __asm__ volatile("subq $128, %%rsp; pushq %0; popfq; addq $128, %%rsp" : : "r"(flags) : "cc");
 }
 
 int main(void) {

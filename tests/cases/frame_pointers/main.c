@@ -2,7 +2,7 @@
    that sets its frame pointer has a return address above it, wherever the code stands. */
 #define _GNU_SOURCE
 #include "case.h"
-#include <dlfcn.h>
+#include "stack.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,15 +14,6 @@ static char *top_of_stack;
 static unsigned walked, whole, without_frame, beside;
 static volatile int is_telling; /* who asks for names holds a lock */
 
-static void add_name(char *text, size_t size, void *address, int is_behind) {
-    Dl_info info;
-    const char *name = dladdr((char *)address - is_behind, &info) && info.dli_sname ? info.dli_sname : "?";
-    if (strlen(text) + strlen(name) + 2 < size) {
-        strcat(text, " ");
-        strcat(text, name);
-    }
-}
-
 static int is_on_stack(struct frame *frame, char *low) {
     return (char *)frame >= low && (char *)frame + sizeof *frame <= top_of_stack && (unsigned long)frame % 8 == 0;
 }
@@ -30,7 +21,7 @@ static int is_on_stack(struct frame *frame, char *low) {
 /* Up to `main`. */
 static void add_frames(char *text, size_t size, struct frame *frame, char *low) {
     while (is_on_stack(frame, low) && !strstr(text, " main")) {
-        add_name(text, size, frame->back, 1);
+        add_name(text, size, (char *)frame->back - 1);
         low = (char *)(frame + 1);
         frame = frame->above;
     }
@@ -67,7 +58,7 @@ static void on_step(int signal, siginfo_t *info, void *argument) {
         beside++;
         return;
     }
-    add_name(text, sizeof text, at, 0);
+    add_name(text, sizeof text, at);
     add_frames(text, sizeof text, frame, (char *)context->uc_mcontext.gregs[REG_RSP]);
     snprintf(direct, sizeof direct, " %s main", own.dli_sname);
     snprintf(called, sizeof called, " %s step_all main", own.dli_sname);
@@ -129,13 +120,6 @@ NOINLINE unsigned step_all(unsigned x) {
         sum = mix(sum, step_last(i));
     }
     return sum;
-}
-
-static void trap_flag(int on) {
-    unsigned long flags;
-    __asm__ volatile("subq $128, %%rsp; pushfq; popq %0; addq $128, %%rsp" : "=r"(flags));
-    flags = on ? flags | 0x100 : flags & ~0x100ul;
-    __asm__ volatile("subq $128, %%rsp; pushq %0; popfq; addq $128, %%rsp" : : "r"(flags) : "cc");
 }
 
 int main(void) {
