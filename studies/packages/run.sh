@@ -212,6 +212,10 @@ check_package() {
         say "$name: plain"
         run_tests plain
     fi
+    if [ "$(number PASS "$folder/plain.tests")" -eq 0 ]; then
+        say "$name: no test passes before anything is rewritten: see $folder/plain.log"
+        return 0
+    fi
     for mode in "${modes[@]}"; do check_mode; done
 }
 
