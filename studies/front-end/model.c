@@ -23,7 +23,7 @@
     X(line) X(icache_sets) X(icache_ways) X(prefetch) X(l2_sets) X(l2_ways) \
     X(btb1_sets) X(btb1_ways) X(btb2_sets) X(btb2_ways) X(itlb1_sets) X(itlb1_ways) X(itlb2_sets) X(itlb2_ways)
 #define EVENTS(X) \
-    X(instructions) X(taken) X(supply) X(opcache_hit) X(opcache_miss) X(decode_cycle) X(icache_access) X(icache_miss) X(l2_miss) \
+    X(instructions) X(taken) X(called) X(returned) X(through) X(supply) X(opcache_hit) X(opcache_miss) X(decode_cycle) X(icache_access) X(icache_miss) X(l2_miss) \
     X(btb1_miss) X(btb2_miss) X(itlb1_miss) X(itlb2_miss) X(line_touched) X(line_miss) \
     X(prefetched) X(prefetched_missing)
 enum size_name {
@@ -42,6 +42,9 @@ enum event_name {
 static const char *size_names[] = {SIZES(X)}, *event_names[] = {EVENTS(X)};
 #undef X
 static uint64_t size[SIZE_COUNT];
+/* Of lines, of decoding's windows and of sets there are powers of two: nothing is divided for each instruction. */
+static unsigned line_bits, window_bits;
+static uint64_t line_of(uint64_t address) { return address >> line_bits; }
 static double weight[EVENT_COUNT];
 
 /* Sets of ways, the least recently used one goes. A key is never 0; each way holds one more word. */
@@ -56,7 +59,7 @@ static struct sets sets_of(uint64_t count, uint64_t each) {
 
 /* The way that holds `key`, now the most recent; or the set's oldest, emptied, as its most recent. */
 static struct way *use(struct sets *sets, uint64_t index, uint64_t key, int *hit) {
-    struct way *set = sets->ways + index % sets->count * sets->each;
+    struct way *set = sets->ways + (index & (sets->count - 1)) * sets->each;
     uint64_t at = 0;
     while (at + 1 < sets->each && set[at].key != key) at++;
     *hit = set[at].key == key;
@@ -66,7 +69,7 @@ static struct way *use(struct sets *sets, uint64_t index, uint64_t key, int *hit
     return set;
 }
 
-enum kind { PLAIN, BRANCH, ALWAYS };
+enum kind { PLAIN, CONDITIONAL, JUMP, JUMP_THROUGH, CALL, CALL_THROUGH, RETURN };
 /* `asked`: by instruction, the address whose line it prefetches, or 0; NULL if none does. */
 struct block { uint64_t start, end, last, *asked; uint32_t count; uint8_t kind; uint8_t sizes[]; };
 
@@ -132,7 +135,7 @@ static void fetch_line(struct core *core, uint64_t line) {
 /* `prefetchit0`: the line is there when control comes to it, if it stays that long. */
 static void prefetched(struct core *core, uint64_t address) {
     int hit;
-    uint64_t line = address / size[S_line];
+    uint64_t line = line_of(address);
     core->events[E_prefetched]++;
     use(&core->lines, line, line + 1, &hit);
     core->events[E_prefetched_missing] += !hit;
@@ -152,7 +155,7 @@ static void close_entry(struct core *core) {
         if (cycles < core->windows) cycles = core->windows;
         core->events[E_decode_cycle] += cycles;
         int hit;
-        struct way *way = use(&core->opcache, core->entry / size[S_line], core->entry, &hit);
+        struct way *way = use(&core->opcache, line_of(core->entry), core->entry, &hit);
         way->value = core->reach;
     }
     core->events[E_supply] += cycles;
@@ -160,7 +163,7 @@ static void close_entry(struct core *core) {
 
 static void open_entry(struct core *core, uint64_t address) {
     int hit;
-    uint64_t index = address / size[S_line];
+    uint64_t index = line_of(address);
     struct way *way = use(&core->opcache, index, address, &hit);
     /* An entry that is being made has no end yet. */
     hit = hit && way->value;
@@ -170,13 +173,13 @@ static void open_entry(struct core *core, uint64_t address) {
 }
 
 static void instruction(struct core *core, uint64_t at, unsigned bytes, int branch) {
-    uint64_t line = at / size[S_line];
+    uint64_t line = line_of(at);
     if (core->open && (core->hit ? at >= core->known_end
-                                 : line != core->entry / size[S_line] || core->ops >= size[S_opcache_ops] || core->branches >= size[S_opcache_branches]))
+                                 : line != line_of(core->entry) || core->ops >= size[S_opcache_ops] || core->branches >= size[S_opcache_branches]))
         close_entry(core);
     translate(core, at);
     if (!core->open) open_entry(core, at);
-    uint64_t last = (at + bytes - 1) / size[S_line];
+    uint64_t last = line_of(at + bytes - 1);
     for (uint64_t l = line; l <= last; l++) {
         if (l + 1 != core->run_line) {
             int hit;
@@ -188,7 +191,7 @@ static void instruction(struct core *core, uint64_t at, unsigned bytes, int bran
         if (!core->hit && l + 1 != core->decoded_line) core->decoded_line = l + 1, fetch_line(core, l);
     }
     if (!core->hit) {
-        uint64_t window = at / size[S_window] + 1;
+        uint64_t window = (at >> window_bits) + 1;
         if (window != core->last_window) core->last_window = window, core->windows++;
     }
     core->ops++, core->branches += branch, core->reach = at + bytes;
@@ -197,8 +200,8 @@ static void instruction(struct core *core, uint64_t at, unsigned bytes, int bran
 
 /* An entry of the branch target buffer holds two branches of one line. */
 static int predicted(struct core *core, struct sets *sets, uint64_t branch) {
-    uint64_t line = branch / size[S_line];
-    struct way *set = sets->ways + line % sets->count * sets->each;
+    uint64_t line = line_of(branch);
+    struct way *set = sets->ways + (line & (sets->count - 1)) * sets->each;
     int hit = 0;
     for (uint64_t at = 0; at < sets->each && !hit; at++) {
         if (set[at].key != line + 1) continue;
@@ -216,8 +219,11 @@ static int predicted(struct core *core, struct sets *sets, uint64_t branch) {
     return 0;
 }
 
-static void taken(struct core *core, uint64_t branch) {
+static void taken(struct core *core, uint64_t branch, enum kind kind) {
     core->events[E_taken]++;
+    core->events[E_called] += kind == CALL || kind == CALL_THROUGH;
+    core->events[E_returned] += kind == RETURN;
+    core->events[E_through] += kind == JUMP_THROUGH || kind == CALL_THROUGH;
     close_entry(core);
     core->run_line = core->decoded_line = 0;
     int first = predicted(core, &core->btb1, branch);
@@ -232,7 +238,7 @@ static void executed(unsigned index, void *data) {
     core->before = block;
     if (before) {
         if (before->kind == PLAIN && block->start == before->last) return; /* one more round of a string instruction */
-        if (block->start != before->end) taken(core, before->end - 1);
+        if (block->start != before->end) taken(core, before->end - 1, before->kind);
     }
     uint64_t at = block->start;
     for (uint32_t i = 0; i < block->count; at += block->sizes[i++]) {
@@ -253,10 +259,14 @@ static enum kind kind_of(const uint8_t *code, size_t bytes) {
     while (bytes && strchr("\x66\xf2\xf3\x2e\x36\x3e\x26\x64\x65\x67", *code) && *code) code++, bytes--;
     if (bytes && (*code & 0xf0) == 0x40) code++, bytes--;
     if (!bytes) return PLAIN;
-    if ((*code & 0xf0) == 0x70 || (*code >= 0xe0 && *code <= 0xe3)) return BRANCH;
-    if (*code == 0x0f && bytes > 1 && (code[1] & 0xf0) == 0x80) return BRANCH;
-    if (*code == 0xe8 || *code == 0xe9 || *code == 0xeb || *code == 0xc3 || *code == 0xc2) return ALWAYS;
-    if (*code == 0xff && bytes > 1 && ((code[1] >> 3 & 7) == 2 || (code[1] >> 3 & 7) == 4)) return ALWAYS;
+    uint8_t second = bytes > 1 ? code[1] : 0;
+    if ((*code & 0xf0) == 0x70 || (*code >= 0xe0 && *code <= 0xe3)) return CONDITIONAL;
+    if (*code == 0x0f && (second & 0xf0) == 0x80) return CONDITIONAL;
+    if (*code == 0xe9 || *code == 0xeb) return JUMP;
+    if (*code == 0xe8) return CALL;
+    if (*code == 0xc3 || *code == 0xc2) return RETURN;
+    if (*code == 0xff && (second >> 3 & 7) == 2) return CALL_THROUGH;
+    if (*code == 0xff && (second >> 3 & 7) == 4) return JUMP_THROUGH;
     return PLAIN;
 }
 
@@ -325,6 +335,10 @@ static int read_processor(const char *path) {
     fclose(from);
     for (int i = 0; i < SIZE_COUNT; i++)
         if (!size[i] && i != S_prefetch) { fprintf(stderr, "model: %s lacks %s\n", path, size_names[i]); return 0; }
+    const int powers[] = {S_line, S_window, S_opcache_sets, S_icache_sets, S_l2_sets, S_btb1_sets, S_btb2_sets, S_itlb1_sets, S_itlb2_sets};
+    for (unsigned i = 0; i < sizeof powers / sizeof *powers; i++)
+        if (size[powers[i]] & (size[powers[i]] - 1)) { fprintf(stderr, "model: %s: %s is no power of two\n", path, size_names[powers[i]]); return 0; }
+    line_bits = __builtin_ctzll(size[S_line]), window_bits = __builtin_ctzll(size[S_window]);
     return 1;
 }
 

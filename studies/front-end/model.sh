@@ -6,38 +6,14 @@
 #
 #   LAYOUTS        plain, settings of the example `layouts` (default, align=16, share=1, …), bolt-profile2, bolt-cdsplit, bolt-extras
 #   PROCESSOR      a file beside this one                  (default: zen4)
-#   LAYING         the example `layouts`                   (default: target/release/examples/layouts of this repository)
 #
 # Counts stay in $STUDY_WORK/model/PROGRAM/LAYOUT, a line an event. Where things stand is told in programs.sh.
 . "$(dirname "${BASH_SOURCE[0]}")/programs.sh"
+. "$study/layouts.sh"
 
 PROCESSOR=${PROCESSOR:-zen4}
-LAYING=${LAYING:-$repository/target/release/examples/layouts}
 LAYOUTS=${LAYOUTS:-plain default align=16 align=32 align=64 share=1 share=0.98 share=1,align=64 pass=plt-calls bolt-profile2 bolt-cdsplit bolt-extras}
 all="gawk lua ninja sqlite redis"
-
-# laid_out PROGRAM LAYOUT: prints the path of the program in that layout.
-laid_out() {
-    local plain=$STUDY_WORK/$1/plain/$base profile=$STUDY_WORK/$1/$TRAINING.fdata file=$STUDY_WORK/$1/layouts/$2/$base
-    local bolt=(llvm-bolt-22 "$plain" -o "$file" -data "$profile" -reorder-blocks=ext-tsp -reorder-functions=cdsort -split-functions
-        -split-all-cold)
-    mkdir -p "$(dirname "$file")"
-    if [ ! "$file" -nt "$plain" ]; then
-        rm -f "$file"
-        case $2 in
-        plain) cp "$plain" "$file" ;;
-        bolt-profile2 | bolt-cdsplit) "${bolt[@]}" "-split-strategy=${2#bolt-}" ;;
-        bolt-extras)
-            bolt+=(-split-strategy=profile2 -icf=1 -peepholes=all -inline-small-functions -jump-tables=move -align-blocks
-                -tail-duplication=aggressive)
-            # Of some programs BOLT asks for -z now.
-            "${bolt[@]}" -plt=all || "${bolt[@]}"
-            ;;
-        *) "$LAYING" "$plain" "$profile" "$STUDY_WORK/$1/layouts" "$2" ;;
-        esac > "$STUDY_WORK/$1/layout.log" 2>&1 || die "see $STUDY_WORK/$1/layout.log"
-    fi
-    echo "$file"
-}
 
 # count PROGRAM LAYOUT: the events of its run, all processes together.
 count() {

@@ -2,13 +2,13 @@
 """Whether the model's cycles say which layout of a program is faster: measured on this machine, held against what model.sh counted.
 
     validate.py measure TSV PROGRAM FOLDER ROUNDS COMMAND …   runs each layout (FOLDER/LAYOUT/…) once a round, in another order each time
-    validate.py tell TSV [COUNTS]                             reliability, and with model.sh's folder of counts the rank correlation
+    validate.py tell TSV [COUNTS [PROCESSOR]]                 reliability, and with the model's folder of counts the rank correlation, by that file's weights
     validate.py against TSV BASE                              each layout's time as a share of the layout BASE's, with a 95 % interval
     validate.py factors TSV                                   what each choice does (factors.sh), of layouts that are named by their choices
 
 In COMMAND, {} is the program. Each run is of a fresh copy, pinned to one processor; what counts is its CPU time. A line of the TSV is a run: program,
-layout, round, seconds. Measuring goes on where the TSV ends. A layout's time is the lowest tenth of its runs (`against` and
-`factors`, which compare within rounds: the mean without the lowest and the highest fifth). The reliability of that is the rank
+layout, round, seconds. Measuring goes on where the TSV ends. A layout's time is the lowest tenth of its runs, since
+neighbours on a shared machine only ever add to it. The reliability of that is the rank
 correlation of what one half of the rounds says with what the other says: where it is low, the machine cannot tell the layouts apart, and no prediction
 of their order could be held against it.
 """
@@ -91,15 +91,20 @@ def spearman(a, b):
     return over / spread**0.5 if spread else 0.0
 
 
-def predicted(counts, program, layout):
-    for line in open(os.path.join(counts, program, layout)):
-        event, value = line.split()
-        if event == "cycles":
-            return int(value)
-    raise SystemExit(f"no cycles of {program} {layout}")
+def predicted(counts, program, layout, weights):
+    """The model's cycles, with other weights than it had if there are any."""
+    events = dict(line.split() for line in open(os.path.join(counts, program, layout)))
+    if weights:
+        return sum(weights.get(event, 0) * int(value) for event, value in events.items())
+    return int(events["cycles"])
 
 
-def tell(path, counts):
+def weights_of(processor):
+    rows = (line.split() for line in open(processor) if line.startswith("weight."))
+    return {name.removeprefix("weight."): float(value) for name, value in rows}
+
+
+def tell(path, counts, weights):
     print(f"{'program':12} layouts runs  spread  reliability" + ("  model" if counts else ""))
     for program, layouts in read(path).items():
         names = sorted(name for name, runs in layouts.items() if len(runs) >= FEWEST)
@@ -110,18 +115,22 @@ def tell(path, counts):
         reliable = spearman(*halves)
         text = f"{program:12} {len(names):7} {min(len(layouts[n]) for n in names):4}  {max(times) / min(times) - 1:6.1%}  {reliable:11.2f}"
         if counts:
-            text += f"  {spearman(times, [predicted(counts, program, name) for name in names]):5.2f}"
+            text += f"  {spearman(times, [predicted(counts, program, name, weights) for name in names]):5.2f}"
         print(text + ("" if reliable >= ENOUGH else "   not reliable"))
 
 
 def against(path, base):
-    """Shares within a round; the interval by drawing rounds anew."""
+    """Shares of the base's time; the interval by drawing rounds anew."""
     chance = random.Random(1)
     for program, layouts in read(path).items():
         for layout, runs in sorted(layouts.items()):
-            shares = [seconds / layouts[base][n] for n, seconds in runs.items() if n in layouts[base]]
-            drawn = sorted(middle(chance.choices(shares, k=len(shares))) for _ in range(2000))
-            print(f"{program:12} {layout:28} {middle(shares):.4f} [{drawn[50]:.4f}, {drawn[1949]:.4f}]  {len(shares)} runs")
+            rounds = [number for number in runs if number in layouts[base]]
+
+            def share(numbers):
+                return low(runs[n] for n in numbers) / low(layouts[base][n] for n in numbers)
+
+            drawn = sorted(share(chance.choices(rounds, k=len(rounds))) for _ in range(2000))
+            print(f"{program:12} {layout:28} {share(rounds):.4f} [{drawn[50]:.4f}, {drawn[1949]:.4f}]  {len(rounds)} runs")
 
 
 def choices(layout):
@@ -133,17 +142,12 @@ def choices(layout):
 
 def factors(path):
     for program, layouts in read(path).items():
-        by_round = defaultdict(dict)
-        for layout, runs in layouts.items():
-            for number, seconds in runs.items():
-                by_round[number][layout] = seconds
-        # What slows a whole round down tells nothing of layouts.
-        usual = {number: statistics.median(runs.values()) for number, runs in by_round.items() if len(runs) == len(layouts)}
-        times = {layout: middle([runs[n] / usual[n] for n in usual]) for layout, runs in layouts.items()}
+        fewest = min(len(runs) for runs in layouts.values())
+        times = {layout: low(runs.values()) for layout, runs in layouts.items()}
         chosen = {layout: choices(layout) for layout in times if "=" in layout}
         plain = times.get("plain", 1.0)
         shares = [times[layout] / plain for layout in chosen]
-        print(f"{program}: {len(chosen)} layouts, {len(usual)} runs of each; mean {statistics.mean(shares):.4f} of plain, "
+        print(f"{program}: {len(chosen)} layouts, {fewest} runs of each; mean {statistics.mean(shares):.4f} of plain, "
               f"{min(shares):.4f} to {max(shares):.4f}, standard deviation {statistics.stdev(shares):.4f}")
         for name in sorted({name for all_of in chosen.values() for name in all_of}):
             values = sorted({all_of.get(name, "") for all_of in chosen.values()}, key=lambda v: (len(v), v))
@@ -161,13 +165,6 @@ def effect(name, usual, value, chosen, times):
     return f"{name} {value} against {usual or 'the default'}: {statistics.mean(pairs):+.2%} ± {error:.2%} ({len(pairs)} pairs)"
 
 
-def middle(values):
-    """The mean without the lowest and the highest fifth."""
-    ordered = sorted(values)
-    out = len(ordered) // 5
-    return statistics.mean(ordered[out : len(ordered) - out])
-
-
 def main():
     match sys.argv[1:]:
         case ["measure", path, program, folder, rounds, *command]:
@@ -177,7 +174,7 @@ def main():
         case ["factors", path]:
             factors(path)
         case ["tell", path, *counts]:
-            tell(path, counts[0] if counts else None)
+            tell(path, counts[0] if counts else None, weights_of(counts[1]) if counts[1:] else None)
         case _:
             raise SystemExit(__doc__)
 

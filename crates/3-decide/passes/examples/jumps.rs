@@ -6,7 +6,7 @@
 
 mod profiled;
 
-use afterlink_passes::{LayoutOptions, dyno_stats};
+use afterlink_passes::{LayoutOptions, dyno_stats, without_jumps};
 use afterlink_program::{Block, BlockId, Function, Placement, Program, SectionId, Stop, Target, Terminator};
 use afterlink_weigh::{FunctionWeights, Weights};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ fn main() {
 fn tell(mut program: Program, mut weights: Weights) {
     let options = LayoutOptions::default();
     let moved = afterlink_passes::moved(&program, &weights, &options);
-    let (placement, _) = afterlink_passes::run(&mut program, &mut weights, moved, &options);
+    let (placement, _) = afterlink_passes::run(&mut program, &mut weights, moved, &options, &without_jumps);
     let stats = dyno_stats::after(&program, &weights, &placement);
     let mut census = Census::default();
     census.count(&program, &weights, &placement);

@@ -7,7 +7,7 @@
 mod profiled;
 
 use afterlink_isa::semantics::{Operation, Register, Registers, Semantics, SemanticsReader};
-use afterlink_passes::LayoutOptions;
+use afterlink_passes::{LayoutOptions, without_jumps};
 use afterlink_program::{Block, BlockId, Function, Program, Stop, Target, Terminator};
 use afterlink_weigh::{FunctionWeights, Weights};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ fn main() {
 fn tell(mut program: Program, mut weights: Weights) {
     let options = LayoutOptions::default();
     let moved = afterlink_passes::moved(&program, &weights, &options);
-    let _ = afterlink_passes::run(&mut program, &mut weights, moved.clone(), &options);
+    let _ = afterlink_passes::run(&mut program, &mut weights, moved.clone(), &options, &without_jumps);
 
     let mut reader = SemanticsReader::new(program.arch);
     let mut executed = 0;

@@ -77,7 +77,7 @@ fn put_last(function: &Function, order: &mut [BlockId], at: usize) {
 }
 
 /// Whether control goes from one block to another that stands right behind it without a jump.
-fn falls_into(function: &Function, block: BlockId, behind: BlockId) -> bool {
+pub(crate) fn falls_into(function: &Function, block: BlockId, behind: BlockId) -> bool {
     match function.blocks[block].terminator {
         Terminator::FallThrough(next) | Terminator::ShortBranch { next, .. } => next == behind,
         Terminator::Jump(target) => target == Target::Block(behind),

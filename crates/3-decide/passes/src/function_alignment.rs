@@ -1,59 +1,127 @@
-//! Where little code runs, hot functions start at cache lines.
+//! Hot functions start where control crosses the fewest cache lines.
 //!
-//! A processor fetches code in blocks of 16 to 64 bytes, and from a call on only what stands behind the call's target in its block. Code that does not fit into the
-//! instruction cache is packed all the same: there each line more costs more than a short first fetch (`docs/decisions/0016-what-a-zen-5-says.md`).
+//! A processor fetches code by lines, from its op cache as from its instruction cache: each branch that is taken begins with a new line, and so does
+//! each step from the last byte of a line to the first of the next. Where a function starts in its line decides between which of its bytes those
+//! steps are. A loop that lies in one line has none of them; so a function may leave some bytes free in front of it, where that saves as many steps as
+//! the bytes cost (`docs/decisions/0020-cache-lines-that-are-crossed.md`).
 
-use crate::Parts;
-use crate::growth::LITTLE;
-use crate::pass::{OrderJob, Pass, Run};
+use crate::adjacent_functions::falls_into;
+use crate::growth::mean_count;
+use crate::pass::{Pass, PlaceJob, Run};
 use afterlink_core::limits::CACHE_LINE;
+use afterlink_program::{BlockId, Fragment, FuncId, Placement, Program, SectionId, Terminator};
+use afterlink_weigh::Weights;
 
 pub(crate) const PASS: Pass = Pass {
     name: "function-alignment",
-    what: "starts hot functions at cache lines where code that ran has 128 KiB at most",
+    what: "starts hot functions where control crosses the fewest cache lines",
     by_default: true,
     off: None,
     has_work: |options| options.function_alignment.is_none(),
-    run: Run::Order(|job, parts| align(job, parts)),
+    run: Run::Place(align),
 };
 
-fn align(job: &OrderJob, parts: &mut [Parts]) {
-    let ran = |parts: &Parts| job.weights.functions.get(parts.function).is_some_and(|w| w.is_hot());
-    let size = |parts: &Parts| {
-        let blocks = &job.program.functions[parts.function].blocks;
-        parts.hot.iter().chain(&parts.warm).map(|&block| u64::from(blocks[block].size)).sum::<u64>()
-    };
-    if parts.iter().filter(|parts| ran(parts)).map(size).sum::<u64>() > LITTLE {
+/// A line of bytes that are left free must save so many steps for each time that a byte of the code that ran does so on average.
+const LINE_COST: u128 = 4;
+
+const LINE: usize = CACHE_LINE as usize;
+
+fn align(job: &PlaceJob, placement: &mut Placement) {
+    let PlaceJob { program, weights, offsets } = *job;
+    let is_hot = |fragment: &Fragment| fragment.section == SectionId::HOT;
+    // Invariant: fragments are in the order of their sections, and this one is the first.
+    let hot = placement.fragments.partition_point(is_hot);
+    let fragments = &mut placement.fragments[..hot];
+    let mut functions: Vec<FuncId> = fragments.iter().map(|fragment| fragment.function).collect();
+    functions.sort_unstable();
+    functions.dedup();
+    functions.retain(|function| weights.functions.get(*function).is_some());
+    let byte_cost = LINE_COST * u128::from(mean_count(program, weights, &functions));
+    if byte_cost == 0 {
         return;
     }
-    let mut is_run_into = false;
-    for parts in parts.iter_mut().filter(|parts| !parts.hot.is_empty()) {
-        // What fills up to a function that control runs into would be executed.
-        if ran(parts) && !is_run_into {
-            parts.alignment = CACHE_LINE as u32;
+    let offsets = offsets(program, fragments);
+    let mut end = 0;
+    let mut first = 0;
+    while first < fragments.len() {
+        let behind = first + beside(program, &fragments[first..]);
+        let mut steps = Steps::default();
+        for (fragment, offsets) in fragments[first..behind].iter().zip(&offsets[first..behind]) {
+            steps.add(program, weights, fragment, offsets);
         }
-        is_run_into = parts.runs_on;
+        let group = &mut fragments[first];
+        let alignment = group.alignment_in(program);
+        let start = (end + group.gap_before(program)).next_multiple_of(alignment);
+        // Of a line, each place once.
+        let starts = (start..start + CACHE_LINE).step_by(alignment as usize);
+        let cost = |at: &u64| steps.at(*at) * LINE as u128 + byte_cost * u128::from(at - start);
+        let best = starts.min_by_key(cost).unwrap_or(start);
+        if best > start {
+            group.padding = (best - end) as u32;
+        }
+        end = best + steps.size;
+        first = behind;
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::LayoutOptions;
-    use afterlink_program::{BlockId, FuncId, text};
+/// How many of these fragments stand side by side, as control runs on from each to the next.
+fn beside(program: &Program, fragments: &[Fragment]) -> usize {
+    let runs_on = |pair: &&[Fragment]| {
+        pair[0].runs_on && pair[1].alignment_in(program) <= pair[0].alignment_in(program)
+    };
+    fragments.windows(2).take_while(runs_on).count() + 1
+}
 
-    #[test]
-    fn what_does_not_fit_into_a_cache_stays_packed() {
-        let text =
-            "program x86-64 counted\nfunction main 0x1000+0x1\nblock b0 0x1000:\n  c3\n  return\nran 9: 9\n";
-        let text::Listing { mut program, weights, .. } = text::read(text).expect("a program");
-        let mut alignment = |size: u64| {
-            program.functions[FuncId(0)].blocks[BlockId(0)].size = size as u32;
-            let mut parts = Parts::of_input(&program, &[FuncId(0)]);
-            let options = LayoutOptions::default();
-            align(&OrderJob { program: &program, weights: &weights, options: &options }, &mut parts);
-            parts[0].alignment
-        };
-        assert_eq!([alignment(1), alignment(128 << 10), alignment((128 << 10) + 1)], [64, 64, 1]);
+/// How often control steps from a byte to the next, in fragments that stand side by side.
+struct Steps {
+    /// By the place of the second byte, from the start, in a line.
+    by_place: [u128; LINE],
+    /// Bytes so far.
+    size: u64,
+    /// How often control runs on from there.
+    runs_on: u64,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self { by_place: [0; LINE], size: 0, runs_on: 0 }
+    }
+}
+
+impl Steps {
+    fn add(&mut self, program: &Program, weights: &Weights, fragment: &Fragment, offsets: &[u32]) {
+        let function = &program.functions[fragment.function];
+        let own = weights.functions.get(fragment.function);
+        let count = |block: BlockId| own.map_or(0, |own| own.block(block));
+        let start = self.size;
+        let mut into = self.runs_on;
+        for (i, (&block, place)) in fragment.blocks.iter().zip(offsets.windows(2)).enumerate() {
+            let (from, to) = (start + u64::from(place[0]), start + u64::from(place[1]));
+            self.step(from, into);
+            (from + 1..to).for_each(|at| self.step(at, count(block)));
+            let behind = fragment.blocks.get(i + 1);
+            into = match function.blocks[block].terminator {
+                _ if behind.is_some_and(|behind| !falls_into(function, block, *behind)) => 0,
+                Terminator::Branch { next, .. } | Terminator::ShortBranch { next, .. } => {
+                    let stays = own.map_or(0, |own| own.edge(block, next));
+                    behind.map_or_else(
+                        || count(block).saturating_sub(stays),
+                        |behind| own.map_or(0, |own| own.edge(block, *behind)),
+                    )
+                }
+                _ => count(block),
+            };
+        }
+        self.size = start + u64::from(*offsets.last().expect("one more offset than blocks"));
+        self.runs_on = into;
+    }
+
+    fn step(&mut self, at: u64, count: u64) {
+        self.by_place[at as usize % LINE] += u128::from(count);
+    }
+
+    /// How many lines control crosses, if the first byte stands there.
+    fn at(&self, start: u64) -> u128 {
+        self.by_place[(LINE - start as usize % LINE) % LINE]
     }
 }

@@ -36,10 +36,10 @@ use std::collections::BTreeSet;
 
 pub use block_order::{BlockOrder, flow_graph};
 pub use function_order::FunctionOrder;
-pub use pass::{Pass, Switches};
+pub use pass::{Offsets, Pass, Switches, without_jumps};
 pub use scope::Scope;
 pub use splitting::Split;
-pub use table::{PASSES, PassRun, named, run};
+pub use table::{PASSES, PassRun, named, place_again, run};
 
 use parts::Parts;
 
@@ -54,7 +54,7 @@ pub struct LayoutOptions {
     pub split: Split,
     /// Of everything random.
     pub seed: u64,
-    /// Alignment of hot functions in bytes, a power of two. `None`: 64 where little code runs, else 1 (the pass `function-alignment`).
+    /// Alignment of hot functions in bytes, a power of two. `None`: each starts where the pass `function-alignment` puts it.
     pub function_alignment: Option<u32>,
     /// Alignment of the hot section in bytes, a power of two: that of a huge page lets the system map the section as one.
     pub hot_alignment: u64,

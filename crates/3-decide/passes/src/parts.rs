@@ -7,8 +7,6 @@ use afterlink_program::{BlockId, Fragment, FuncId, Placement, Program, SectionId
 pub(crate) struct Parts {
     pub function: FuncId,
     pub hot: Vec<BlockId>,
-    /// Of the hot part, in bytes, a power of two; on top of what the function itself asks for.
-    pub alignment: u32,
     /// Whether control runs on from the end of `hot` into the next function that has such a part.
     pub runs_on: bool,
     /// Ran, but so seldom that it would only take room from what is hot.
@@ -28,7 +26,7 @@ impl Parts {
     /// None of its blocks yet.
     pub fn empty(function: FuncId) -> Self {
         let (hot, warm, cold) = (Vec::new(), Vec::new(), Vec::new());
-        Self { function, hot, alignment: 1, runs_on: false, warm, warm_rank: 0, cold }
+        Self { function, hot, runs_on: false, warm, warm_rank: 0, cold }
     }
 
     /// The order as it will be written: all that is hot, what is warm behind it, what is cold in a section of its own.
@@ -41,7 +39,7 @@ impl Parts {
         };
         let hot = parts.iter().filter_map(|p| {
             let fragment = fragment(p.function, SectionId::HOT, &p.hot)?;
-            let alignment = options.function_alignment.unwrap_or(p.alignment);
+            let alignment = options.function_alignment.unwrap_or(1);
             Some(Fragment { alignment, runs_on: p.runs_on, ..fragment })
         });
         let mut warm: Vec<&Self> = parts.iter().collect();

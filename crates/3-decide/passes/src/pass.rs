@@ -1,7 +1,7 @@
 //! What a pass is, and what it is given.
 
 use crate::{LayoutOptions, Parts};
-use afterlink_program::{FuncId, Program};
+use afterlink_program::{Fragment, FuncId, Placement, Program};
 use afterlink_weigh::Weights;
 use std::collections::BTreeMap;
 
@@ -28,7 +28,12 @@ pub(crate) enum Run {
     Code(fn(&mut CodeJob) -> usize),
     /// The order of what moves.
     Order(fn(&OrderJob, &mut Vec<Parts>)),
+    /// Where it stands, in that order.
+    Place(fn(&PlaceJob, &mut Placement)),
 }
+
+/// Where each block of these fragments, which stand in this order, will start, counted from its fragment's start, and one more for its end.
+pub type Offsets = dyn Fn(&Program, &[Fragment]) -> Vec<Vec<u32>>;
 
 /// What passes over code are given.
 pub(crate) struct CodeJob<'j, 'a> {
@@ -44,6 +49,26 @@ pub(crate) struct OrderJob<'j, 'a> {
     pub program: &'j Program<'a>,
     pub weights: &'j Weights,
     pub options: &'j LayoutOptions,
+}
+
+/// What passes over places are given.
+pub(crate) struct PlaceJob<'j, 'a> {
+    pub program: &'j Program<'a>,
+    pub weights: &'j Weights,
+    pub offsets: &'j Offsets,
+}
+
+/// [`Offsets`] for whoever has nothing that writes jumps: as if there were none.
+pub fn without_jumps(program: &Program, fragments: &[Fragment]) -> Vec<Vec<u32>> {
+    let of_fragment = |fragment: &Fragment| {
+        let function = &program.functions[fragment.function];
+        let mut offsets = vec![0];
+        for &block in &fragment.blocks {
+            offsets.push(offsets[offsets.len() - 1] + function.code_size(&function.blocks[block]));
+        }
+        offsets
+    };
+    fragments.iter().map(of_fragment).collect()
 }
 
 impl Pass {

@@ -1,6 +1,6 @@
 //! The passes, in one ordered table: what the command line, the report and `bisect` know of them stands here.
 
-use crate::pass::{CodeJob, OrderJob, Pass, Run};
+use crate::pass::{CodeJob, Offsets, OrderJob, Pass, PlaceJob, Run};
 use crate::{
     LayoutOptions, Parts, adjacent_functions, block_order, branches, check, code_prefetch, entry_marks,
     function_alignment, function_order, hot_inlining, identical_functions, inlining, plt_calls, splitting,
@@ -52,10 +52,11 @@ pub fn run<'a>(
     weights: &mut Weights,
     mut moved: Vec<FuncId>,
     options: &LayoutOptions,
+    offsets: &Offsets,
 ) -> (Placement, Vec<PassRun>) {
     let mut ran = Vec::new();
     let mut checker = options.check_passes.then(|| check::Checker::new(program, weights, &moved));
-    let mut parts: Option<Vec<Parts>> = None;
+    let (mut parts, mut placement): (Option<Vec<Parts>>, Option<Placement>) = (None, None);
     for pass in PASSES.into_iter().filter(|pass| pass.is_on(options)) {
         let started = Instant::now();
         let mut changes = None;
@@ -66,19 +67,49 @@ pub fn run<'a>(
                 changes = Some(run(&mut CodeJob { program, weights, options, moved: &mut moved }));
             }
             Run::Order(run) => {
+                // Invariant: and those over places last.
+                assert!(placement.is_none(), "{} comes too late", pass.name);
                 let parts = parts.get_or_insert_with(|| Parts::of_input(program, &moved));
                 run(&OrderJob { program, weights, options }, parts);
+            }
+            Run::Place(run) => {
+                let placement =
+                    placement.get_or_insert_with(|| placed(program, &moved, parts.as_deref(), options));
+                run(&PlaceJob { program, weights, offsets }, placement);
             }
         }
         ran.push(PassRun { name: pass.name, changes, seconds: started.elapsed().as_secs_f64() });
         if let Some(checker) = &mut checker {
-            let placement = match &parts {
-                Some(parts) => Parts::place(parts, options),
-                None => Parts::place(&Parts::of_input(program, &moved), options),
-            };
-            checker.check(pass.name, program, weights, &placement);
+            let so_far = || placed(program, &moved, parts.as_deref(), options);
+            checker.check(pass.name, program, weights, placement.as_ref().unwrap_or(&so_far()));
         }
     }
-    let parts = parts.unwrap_or_else(|| Parts::of_input(program, &moved));
-    (Parts::place(&parts, options), ran)
+    (placement.unwrap_or_else(|| placed(program, &moved, parts.as_deref(), options)), ran)
+}
+
+fn placed(
+    program: &Program,
+    moved: &[FuncId],
+    parts: Option<&[Parts]>,
+    options: &LayoutOptions,
+) -> Placement {
+    parts.map_or_else(
+        || Parts::place(&Parts::of_input(program, moved), options),
+        |parts| Parts::place(parts, options),
+    )
+}
+
+/// Lets those passes that decide where things stand do so once more, after gaps have been put between them.
+pub fn place_again(
+    program: &Program,
+    weights: &Weights,
+    placement: &mut Placement,
+    options: &LayoutOptions,
+    offsets: &Offsets,
+) {
+    for pass in PASSES.into_iter().filter(|pass| pass.is_on(options)) {
+        if let Run::Place(run) = pass.run {
+            run(&PlaceJob { program, weights, offsets }, placement);
+        }
+    }
 }

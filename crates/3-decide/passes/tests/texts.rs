@@ -3,7 +3,9 @@
 //!
 //! With `AFTERLINK_RENEW_PASS_TESTS=1` the expected outputs are written anew, to be read before they are kept.
 
-use afterlink_passes::{BlockOrder, FunctionOrder, LayoutOptions, PASSES, Scope, Split, moved, named, run};
+use afterlink_passes::{
+    BlockOrder, FunctionOrder, LayoutOptions, PASSES, Scope, Split, moved, named, run, without_jumps,
+};
 use afterlink_program::text::{Listing, View, read, write};
 use std::path::{Path, PathBuf};
 
@@ -71,7 +73,7 @@ fn passed(test: &PassTest) -> String {
     let Listing { mut program, mut weights, .. } = read(test.input).unwrap_or_else(|e| panic!("input: {e}"));
     let options = options(test.options);
     let moved = moved(&program, &weights, &options);
-    let (placement, _) = run(&mut program, &mut weights, moved, &options);
+    let (placement, _) = run(&mut program, &mut weights, moved, &options, &without_jumps);
     let view = View { program: &program, weights: &weights, placement: Some(&placement), only: None };
     written(&view)
 }

@@ -146,7 +146,7 @@ pub fn has_block_map(image: &Image) -> bool {
 
 /// Bytes that each fragment of `placement` will take. They do not depend on where anything stands.
 pub fn fragment_sizes(program: &Program, placement: &Placement) -> Vec<u64> {
-    settle_all(program, placement).iter().map(Shape::size).collect()
+    settle_all(program, &placement.fragments).iter().map(Shape::size).collect()
 }
 
 /// Where each block of `fragment` will start, counted from the fragment's start, and one more for the end.
@@ -154,8 +154,12 @@ pub fn block_offsets(program: &Program, fragment: &Fragment) -> Vec<u32> {
     shape::settle(program, fragment, None).offsets
 }
 
-fn settle_all(program: &Program, placement: &Placement) -> Vec<Shape> {
-    let fragments = &placement.fragments;
+/// The same of all these fragments, which stand in this order.
+pub fn all_block_offsets(program: &Program, fragments: &[Fragment]) -> Vec<Vec<u32>> {
+    settle_all(program, fragments).into_iter().map(|shape| shape.offsets).collect()
+}
+
+fn settle_all(program: &Program, fragments: &[Fragment]) -> Vec<Shape> {
     let settle = |(i, fragment)| shape::settle(program, fragment, fragments.get(i + 1));
     fragments.par_iter().enumerate().map(settle).collect()
 }
@@ -201,7 +205,7 @@ pub fn plan_code<'i>(
     placement: &Placement,
     options: &EmitOptions,
 ) -> Result<PlannedCode<'i>> {
-    let shapes = settle_all(program, placement);
+    let shapes = settle_all(program, &placement.fragments);
     let memory = options.runtime.as_ref().map_or(0, |r| r.memory);
     let start = afterlink_elf::free_address(image, memory)?;
     let addresses = Addresses::assign(program, placement, &shapes, start, options.huge_pages);

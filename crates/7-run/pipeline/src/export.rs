@@ -69,7 +69,8 @@ pub fn export<'a>(
     let placement = layout.map(|layout| {
         progress.step("laying out");
         let moved = afterlink_passes::moved(&program, &weights, &layout);
-        afterlink_passes::run(&mut program, &mut weights, moved, &layout).0
+        let offsets = &afterlink_emit::all_block_offsets;
+        afterlink_passes::run(&mut program, &mut weights, moved, &layout, offsets).0
     });
     Ok(Exported { program, weights, placement, functions: options.functions.clone() })
 }

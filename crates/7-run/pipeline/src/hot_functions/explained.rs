@@ -38,6 +38,8 @@ pub enum Change {
     FoldedInto { function: String },
     /// Its entry stands at a multiple of so many bytes.
     Aligned { bytes: u64 },
+    /// So many bytes stand free in front of it, so that control crosses fewer cache lines.
+    FewerLines { bytes: u64 },
 }
 
 /// Blocks that stand together.
@@ -62,8 +64,9 @@ pub(super) fn changes(now: &Now, before: &Hot, stats: &DynoStats, pieces: &[Piec
         (calls > 0).then(|| change(calls, executions))
     };
     let more_than_none = |count: usize, change: fn(usize) -> Change| (count > 0).then(|| change(count));
-    let aligned = fragments.iter().find(|f| f.starts_function()).map_or(1, |f| u64::from(f.alignment));
-    let aligned = aligned.max(function.alignment);
+    let entry = fragments.iter().find(|fragment| fragment.starts_function());
+    let aligned = entry.map_or(1, |entry| u64::from(entry.alignment)).max(function.alignment);
+    let free = entry.map_or(0, |entry| u64::from(entry.padding));
     let padding = padding_inside(program, function);
     [
         split(now, pieces),
@@ -82,6 +85,7 @@ pub(super) fn changes(now: &Now, before: &Hot, stats: &DynoStats, pieces: &[Piec
         folded(program, id),
         // Of an even address nobody has to be told: all have one.
         (aligned > 2).then_some(Change::Aligned { bytes: aligned }),
+        (free > 0).then_some(Change::FewerLines { bytes: free }),
     ]
     .into_iter()
     .flatten()

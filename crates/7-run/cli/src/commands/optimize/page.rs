@@ -130,6 +130,9 @@ fn done(change: &Change) -> String {
             format!("not written: {} does the same and stands for it", spelled(function))
         }
         Change::Aligned { bytes } => format!("aligned to {}", many(*bytes, "byte")),
+        Change::FewerLines { bytes } => {
+            format!("{} free in front of it: control crosses fewer cache lines", many(*bytes, "byte"))
+        }
     }
 }
 
