@@ -1,4 +1,4 @@
-# Sourced by pages.sh and model.sh: the programs, how they are built, what they do, and their profiles by afterlink's counters.
+# Sourced by pages.sh, model.sh, yardstick.sh and factors.sh: the programs, how they are built, what they do, and their profiles by afterlink's counters.
 #
 #   AFTERLINK      the command under study                 (default: target/release/afterlink of this repository)
 #   STUDY_WORK     sources, programs, counts               (default: work in the study's folder)
@@ -57,6 +57,10 @@ build() {
     sed) (configured sed . all --disable-nls --with-included-regex) ;;
     m4) (configured m4 . all --with-included-regex) ;;
     indent) (configured indent . all CFLAGS='-O2 -Wno-error') ;;
+    hunspell)
+        install_packages hunspell-en-us
+        (configured hunspell . all --disable-shared --disable-nls CXXFLAGS=-O2)
+        ;;
     mujs) make -s -C "$STUDY_WORK/build/mujs" build/release/mujs XCFLAGS=-O2 LDFLAGS=-Wl,--emit-relocs HAVE_READLINE=no ;;
     duktape)
         (cd "$STUDY_WORK/build/duktape" && gcc -O2 -Isrc -Iextras/print-alert -DDUK_CMDLINE_PRINTALERT_SUPPORT src/duktape.c \
@@ -93,9 +97,10 @@ plain_of() {
     jq) echo "$trees/jq/jq" ;;
     perl) echo "$trees/perl/perl" ;;
     ninja) echo "$trees/ninja-build/ninja" ;;
+    hunspell) echo "$trees/hunspell/src/tools/hunspell" ;;
     redis) echo "$REDIS/plain/redis-server" ;;
     sqlite) echo "$SQLITE/sqlite-bench" ;;
-    postgresql) echo "$POSTGRESQL/install/bin/postgres" ;;
+    postgresql | prepared) echo "$POSTGRESQL/install/bin/postgres" ;;
     python) echo "$PYTHON/plain/libpython3.11.so.1.0" ;;
     *) die "no such program: $1" ;;
     esac
@@ -129,6 +134,7 @@ input_of() {
     jq) python3 "$study/workloads/records.py" 24000 ;;
     mujs) echo 'var N = 40000;'; cat "$study/workloads/program.js" ;;
     duktape) echo 'var N = 24000;'; cat "$study/workloads/program.js" ;;
+    hunspell) cat "$repository"/docs/*.md "$repository/README.md" | tr -c 'a-zA-Z\n ' ' ' ;;
     esac > "$file"
     echo "$file"
 }
@@ -173,6 +179,8 @@ work() {
     m4) "$@" "$file" -DN=24000 "$study/workloads/macros.m4" ;;
     indent) "$@" "$file" -st "$(input_of indent)" | sha256sum ;;
     mujs | duktape) "$@" "$file" "$(input_of "$name")" ;;
+    hunspell) "$@" "$file" -d en_US -l "$(input_of hunspell)" ;;
+    prepared) STUDY_WORK=$POSTGRESQL WRAPPER=$* "$study/../postgresql/single.sh" "$file" prepared ;;
     ninja)
         make_targets
         for tool in '-n' '-t compdb' '-t targets all' '-t commands'; do "$@" "$file" -C "$STUDY_WORK/targets" $tool | sha256sum; done
@@ -226,7 +234,7 @@ prepare() {
     local folder=$STUDY_WORK/$1 found counters=$STUDY_WORK/counts/counters
     found=$(plain_of "$1")
     if [ ! -x "$found" ]; then
-        case $1 in redis | sqlite | postgresql | python) die "no $found; run the build of studies/$1 first" ;; esac
+        case $1 in redis | sqlite | postgresql | prepared | python) die "no $found; run the build of studies/$1 first" ;; esac
         say "building $1"
         source_of "$(package_of "$1")"
         build "$1" > "$STUDY_WORK/build/$1.log" 2>&1 || die "see $STUDY_WORK/build/$1.log"
