@@ -114,7 +114,9 @@ def tell(path, counts, weights):
         halves = [[low(s for n, s in layouts[name].items() if n % 4 // 2 == half) for name in names] for half in (0, 1)]
         reliable = spearman(*halves)
         text = f"{program:12} {len(names):7} {min(len(layouts[n]) for n in names):4}  {max(times) / min(times) - 1:6.1%}  {reliable:11.2f}"
-        if counts:
+        if counts and not all(os.path.exists(os.path.join(counts, program, name)) for name in names):
+            text += "  not counted"
+        elif counts:
             text += f"  {spearman(times, [predicted(counts, program, name, weights) for name in names]):5.2f}"
         print(text + ("" if reliable >= ENOUGH else "   not reliable"))
 

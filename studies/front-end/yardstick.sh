@@ -85,6 +85,7 @@ count() {
         postgresql | prepared)
             events 100 "${run[@]}" > "$to.first"
             events 2100 "${run[@]}" | join - "$to.first" | awk '{ print $1, $2 - $3 }' > "$to/$layout"
+            rm "$to.first"
             ;;
         *) events "" "${run[@]}" > "$to/$layout" ;;
         esac
