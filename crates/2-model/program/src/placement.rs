@@ -66,6 +66,13 @@ impl Fragment {
         u64::from(self.alignment).max(least)
     }
 
+    /// Whether nothing comes between it and the fragment behind it but what aligns that one, and how much that is hangs on no address.
+    pub fn stands_beside(&self, next: &Self, program: &Program) -> bool {
+        next.section == self.section
+            && next.gap_before(program) == 0
+            && next.alignment_in(program) <= self.alignment_in(program)
+    }
+
     /// Bytes that are left free in front of it, on top of what its alignment needs.
     pub fn gap_before(&self, program: &Program) -> u64 {
         let least = if self.starts_function() { program.gap_before_entries } else { 0 };

@@ -1,6 +1,6 @@
 //! Execution counts as side tables over the program's indices.
 
-use crate::{BlockId, FuncId};
+use crate::{BlockId, FuncId, Terminator};
 use afterlink_core::IdVec;
 
 /// Counts for every function of a program.
@@ -61,6 +61,15 @@ impl FunctionWeights {
     pub fn edge(&self, from: BlockId, to: BlockId) -> u64 {
         let found = self.edges.binary_search_by_key(&(from, to), |e| (e.from, e.to));
         found.map_or(0, |i| self.edges[i].count)
+    }
+
+    /// How often control leaves the function behind a block that ends in a jump, or a branch, to another one.
+    pub fn leaving(&self, block: BlockId, terminator: Terminator) -> u64 {
+        let stays = match terminator {
+            Terminator::Branch { next, .. } | Terminator::ShortBranch { next, .. } => self.edge(block, next),
+            _ => 0,
+        };
+        self.block(block).saturating_sub(stays)
     }
 
     /// Whether anything of the function ran.

@@ -9,8 +9,8 @@ use crate::adjacent_functions::falls_into;
 use crate::growth::mean_count;
 use crate::pass::{Pass, PlaceJob, Run};
 use afterlink_core::limits::CACHE_LINE;
-use afterlink_program::{BlockId, Fragment, FuncId, Placement, Program, SectionId, Terminator};
-use afterlink_weigh::Weights;
+use afterlink_program::{Fragment, FuncId, Placement, Program, SectionId, Terminator};
+use afterlink_weigh::{FunctionWeights, Weights};
 
 pub(crate) const PASS: Pass = Pass {
     name: "function-alignment",
@@ -66,9 +66,7 @@ fn align(job: &PlaceJob, placement: &mut Placement) {
 
 /// How many of these fragments stand side by side, as control runs on from each to the next.
 fn beside(program: &Program, fragments: &[Fragment]) -> usize {
-    let runs_on = |pair: &&[Fragment]| {
-        pair[0].runs_on && pair[1].alignment_in(program) <= pair[0].alignment_in(program)
-    };
+    let runs_on = |pair: &&[Fragment]| pair[0].runs_on && pair[0].stands_beside(&pair[1], program);
     fragments.windows(2).take_while(runs_on).count() + 1
 }
 
@@ -91,25 +89,23 @@ impl Default for Steps {
 impl Steps {
     fn add(&mut self, program: &Program, weights: &Weights, fragment: &Fragment, offsets: &[u32]) {
         let function = &program.functions[fragment.function];
-        let own = weights.functions.get(fragment.function);
-        let count = |block: BlockId| own.map_or(0, |own| own.block(block));
+        let unknown = FunctionWeights::default();
+        let own = weights.functions.get(fragment.function).unwrap_or(&unknown);
         let start = self.size;
         let mut into = self.runs_on;
         for (i, (&block, place)) in fragment.blocks.iter().zip(offsets.windows(2)).enumerate() {
             let (from, to) = (start + u64::from(place[0]), start + u64::from(place[1]));
             self.step(from, into);
-            (from + 1..to).for_each(|at| self.step(at, count(block)));
-            let behind = fragment.blocks.get(i + 1);
-            into = match function.blocks[block].terminator {
-                _ if behind.is_some_and(|behind| !falls_into(function, block, *behind)) => 0,
-                Terminator::Branch { next, .. } | Terminator::ShortBranch { next, .. } => {
-                    let stays = own.map_or(0, |own| own.edge(block, next));
-                    behind.map_or_else(
-                        || count(block).saturating_sub(stays),
-                        |behind| own.map_or(0, |own| own.edge(block, *behind)),
-                    )
+            let count = own.block(block);
+            (from + 1..to).for_each(|at| self.step(at, count));
+            let terminator = function.blocks[block].terminator;
+            into = match (fragment.blocks.get(i + 1), terminator) {
+                (None, _) => own.leaving(block, terminator),
+                (Some(&behind), _) if !falls_into(function, block, behind) => 0,
+                (Some(&behind), Terminator::Branch { .. } | Terminator::ShortBranch { .. }) => {
+                    own.edge(block, behind)
                 }
-                _ => count(block),
+                (Some(_), _) => count,
             };
         }
         self.size = start + u64::from(*offsets.last().expect("one more offset than blocks"));

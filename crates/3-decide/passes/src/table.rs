@@ -8,6 +8,7 @@ use crate::{
 };
 use afterlink_program::{FuncId, Placement, Program};
 use afterlink_weigh::Weights;
+use std::borrow::Cow;
 use std::time::Instant;
 
 /// All passes, in the order in which they run: those that change code first.
@@ -80,8 +81,11 @@ pub fn run<'a>(
         }
         ran.push(PassRun { name: pass.name, changes, seconds: started.elapsed().as_secs_f64() });
         if let Some(checker) = &mut checker {
-            let so_far = || placed(program, &moved, parts.as_deref(), options);
-            checker.check(pass.name, program, weights, placement.as_ref().unwrap_or(&so_far()));
+            let so_far = match &placement {
+                Some(placement) => Cow::Borrowed(placement),
+                None => Cow::Owned(placed(program, &moved, parts.as_deref(), options)),
+            };
+            checker.check(pass.name, program, weights, &so_far);
         }
     }
     (placement.unwrap_or_else(|| placed(program, &moved, parts.as_deref(), options)), ran)

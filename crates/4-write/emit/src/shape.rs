@@ -92,7 +92,7 @@ impl Shape {
 /// Settles the shape of `fragment`, behind which stands `next`.
 pub(crate) fn settle(program: &Program, fragment: &Fragment, next: Option<&Fragment>) -> Shape {
     let function = &program.functions[fragment.function];
-    let next = next.filter(|next| fragment.runs_on && may_run_on(program, fragment, next));
+    let next = next.filter(|next| fragment.runs_on && fragment.stands_beside(next, program));
     let running_on = next.and_then(|next| {
         let behind = match next.blocks[0] {
             block if next.function == fragment.function => Target::Block(block),
@@ -108,13 +108,6 @@ pub(crate) fn settle(program: &Program, fragment: &Fragment, next: Option<&Fragm
         (nops < program.arch.exit_size(isa::Exit::Jump, false)).then_some(shape)
     });
     running_on.unwrap_or_else(|| settle_before(program.arch, function, fragment, None))
-}
-
-/// Whether nothing comes between two fragments but what aligns the second, and how much that is hangs on no address.
-fn may_run_on(program: &Program, fragment: &Fragment, next: &Fragment) -> bool {
-    next.section == fragment.section
-        && next.gap_before(program) == 0
-        && next.alignment_in(program) <= fragment.alignment_in(program)
 }
 
 fn settle_before(arch: Arch, function: &Function, fragment: &Fragment, behind: Option<Target>) -> Shape {

@@ -1,6 +1,6 @@
 //! Program in, its text form or its outline out, as it was recovered or as passes have left it.
 
-use crate::optimize::{exclude, sum, weigh};
+use crate::optimize::{OFFSETS, exclude, sum, weigh};
 use crate::outline::Outline;
 use crate::{OptimizeOptions, PASSES, Pass, Progress};
 use afterlink_core::{Error, Result};
@@ -69,8 +69,7 @@ pub fn export<'a>(
     let placement = layout.map(|layout| {
         progress.step("laying out");
         let moved = afterlink_passes::moved(&program, &weights, &layout);
-        let offsets = &afterlink_emit::all_block_offsets;
-        afterlink_passes::run(&mut program, &mut weights, moved, &layout, offsets).0
+        afterlink_passes::run(&mut program, &mut weights, moved, &layout, OFFSETS).0
     });
     Ok(Exported { program, weights, placement, functions: options.functions.clone() })
 }

@@ -359,7 +359,7 @@ impl<'a> LaidOut<'a> {
     }
 }
 
-const OFFSETS: &afterlink_passes::Offsets = &afterlink_emit::all_block_offsets;
+pub(crate) const OFFSETS: &afterlink_passes::Offsets = &afterlink_emit::all_block_offsets;
 
 /// Writes what debug information has in other files.
 fn write_beside(planned: &mut Planned, outputs: &mut Outputs) -> Result<()> {

@@ -102,11 +102,8 @@ fn runs_on(now: &Now, id: FuncId, weights: &FunctionWeights, pieces: &[Piece]) -
     let next = now.placement.fragments.get(piece.rank + 1)?;
     let function = now.program.functions[next.function].name.to_owned();
     let last = *piece.fragment.blocks.last()?;
-    let stays = match now.program.functions[id].blocks[last].terminator {
-        Terminator::Branch { next, .. } => weights.edge(last, next),
-        _ => 0,
-    };
-    Some(Change::RunsOn { function, executions: weights.block(last).saturating_sub(stays) })
+    let executions = weights.leaving(last, now.program.functions[id].blocks[last].terminator);
+    Some(Change::RunsOn { function, executions })
 }
 
 fn split(now: &Now, pieces: &[Piece]) -> Option<Change> {
