@@ -61,6 +61,8 @@ build() {
         install_packages hunspell-en-us
         (configured hunspell . all --disable-shared --disable-nls CXXFLAGS=-O2)
         ;;
+    troff) (configured groff . all --without-x CXXFLAGS=-O2) ;;
+    jsonnet) make -s -C "$STUDY_WORK/build/jsonnet" jsonnet OPT=-O2 LDFLAGS=-Wl,--emit-relocs ;;
     mujs) make -s -C "$STUDY_WORK/build/mujs" build/release/mujs XCFLAGS=-O2 LDFLAGS=-Wl,--emit-relocs HAVE_READLINE=no ;;
     duktape)
         (cd "$STUDY_WORK/build/duktape" && gcc -O2 -Isrc -Iextras/print-alert -DDUK_CMDLINE_PRINTALERT_SUPPORT src/duktape.c \
@@ -97,6 +99,8 @@ plain_of() {
     jq) echo "$trees/jq/jq" ;;
     perl) echo "$trees/perl/perl" ;;
     ninja) echo "$trees/ninja-build/ninja" ;;
+    troff) echo "$trees/groff/troff" ;;
+    jsonnet) echo "$trees/jsonnet/jsonnet" ;;
     hunspell) echo "$trees/hunspell/src/tools/hunspell" ;;
     redis) echo "$REDIS/plain/redis-server" ;;
     sqlite) echo "$SQLITE/sqlite-bench" ;;
@@ -106,7 +110,7 @@ plain_of() {
     esac
 }
 
-package_of() { case $1 in xz) echo xz-utils ;; lua) echo lua5.4 ;; ninja) echo ninja-build ;; tcl) echo tcl8.6 ;; *) echo "$1" ;; esac; }
+package_of() { case $1 in xz) echo xz-utils ;; lua) echo lua5.4 ;; ninja) echo ninja-build ;; tcl) echo tcl8.6 ;; troff) echo groff ;; *) echo "$1" ;; esac; }
 
 # make_text: 100 bytes of words and numbers in each of TEXT_LINES lines (6000), the same on every machine.
 make_text() {
@@ -134,6 +138,7 @@ input_of() {
     jq) python3 "$study/workloads/records.py" 24000 ;;
     mujs) echo 'var N = 40000;'; cat "$study/workloads/program.js" ;;
     duktape) echo 'var N = 24000;'; cat "$study/workloads/program.js" ;;
+    troff) for i in {1..12}; do cat "$STUDY_WORK"/build/groff/man/*.7; done ;;
     hunspell) cat "$repository"/docs/*.md "$repository/README.md" | tr -c 'a-zA-Z\n ' ' ' ;;
     esac > "$file"
     echo "$file"
@@ -179,6 +184,8 @@ work() {
     m4) "$@" "$file" -DN=24000 "$study/workloads/macros.m4" ;;
     indent) "$@" "$file" -st "$(input_of indent)" | sha256sum ;;
     mujs | duktape) "$@" "$file" "$(input_of "$name")" ;;
+    troff) "$@" "$file" -Tutf8 "-F$STUDY_WORK/build/groff/font" "-M$STUDY_WORK/build/groff/tmac" -man "$(input_of troff)" 2> /dev/null ;;
+    jsonnet) "$@" "$file" -V N=12 "$study/workloads/services.jsonnet" ;;
     hunspell) "$@" "$file" -d en_US -l "$(input_of hunspell)" ;;
     prepared) STUDY_WORK=$POSTGRESQL WRAPPER=$* "$study/../postgresql/single.sh" "$file" prepared ;;
     ninja)

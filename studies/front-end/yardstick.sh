@@ -9,7 +9,7 @@
 #   PROCESSOR      a file beside this one                  (default: zen4)
 #   LAYOUTS        names as in model.sh                    (default: those below)
 #
-# Programs: bc dash duktape gawk hunspell indent jq lua m4 mawk mujs perl sed sqlite; redis, postgresql and prepared, which is PostgreSQL by a prepared
+# Programs: bc dash duktape gawk hunspell indent jq jsonnet lua m4 mawk mujs perl sed sqlite troff; redis, postgresql and prepared, which is PostgreSQL by a prepared
 # statement; both are counted by the 2,000 lookups behind the first hundred. Runs stay in $STUDY_WORK/yardstick/times.tsv, counts in
 # $STUDY_WORK/yardstick/counts; timing goes on where it ended. Where things stand is told in programs.sh.
 . "$(dirname "${BASH_SOURCE[0]}")/programs.sh"
@@ -37,6 +37,11 @@ short() {
         command=({} "$input")
         ;;
     hunspell) head -c 60000 "$(input_of hunspell)" > "$input"; command=({} -d en_US -l "$input") ;;
+    troff)
+        for _ in 1 2 3; do cat "$STUDY_WORK/build/groff/man/groff.7"; done > "$input"
+        command=({} -Tutf8 "-F$STUDY_WORK/build/groff/font" "-M$STUDY_WORK/build/groff/tmac" -man "$input")
+        ;;
+    jsonnet) command=({} -V N=2 "$workloads/services.jsonnet") ;;
     gawk) head -4000 "$STUDY_WORK/text" > "$input"; command=({} -f "$workloads/gawk.awk" "$input") ;;
     indent) for _ in {1..8}; do cat "$STUDY_WORK"/build/indent/src/*.c; done > "$input"; command=({} -st "$input") ;;
     jq) python3 "$workloads/records.py" 4000 > "$input"; command=({} -c -f "$workloads/records.jq" "$input") ;;

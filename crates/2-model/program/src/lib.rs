@@ -23,7 +23,7 @@ pub use code_bytes::{CodeBytes, Contradiction};
 pub use exceptions::Landing;
 pub use function::{Function, JumpTable, Range, TableFormat, UnwindSpan};
 pub use operand::{ChunkSpan, DataId, Operand, OperandSpan, Role, Span, Target};
-pub use placement::{CodeSection, Fragment, NewData, Placement, SectionId};
+pub use placement::{CodeSection, Fragment, NewData, Placement, SectionId, to_place};
 pub use runtime::{CountedTargets, Runtime};
 pub use stream::Stream;
 pub use weights::{Basis, CallWeight, EdgeWeight, FunctionWeights, Weights};

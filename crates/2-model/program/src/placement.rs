@@ -2,7 +2,7 @@
 //! touches a block.
 
 use crate::{BlockId, DataId, FuncId, Program};
-use afterlink_core::limits::{ENTRY_ALIGNMENT, SECTION_ALIGNMENT};
+use afterlink_core::limits::{CACHE_LINE, ENTRY_ALIGNMENT, SECTION_ALIGNMENT};
 use afterlink_core::{IdVec, define_index};
 
 define_index!(
@@ -51,9 +51,22 @@ pub struct Fragment {
     /// Whether control may run on from its end into the next fragment, where its last jump leads there: then none is written, if
     /// alignment lets the two stand side by side.
     pub runs_on: bool,
+    /// For each block, at which byte of a cache line it is to start, counted from the fragment's start, if bytes are to be left free in front of
+    /// it for that, where control does not go on; nothing if that is so of none.
+    pub places: Vec<Option<u8>>,
+}
+
+/// Bytes from `from` to the next byte at `place` of a cache line.
+pub fn to_place(from: u64, place: u64) -> u64 {
+    (place % CACHE_LINE + CACHE_LINE - from % CACHE_LINE) % CACHE_LINE
 }
 
 impl Fragment {
+    /// These blocks, packed.
+    pub fn packed(function: FuncId, section: SectionId, blocks: Vec<BlockId>) -> Self {
+        Self { function, section, blocks, alignment: 1, padding: 0, runs_on: false, places: Vec::new() }
+    }
+
     /// Whether it starts with the function's entry.
     pub fn starts_function(&self) -> bool {
         self.blocks.first() == Some(&BlockId(0))
@@ -71,6 +84,12 @@ impl Fragment {
         next.section == self.section
             && next.gap_before(program) == 0
             && next.alignment_in(program) <= self.alignment_in(program)
+    }
+
+    /// Bytes to leave free in front of the block at `at`, where the one before it ends `end` bytes from the fragment's start.
+    pub fn gap_at(&self, at: usize, end: u32) -> u32 {
+        let place = self.places.get(at).copied().flatten();
+        place.map_or(0, |place| to_place(end.into(), place.into()) as u32)
     }
 
     /// Bytes that are left free in front of it, on top of what its alignment needs.

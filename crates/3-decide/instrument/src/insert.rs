@@ -42,14 +42,8 @@ impl Order {
             std::iter::successors(first, |block| self.places[block.index()].behind).collect::<Vec<_>>()
         };
         let fragment = |section, blocks: Vec<BlockId>, alignment| {
-            (!blocks.is_empty()).then_some(Fragment {
-                function,
-                section,
-                blocks,
-                alignment,
-                padding: 0,
-                runs_on: false,
-            })
+            (!blocks.is_empty())
+                .then_some(Fragment { alignment, ..Fragment::packed(function, section, blocks) })
         };
         [fragment(SectionId::HOT, blocks(0), ALIGNMENT), fragment(SectionId::COLD, blocks(1), 1)]
     }

@@ -1,20 +1,25 @@
-//! Hot functions start where control crosses the fewest cache lines.
+//! Hot code starts where control crosses the fewest cache lines.
 //!
 //! A processor fetches code by lines, from its op cache as from its instruction cache: each branch that is taken begins with a new line, and so does
-//! each step from the last byte of a line to the first of the next. Where a function starts in its line decides between which of its bytes those
-//! steps are. A loop that lies in one line has none of them; so a function may leave some bytes free in front of it, where that saves as many steps as
-//! the bytes cost (`docs/decisions/0020-cache-lines-that-are-crossed.md`).
+//! each step from the last byte of a line to the first of the next. Where code starts in its line decides between which of its bytes those
+//! steps are. A loop that lies in one line has none of them; so some bytes may be left free in front of a function, or of a block that nothing runs
+//! into, where that saves as many steps as the bytes cost (`docs/decisions/0020-cache-lines-that-are-crossed.md`).
+
+mod places;
 
 use crate::adjacent_functions::falls_into;
 use crate::growth::mean_count;
 use crate::pass::{Pass, PlaceJob, Run};
-use afterlink_core::limits::CACHE_LINE;
-use afterlink_program::{Fragment, FuncId, Placement, Program, SectionId, Terminator};
+use afterlink_program::{
+    BlockId, Fragment, FuncId, Function, Placement, Program, SectionId, Terminator, to_place,
+};
 use afterlink_weigh::{FunctionWeights, Weights};
+use places::{Places, Steps};
+use std::ops::Range;
 
 pub(crate) const PASS: Pass = Pass {
     name: "function-alignment",
-    what: "starts hot functions where control crosses the fewest cache lines",
+    what: "starts hot functions, and blocks that nothing runs into, where control crosses the fewest cache lines",
     by_default: true,
     off: None,
     has_work: |options| options.function_alignment.is_none(),
@@ -22,12 +27,13 @@ pub(crate) const PASS: Pass = Pass {
 };
 
 /// A line of bytes that are left free must save so many steps for each time that a byte of the code that ran does so on average.
-const LINE_COST: u128 = 4;
+const LINE_COST: u64 = 4;
 
-const LINE: usize = CACHE_LINE as usize;
+/// How often places are looked for: bytes that are left free may make a jump longer.
+const ROUNDS: usize = 2;
 
 fn align(job: &PlaceJob, placement: &mut Placement) {
-    let PlaceJob { program, weights, offsets } = *job;
+    let PlaceJob { program, weights, block_places } = *job;
     let is_hot = |fragment: &Fragment| fragment.section == SectionId::HOT;
     // Invariant: fragments are in the order of their sections, and this one is the first.
     let hot = placement.fragments.partition_point(is_hot);
@@ -36,31 +42,165 @@ fn align(job: &PlaceJob, placement: &mut Placement) {
     functions.sort_unstable();
     functions.dedup();
     functions.retain(|function| weights.functions.get(*function).is_some());
-    let byte_cost = LINE_COST * u128::from(mean_count(program, weights, &functions));
+    let byte_cost = LINE_COST * mean_count(program, weights, &functions);
     if byte_cost == 0 {
         return;
     }
-    let offsets = offsets(program, fragments);
+    fragments.iter_mut().for_each(|fragment| fragment.places.clear());
+    let mut sizes = sizes(&block_places(program, fragments));
+    for round in 1.. {
+        let pieces = Code { program, weights, fragments, sizes: &sizes }.pieces(byte_cost);
+        let starts = place_inside(fragments, &pieces, &sizes);
+        let found = block_places(program, fragments);
+        let sizes_now = self::sizes(&found);
+        if round == ROUNDS || sizes_now == sizes {
+            place(program, fragments, &starts, &found);
+            break;
+        }
+        sizes = sizes_now;
+    }
+}
+
+/// Bytes of each block, with its jumps.
+fn sizes(places: &[Vec<Range<u32>>]) -> Vec<Vec<u32>> {
+    let of_fragment = |places: &Vec<Range<u32>>| places.iter().map(|place| place.end - place.start).collect();
+    places.iter().map(of_fragment).collect()
+}
+
+/// Whether bytes may be left free between two blocks, which stand one behind the other. Each byte of what runs in place of a call has unwind rows of
+/// its own.
+pub(crate) fn may_stand_apart(function: &Function, block: BlockId, behind: BlockId) -> bool {
+    let block_itself = &function.blocks[block];
+    !falls_into(function, block, behind)
+        && !matches!(block_itself.terminator, Terminator::LastCall(_))
+        && function.in_place_of(block_itself).is_none()
+}
+
+/// Code that stands packed; bytes can be left free in front of it only.
+struct Piece {
+    /// Where it starts: the fragment, and which of its blocks.
+    fragment: usize,
+    block: usize,
+    /// Bytes.
+    size: u64,
+    /// Bytes that are left free in any case, and what it then starts at a multiple of.
+    gap: u64,
+    alignment: u64,
+    /// Where it starts in a line, at best.
+    place: u64,
+}
+
+struct Code<'c, 'a> {
+    program: &'c Program<'a>,
+    weights: &'c Weights,
+    fragments: &'c [Fragment],
+    sizes: &'c [Vec<u32>],
+}
+
+impl Code<'_, '_> {
+    /// All that stands packed, and where each piece is to start.
+    fn pieces(&self, byte_cost: u64) -> Vec<Piece> {
+        let mut places = Places::new(byte_cost);
+        let mut pieces = Vec::new();
+        let mut first = 0;
+        while first < self.fragments.len() {
+            let behind = first + beside(self.program, &self.fragments[first..]);
+            let mut steps = Steps::default();
+            let mut start = (first, 0);
+            let mut end = |start: (usize, usize), steps: &Steps| {
+                let piece = self.piece(start, steps.size);
+                places.add(&piece, steps);
+                pieces.push(piece);
+            };
+            for at in first..behind {
+                // Bytes inside of one that runs on would change how many are in front of the next.
+                let may_have_gaps = at + 1 == behind;
+                for block in 0..self.fragments[at].blocks.len() {
+                    if may_have_gaps && block > 0 && self.may_start(at, block) {
+                        end(std::mem::replace(&mut start, (at, block)), &std::mem::take(&mut steps));
+                    }
+                    self.add_block(&mut steps, at, block);
+                }
+            }
+            end(start, &steps);
+            first = behind;
+        }
+        for (piece, place) in pieces.iter_mut().zip(places.best()) {
+            piece.place = place;
+        }
+        pieces
+    }
+
+    fn piece(&self, (fragment, block): (usize, usize), size: u64) -> Piece {
+        let own = &self.fragments[fragment];
+        let (gap, alignment) = match block {
+            0 => (own.gap_before(self.program), own.alignment_in(self.program)),
+            _ => (0, self.program.arch.alignment()),
+        };
+        Piece { fragment, block, size, gap, alignment, place: 0 }
+    }
+
+    /// Whether bytes may be left free in front of a block that ran.
+    fn may_start(&self, fragment: usize, at: usize) -> bool {
+        let Fragment { function, blocks, .. } = &self.fragments[fragment];
+        let ran = self.weights.functions.get(*function).is_some_and(|own| own.block(blocks[at]) > 0);
+        ran && may_stand_apart(&self.program.functions[*function], blocks[at - 1], blocks[at])
+    }
+
+    fn add_block(&self, steps: &mut Steps, fragment: usize, at: usize) {
+        let Fragment { function: id, blocks, .. } = &self.fragments[fragment];
+        let function = &self.program.functions[*id];
+        let unknown = FunctionWeights::default();
+        let own = self.weights.functions.get(*id).unwrap_or(&unknown);
+        let block = blocks[at];
+        let count = own.block(block);
+        let terminator = function.blocks[block].terminator;
+        let onward = match (blocks.get(at + 1), terminator) {
+            (None, _) => own.leaving(block, terminator),
+            (Some(&behind), _) if !falls_into(function, block, behind) => 0,
+            (Some(&behind), Terminator::Branch { .. } | Terminator::ShortBranch { .. }) => {
+                own.edge(block, behind)
+            }
+            (Some(_), _) => count,
+        };
+        steps.add(self.sizes[fragment][at], count, onward);
+    }
+}
+
+/// Says of the blocks that pieces start with where they are to start; gives where in a line each fragment is to start that is not the one behind
+/// another from which control runs on.
+fn place_inside(fragments: &mut [Fragment], pieces: &[Piece], sizes: &[Vec<u32>]) -> Vec<(usize, u64)> {
+    fragments.iter_mut().for_each(|fragment| fragment.places.clear());
+    let mut starts: Vec<(usize, u64)> = Vec::new();
+    for piece in pieces {
+        let Some((first, place)) = starts.last().copied().filter(|_| piece.block > 0) else {
+            starts.push((piece.fragment, piece.place));
+            continue;
+        };
+        // What is in front of it in its group has no bytes left free.
+        let in_front: u64 = sizes[first..piece.fragment].iter().flatten().map(|&size| u64::from(size)).sum();
+        let fragment = &mut fragments[piece.fragment];
+        fragment.places.resize(fragment.blocks.len(), None);
+        // Smaller than a line.
+        fragment.places[piece.block] = Some(to_place(place + in_front, piece.place) as u8);
+    }
+    starts
+}
+
+/// Leaves bytes free in front of fragments that are to start at these places of a line.
+fn place(program: &Program, fragments: &mut [Fragment], starts: &[(usize, u64)], found: &[Vec<Range<u32>>]) {
     let mut end = 0;
-    let mut first = 0;
-    while first < fragments.len() {
-        let behind = first + beside(program, &fragments[first..]);
-        let mut steps = Steps::default();
-        for (fragment, offsets) in fragments[first..behind].iter().zip(&offsets[first..behind]) {
-            steps.add(program, weights, fragment, offsets);
+    let mut starts = starts.iter().copied().peekable();
+    for (at, (fragment, places)) in fragments.iter_mut().zip(found).enumerate() {
+        let start = (end + fragment.gap_before(program)).next_multiple_of(fragment.alignment_in(program));
+        let mut best = start;
+        if let Some((_, place)) = starts.next_if(|(first, _)| *first == at) {
+            best += to_place(start, place);
+            if best > start {
+                fragment.padding = (best - end) as u32;
+            }
         }
-        let group = &mut fragments[first];
-        let alignment = group.alignment_in(program);
-        let start = (end + group.gap_before(program)).next_multiple_of(alignment);
-        // Of a line, each place once.
-        let starts = (start..start + CACHE_LINE).step_by(alignment as usize);
-        let cost = |at: &u64| steps.at(*at) * LINE as u128 + byte_cost * u128::from(at - start);
-        let best = starts.min_by_key(cost).unwrap_or(start);
-        if best > start {
-            group.padding = (best - end) as u32;
-        }
-        end = best + steps.size;
-        first = behind;
+        end = best + places.last().map_or(0, |place| u64::from(place.end));
     }
 }
 
@@ -68,56 +208,4 @@ fn align(job: &PlaceJob, placement: &mut Placement) {
 fn beside(program: &Program, fragments: &[Fragment]) -> usize {
     let runs_on = |pair: &&[Fragment]| pair[0].runs_on && pair[0].stands_beside(&pair[1], program);
     fragments.windows(2).take_while(runs_on).count() + 1
-}
-
-/// How often control steps from a byte to the next, in fragments that stand side by side.
-struct Steps {
-    /// By the place of the second byte, from the start, in a line.
-    by_place: [u128; LINE],
-    /// Bytes so far.
-    size: u64,
-    /// How often control runs on from there.
-    runs_on: u64,
-}
-
-impl Default for Steps {
-    fn default() -> Self {
-        Self { by_place: [0; LINE], size: 0, runs_on: 0 }
-    }
-}
-
-impl Steps {
-    fn add(&mut self, program: &Program, weights: &Weights, fragment: &Fragment, offsets: &[u32]) {
-        let function = &program.functions[fragment.function];
-        let unknown = FunctionWeights::default();
-        let own = weights.functions.get(fragment.function).unwrap_or(&unknown);
-        let start = self.size;
-        let mut into = self.runs_on;
-        for (i, (&block, place)) in fragment.blocks.iter().zip(offsets.windows(2)).enumerate() {
-            let (from, to) = (start + u64::from(place[0]), start + u64::from(place[1]));
-            self.step(from, into);
-            let count = own.block(block);
-            (from + 1..to).for_each(|at| self.step(at, count));
-            let terminator = function.blocks[block].terminator;
-            into = match (fragment.blocks.get(i + 1), terminator) {
-                (None, _) => own.leaving(block, terminator),
-                (Some(&behind), _) if !falls_into(function, block, behind) => 0,
-                (Some(&behind), Terminator::Branch { .. } | Terminator::ShortBranch { .. }) => {
-                    own.edge(block, behind)
-                }
-                (Some(_), _) => count,
-            };
-        }
-        self.size = start + u64::from(*offsets.last().expect("one more offset than blocks"));
-        self.runs_on = into;
-    }
-
-    fn step(&mut self, at: u64, count: u64) {
-        self.by_place[at as usize % LINE] += u128::from(count);
-    }
-
-    /// How many lines control crosses, if the first byte stands there.
-    fn at(&self, start: u64) -> u128 {
-        self.by_place[(LINE - start as usize % LINE) % LINE]
-    }
 }

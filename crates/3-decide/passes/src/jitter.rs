@@ -46,12 +46,8 @@ mod tests {
     #[test]
     fn functions_that_run_on_stay_beside_the_next_one() {
         let fragment = |function| Fragment {
-            function: FuncId(function),
-            section: SectionId::HOT,
-            blocks: vec![BlockId(0)],
-            alignment: 1,
-            padding: 0,
             runs_on: function == 1,
+            ..Fragment::packed(FuncId(function), SectionId::HOT, vec![BlockId(0)])
         };
         let mut gaps = [0u32; 4];
         for seed in 0..200 {

@@ -36,7 +36,7 @@ use std::collections::BTreeSet;
 
 pub use block_order::{BlockOrder, flow_graph};
 pub use function_order::FunctionOrder;
-pub use pass::{Offsets, Pass, Switches, without_jumps};
+pub use pass::{BlockPlaces, Pass, Switches, without_jumps};
 pub use scope::Scope;
 pub use splitting::Split;
 pub use table::{PASSES, PassRun, named, place_again, run};

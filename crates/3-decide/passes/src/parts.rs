@@ -34,7 +34,7 @@ impl Parts {
         let fragment = |function, section: SectionId, blocks: &[BlockId]| {
             let blocks = blocks.to_vec();
             // What is warm or cold is packed: nobody waits for it.
-            let fragment = Fragment { function, section, blocks, alignment: 1, padding: 0, runs_on: false };
+            let fragment = Fragment::packed(function, section, blocks);
             (!fragment.blocks.is_empty()).then_some(fragment)
         };
         let hot = parts.iter().filter_map(|p| {

@@ -1,9 +1,10 @@
 //! What a pass is, and what it is given.
 
 use crate::{LayoutOptions, Parts};
-use afterlink_program::{Fragment, FuncId, Placement, Program};
+use afterlink_program::{BlockId, Fragment, FuncId, Placement, Program};
 use afterlink_weigh::Weights;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// One step of a layout.
 #[derive(Debug)]
@@ -32,8 +33,8 @@ pub(crate) enum Run {
     Place(fn(&PlaceJob, &mut Placement)),
 }
 
-/// Where each block of these fragments, which stand in this order, will start, counted from its fragment's start, and one more for its end.
-pub type Offsets = dyn Fn(&Program, &[Fragment]) -> Vec<Vec<u32>>;
+/// Where each block of these fragments, which stand in this order, will stand, counted from its fragment's start.
+pub type BlockPlaces = dyn Fn(&Program, &[Fragment]) -> Vec<Vec<Range<u32>>>;
 
 /// What passes over code are given.
 pub(crate) struct CodeJob<'j, 'a> {
@@ -55,18 +56,20 @@ pub(crate) struct OrderJob<'j, 'a> {
 pub(crate) struct PlaceJob<'j, 'a> {
     pub program: &'j Program<'a>,
     pub weights: &'j Weights,
-    pub offsets: &'j Offsets,
+    pub block_places: &'j BlockPlaces,
 }
 
-/// [`Offsets`] for whoever has nothing that writes jumps: as if there were none.
-pub fn without_jumps(program: &Program, fragments: &[Fragment]) -> Vec<Vec<u32>> {
+/// [`BlockPlaces`] for whoever has nothing that writes jumps: as if there were none.
+pub fn without_jumps(program: &Program, fragments: &[Fragment]) -> Vec<Vec<Range<u32>>> {
     let of_fragment = |fragment: &Fragment| {
         let function = &program.functions[fragment.function];
-        let mut offsets = vec![0];
-        for &block in &fragment.blocks {
-            offsets.push(offsets[offsets.len() - 1] + function.code_size(&function.blocks[block]));
-        }
-        offsets
+        let mut end = 0;
+        let mut place = |(i, &block): (usize, &BlockId)| {
+            let start = end + fragment.gap_at(i, end);
+            end = start + function.code_size(&function.blocks[block]);
+            start..end
+        };
+        fragment.blocks.iter().enumerate().map(&mut place).collect()
     };
     fragments.iter().map(of_fragment).collect()
 }

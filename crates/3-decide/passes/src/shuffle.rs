@@ -123,7 +123,7 @@ fn units(program: &Program) -> Vec<Unit> {
         let (hot, cold): (Vec<BlockId>, Vec<BlockId>) =
             fragment.blocks.iter().partition(|&&block| range_of(function, block) == 0);
         let piece = |part, blocks: Vec<BlockId>| {
-            let fragment = Fragment { section: part, blocks, alignment: 1, padding: 0, ..fragment };
+            let fragment = Fragment::packed(fragment.function, part, blocks);
             ((!fragment.blocks.is_empty()).then_some(fragment), 0)
         };
         let pieces = [piece(SectionId::HOT, hot), piece(SectionId::COLD, cold)];
@@ -162,7 +162,7 @@ fn by_range(program: &Program, unit: &Unit) -> Vec<Fragment> {
         for &block in &piece.blocks {
             let range = range_of(&program.functions[piece.function], block);
             if last.replace(range) != Some(range) {
-                fragments.push(Fragment { section: SectionId::HOT, blocks: Vec::new(), ..*piece });
+                fragments.push(Fragment::packed(piece.function, SectionId::HOT, Vec::new()));
             }
             fragments.last_mut().expect("one was just begun").blocks.push(block);
         }

@@ -1,6 +1,6 @@
 //! The passes, in one ordered table: what the command line, the report and `bisect` know of them stands here.
 
-use crate::pass::{CodeJob, Offsets, OrderJob, Pass, PlaceJob, Run};
+use crate::pass::{BlockPlaces, CodeJob, OrderJob, Pass, PlaceJob, Run};
 use crate::{
     LayoutOptions, Parts, adjacent_functions, block_order, branches, check, code_prefetch, entry_marks,
     function_alignment, function_order, hot_inlining, identical_functions, inlining, plt_calls, splitting,
@@ -53,7 +53,7 @@ pub fn run<'a>(
     weights: &mut Weights,
     mut moved: Vec<FuncId>,
     options: &LayoutOptions,
-    offsets: &Offsets,
+    block_places: &BlockPlaces,
 ) -> (Placement, Vec<PassRun>) {
     let mut ran = Vec::new();
     let mut checker = options.check_passes.then(|| check::Checker::new(program, weights, &moved));
@@ -76,7 +76,7 @@ pub fn run<'a>(
             Run::Place(run) => {
                 let placement =
                     placement.get_or_insert_with(|| placed(program, &moved, parts.as_deref(), options));
-                run(&PlaceJob { program, weights, offsets }, placement);
+                run(&PlaceJob { program, weights, block_places }, placement);
             }
         }
         ran.push(PassRun { name: pass.name, changes, seconds: started.elapsed().as_secs_f64() });
@@ -109,11 +109,11 @@ pub fn place_again(
     weights: &Weights,
     placement: &mut Placement,
     options: &LayoutOptions,
-    offsets: &Offsets,
+    block_places: &BlockPlaces,
 ) {
     for pass in PASSES.into_iter().filter(|pass| pass.is_on(options)) {
         if let Run::Place(run) = pass.run {
-            run(&PlaceJob { program, weights, offsets }, placement);
+            run(&PlaceJob { program, weights, block_places }, placement);
         }
     }
 }

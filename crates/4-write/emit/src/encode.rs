@@ -55,12 +55,16 @@ impl Encoder<'_, '_, '_> {
 
     fn fragment(&self, out: &mut Vec<u8>, fragment: &Fragment, shape: &Shape, address: OutputAddr) {
         let function = &self.program.functions[fragment.function];
-        for (&id, ending) in fragment.blocks.iter().zip(&shape.endings(function, fragment)) {
+        for (i, (&id, ending)) in fragment.blocks.iter().zip(&shape.endings(function, fragment)).enumerate() {
             let block = &function.blocks[id];
             for chunk in function.chunks_of(block) {
                 self.chunk(out, fragment.function, block, chunk, address);
             }
             self.ending(out, fragment.function, block, ending, address);
+            let gap = (shape.offsets[i + 1] - shape.end_of(i)) as usize;
+            let end = out.len();
+            out.resize(end + gap, 0);
+            self.image.arch.fill_with_traps(&mut out[end..]);
         }
         self.image.arch.write_nops(out, shape.nops);
     }

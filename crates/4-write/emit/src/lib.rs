@@ -42,6 +42,7 @@ use afterlink_program::{
 use encode::Encoder;
 use rayon::prelude::*;
 use shape::Shape;
+use std::ops::Range;
 use unwind::Routine;
 
 /// What else decides the output.
@@ -149,14 +150,14 @@ pub fn fragment_sizes(program: &Program, placement: &Placement) -> Vec<u64> {
     settle_all(program, &placement.fragments).iter().map(Shape::size).collect()
 }
 
-/// Where each block of `fragment` will start, counted from the fragment's start, and one more for the end.
-pub fn block_offsets(program: &Program, fragment: &Fragment) -> Vec<u32> {
-    shape::settle(program, fragment, None).offsets
+/// Where each block of `fragment` will stand, counted from the fragment's start.
+pub fn block_places(program: &Program, fragment: &Fragment) -> Vec<Range<u32>> {
+    shape::settle(program, fragment, None).places()
 }
 
 /// The same of all these fragments, which stand in this order.
-pub fn all_block_offsets(program: &Program, fragments: &[Fragment]) -> Vec<Vec<u32>> {
-    settle_all(program, fragments).into_iter().map(|shape| shape.offsets).collect()
+pub fn all_block_places(program: &Program, fragments: &[Fragment]) -> Vec<Vec<Range<u32>>> {
+    settle_all(program, fragments).iter().map(Shape::places).collect()
 }
 
 fn settle_all(program: &Program, fragments: &[Fragment]) -> Vec<Shape> {

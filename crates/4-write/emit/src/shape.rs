@@ -1,13 +1,14 @@
 //! The shape of a fragment: which instructions end each block, how long each is, and so where every block
 //! starts. Addresses are not needed for that: a branch inside the fragment is short if it can be, one that
 //! leaves it is always long. Where control runs on into the fragment behind it there is none, and nops up to
-//! where that one may start.
+//! where that one may start. Behind a block from which control does not go on, bytes may be left free.
 //!
 //! Branch lengths depend on distances and distances on lengths. As in a linker's relaxation, all branches start
 //! short and grow until none is too short; a branch never shrinks, so this ends.
 
 use afterlink_isa::{self as isa, Arch};
-use afterlink_program::{Block, Fragment, Function, Program, Target, Terminator};
+use afterlink_program::{Block, BlockId, Fragment, Function, Program, Target, Terminator};
+use std::ops::Range;
 
 /// How a block ends in the output: at most one conditional and one plain jump.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,6 +62,8 @@ impl Exit {
 pub(crate) struct Shape {
     /// Where each block starts, from the fragment's start; one more for the end.
     pub offsets: Vec<u32>,
+    /// Bytes that are left free behind each block; nothing if none are.
+    gaps: Vec<u32>,
     /// For each block, which of its jumps are short: [`BRANCH`], [`JUMP`]. All else about them is worked out anew when they
     /// are written: a large program has millions.
     short: Vec<u8>,
@@ -74,6 +77,16 @@ const BRANCH: u8 = 1;
 const JUMP: u8 = 2;
 
 impl Shape {
+    /// Where the block at `at` ends.
+    pub fn end_of(&self, at: usize) -> u32 {
+        self.offsets[at + 1] - self.gaps.get(at).copied().unwrap_or(0)
+    }
+
+    /// Where each block stands, from the fragment's start.
+    pub fn places(&self) -> Vec<Range<u32>> {
+        (0..self.offsets.len() - 1).map(|at| self.offsets[at]..self.end_of(at)).collect()
+    }
+
     pub fn size(&self) -> u64 {
         u64::from(*self.offsets.last().expect("one more offset than blocks"))
     }
@@ -114,10 +127,15 @@ fn settle_before(arch: Arch, function: &Function, fragment: &Fragment, behind: O
     let mut endings = endings(function, fragment, behind);
     let bodies: Vec<u32> = fragment.blocks.iter().map(|&b| function.code_size(&function.blocks[b])).collect();
     let mut offsets = vec![0u32; bodies.len() + 1];
+    let mut gaps = vec![0u32; fragment.places.len()];
     loop {
         for (i, (body, ending)) in bodies.iter().zip(&endings).enumerate() {
             let exits = ending.branch.iter().chain(&ending.jump).map(|e| e.size(arch) as u32).sum::<u32>();
             offsets[i + 1] = offsets[i] + body + exits;
+            if i + 1 < gaps.len() && !goes_on(function, fragment.blocks[i], ending) {
+                gaps[i] = fragment.gap_at(i + 1, offsets[i + 1]);
+                offsets[i + 1] += gaps[i];
+            }
         }
         let mut grown = false;
         for (i, ending) in endings.iter_mut().enumerate() {
@@ -138,9 +156,15 @@ fn settle_before(arch: Arch, function: &Function, fragment: &Fragment, behind: O
         if !grown {
             let flag = |exit: Option<Exit>, flag: u8| if exit.is_some_and(|e| e.short) { flag } else { 0 };
             let short = endings.iter().map(|e| flag(e.branch, BRANCH) | flag(e.jump, JUMP)).collect();
-            return Shape { offsets, short, behind, nops: 0 };
+            return Shape { offsets, gaps, short, behind, nops: 0 };
         }
     }
+}
+
+/// Whether control comes to what stands behind a block that ends so.
+fn goes_on(function: &Function, block: BlockId, ending: &Ending) -> bool {
+    let terminator = function.blocks[block].terminator;
+    !matches!(terminator, Terminator::Stop(_) | Terminator::Indirect { .. }) && ending.jump.is_none()
 }
 
 fn endings(function: &Function, fragment: &Fragment, behind: Option<Target>) -> Vec<Ending> {

@@ -59,7 +59,7 @@ fn place(program: &mut Program) -> Placement {
         let has_tables = !function.jump_tables.is_empty();
         let section = if has_tables { third } else { SectionId::HOT };
         let blocks = function.blocks.ids().collect();
-        let fragment = Fragment { function: id, section, blocks, alignment: 16, padding: 0, runs_on: false };
+        let fragment = Fragment { alignment: 16, ..Fragment::packed(id, section, blocks) };
         if has_tables { switching.push(fragment) } else { hot.push(fragment) }
     }
     assert!(!tables.is_empty(), "the test wants a jump table");

@@ -1,6 +1,6 @@
 //! Program in, its text form or its outline out, as it was recovered or as passes have left it.
 
-use crate::optimize::{OFFSETS, exclude, sum, weigh};
+use crate::optimize::{PLACES, exclude, sum, weigh};
 use crate::outline::Outline;
 use crate::{OptimizeOptions, PASSES, Pass, Progress};
 use afterlink_core::{Error, Result};
@@ -69,7 +69,7 @@ pub fn export<'a>(
     let placement = layout.map(|layout| {
         progress.step("laying out");
         let moved = afterlink_passes::moved(&program, &weights, &layout);
-        afterlink_passes::run(&mut program, &mut weights, moved, &layout, OFFSETS).0
+        afterlink_passes::run(&mut program, &mut weights, moved, &layout, PLACES).0
     });
     Ok(Exported { program, weights, placement, functions: options.functions.clone() })
 }

@@ -156,11 +156,11 @@ impl<'a> Now<'a> {
     fn places(&self, id: FuncId, pieces: &[Piece]) -> Vec<Range<u64>> {
         let mut places = vec![0..0; self.program.functions[id].blocks.len()];
         for piece in pieces {
-            let offsets = afterlink_emit::block_offsets(self.program, piece.fragment);
-            for (block, ends) in piece.fragment.blocks.iter().zip(offsets.windows(2)) {
+            let own = afterlink_emit::block_places(self.program, piece.fragment);
+            for (block, own) in piece.fragment.blocks.iter().zip(own) {
                 // Where control runs on, the last one ends without a jump.
                 let place = |offset| piece.address.get() + u64::from(offset).min(piece.bytes);
-                let [start, end] = [ends[0], ends[1]].map(place);
+                let [start, end] = [own.start, own.end].map(place);
                 places[block.index()] = start..end;
             }
         }

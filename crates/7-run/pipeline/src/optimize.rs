@@ -204,7 +204,7 @@ impl<'a> LaidOut<'a> {
         let before = dyno_stats::before(&program, &weights, &moved);
         let as_it_was = options.explain.then(|| AsItWas::of(&program, &weights, &moved));
         let (mut placement, passes) =
-            afterlink_passes::run(&mut program, &mut weights, moved, &options.layout, OFFSETS);
+            afterlink_passes::run(&mut program, &mut weights, moved, &options.layout, PLACES);
         let huge_pages = options.huge_pages.map(|least| on_huge_pages(&program, &mut placement, least));
         Ok(Self {
             input,
@@ -293,7 +293,7 @@ impl<'a> LaidOut<'a> {
         let sizes = afterlink_emit::fragment_sizes(&self.program, &placement);
         afterlink_passes::jitter::jitter(&mut placement, &sizes, seed);
         let (program, weights, layout) = (&self.program, &self.weights, &self.options.layout);
-        afterlink_passes::place_again(program, weights, &mut placement, layout, OFFSETS);
+        afterlink_passes::place_again(program, weights, &mut placement, layout, PLACES);
         let note = format!("{}jitter={seed:#x}\n", self.options.note);
         // Nobody debugs what only runs to be measured.
         let options = EmitOptions { update_debug_info: false, ..self.emit_options(note) };
@@ -359,7 +359,7 @@ impl<'a> LaidOut<'a> {
     }
 }
 
-pub(crate) const OFFSETS: &afterlink_passes::Offsets = &afterlink_emit::all_block_offsets;
+pub(crate) const PLACES: &afterlink_passes::BlockPlaces = &afterlink_emit::all_block_places;
 
 /// Writes what debug information has in other files.
 fn write_beside(planned: &mut Planned, outputs: &mut Outputs) -> Result<()> {

@@ -55,7 +55,7 @@
 //!   `[cfa + N]`, `cfa + N`, `rR`, `[expression [BYTES]]`, `expression [BYTES]`.
 //! - **`cie`** and **`fde`**, with all that is known of them but their instructions.
 //! - **`placement`**: `section NAME align N suffix NAME`; `fragment FUNCTION SECTION-NUMBER align N pad N: BLOCKS` (alignment 1
-//!   and padding 0 need not be named); `new-data NAME align N writable: BYTES`.
+//!   and padding 0 need not be named; behind a block `at N` where it starts in a line); `new-data NAME align N writable: BYTES`.
 
 mod lexer;
 mod read;

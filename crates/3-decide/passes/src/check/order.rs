@@ -1,8 +1,16 @@
 //! Whether everything that moves has one place.
 
 use super::Fault;
+use crate::function_alignment::may_stand_apart;
 use afterlink_core::index::Id;
-use afterlink_program::{BlockId, FuncId, Placement, Program};
+use afterlink_program::{BlockId, Fragment, FuncId, Function, Placement, Program};
+
+/// Whether bytes may be left free in front of the block at `at`.
+fn has_room(function: &Function, fragment: &Fragment, at: usize) -> bool {
+    let pair = at.checked_sub(1).and_then(|before| fragment.blocks.get(before..=at));
+    let is_there = |block: BlockId| function.blocks.get(block).is_some();
+    pair.is_some_and(|pair| is_there(pair[0]) && may_stand_apart(function, pair[0], pair[1]))
+}
 
 pub(super) fn faults(program: &Program, placement: &Placement) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -23,6 +31,14 @@ pub(super) fn faults(program: &Program, placement: &Placement) -> Vec<Fault> {
         }
         if fragment.blocks.is_empty() {
             add(id, "has a fragment of nothing".into());
+        }
+        if fragment
+            .places
+            .iter()
+            .enumerate()
+            .any(|(i, place)| place.is_some() && !has_room(function, fragment, i))
+        {
+            add(id, "leaves bytes free where control goes on".into());
         }
         if fragment.blocks.iter().skip(1).any(|&block| block == BlockId(0)) {
             add(id, "has its entry inside a fragment".into());

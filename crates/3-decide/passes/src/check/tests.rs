@@ -54,13 +54,8 @@ fn function(start: u64) -> Function<'static> {
 }
 
 fn sample() -> Sample {
-    let fragment = |function, section, blocks: &[u32]| Fragment {
-        function: FuncId(function),
-        section,
-        blocks: blocks.iter().copied().map(BlockId).collect(),
-        alignment: 1,
-        padding: 0,
-        runs_on: false,
+    let fragment = |function, section, blocks: &[u32]| {
+        Fragment::packed(FuncId(function), section, blocks.iter().copied().map(BlockId).collect())
     };
     let edge = |from, to, count| EdgeWeight { from: BlockId(from), to: BlockId(to), count };
     let weights = FunctionWeights {
@@ -149,6 +144,16 @@ fn what_has_no_place_or_two_is_found() {
     assert_found(|s| s.placement.fragments[2].section = SectionId(2), 1, "goes to section2");
     assert_found(|s| s.placement.fragments[1].runs_on = true, 0, "runs on where nothing stands");
     assert_found(|s| s.placement.fragments[2].runs_on = true, 1, "runs on where nothing stands");
+    assert_found(
+        |s| s.placement.fragments[1].places = vec![None, Some(4), None],
+        0,
+        "bytes free where control goes on",
+    );
+    assert_found(
+        |s| s.placement.fragments[1].places = vec![Some(4), None, None],
+        0,
+        "bytes free where control goes on",
+    );
     assert_found(|s| s.function().refusal = Some(Refusal::Excluded), 0, "though it is refused");
 }
 

@@ -66,7 +66,8 @@ pub(super) fn changes(now: &Now, before: &Hot, stats: &DynoStats, pieces: &[Piec
     let more_than_none = |count: usize, change: fn(usize) -> Change| (count > 0).then(|| change(count));
     let entry = fragments.iter().find(|fragment| fragment.starts_function());
     let aligned = entry.map_or(1, |entry| u64::from(entry.alignment)).max(function.alignment);
-    let free = entry.map_or(0, |entry| u64::from(entry.padding));
+    let inside: u64 = fragments.iter().map(|fragment| free_inside(program, fragment)).sum();
+    let free = entry.map_or(0, |entry| u64::from(entry.padding)) + inside;
     let padding = padding_inside(program, function);
     [
         split(now, pieces),
@@ -92,10 +93,19 @@ pub(super) fn changes(now: &Now, before: &Hot, stats: &DynoStats, pieces: &[Piec
     .collect()
 }
 
+/// Bytes that are left free between blocks.
+fn free_inside(program: &Program, fragment: &Fragment) -> u64 {
+    if fragment.places.is_empty() {
+        return 0;
+    }
+    let places = afterlink_emit::block_places(program, fragment);
+    places.windows(2).map(|pair| u64::from(pair[1].start - pair[0].end)).sum()
+}
+
 fn runs_on(now: &Now, id: FuncId, weights: &FunctionWeights, pieces: &[Piece]) -> Option<Change> {
     let piece = pieces.iter().find(|piece| piece.fragment.runs_on)?;
     // The jump is there all the same where the next function's alignment asks for too much.
-    let with_jump = *afterlink_emit::block_offsets(now.program, piece.fragment).last()?;
+    let with_jump = afterlink_emit::block_places(now.program, piece.fragment).last()?.end;
     if piece.bytes >= u64::from(with_jump) {
         return None;
     }

@@ -170,8 +170,8 @@ fn bytes_after(now: &Now, caller: FuncId, callee: FuncId, call: &CallWeight) -> 
     let pieces = now.pieces.get(&caller);
     let holding = pieces.into_iter().flatten().find_map(|piece| {
         let at = piece.fragment.blocks.iter().position(|block: &BlockId| *block == call.block)?;
-        let offsets = afterlink_emit::block_offsets(now.program, piece.fragment);
-        Some(piece.address.get() + u64::from(offsets[at] + call.offset))
+        let places = afterlink_emit::block_places(now.program, piece.fragment);
+        Some(piece.address.get() + u64::from(places[at].start + call.offset))
     });
     holding.unwrap_or_else(|| place_in_input(now.program, caller, call).get()).abs_diff(entry)
 }

@@ -337,10 +337,15 @@ impl Reader<'_> {
 
     pub fn blocks(&mut self) -> Result<Vec<BlockId>> {
         let mut blocks = Vec::new();
-        while index(self.lexer.peek(), "b").is_some() {
+        while self.at_block() {
             blocks.push(self.block_id()?);
         }
         Ok(blocks)
+    }
+
+    /// Whether a block's name comes next.
+    pub fn at_block(&mut self) -> bool {
+        index(self.lexer.peek(), "b").is_some()
     }
 
     fn unwind(&mut self) -> Result<UnwindSpan> {

@@ -36,7 +36,19 @@ impl Reader<'_> {
         let padding = if self.lexer.take("pad") { self.lexer.number("bytes")? } else { 0 };
         let runs_on = self.lexer.take("runs-on");
         self.lexer.need_mark(b':')?;
-        Ok(Fragment { function, section, blocks: self.blocks()?, alignment, padding, runs_on })
+        let mut fragment =
+            Fragment { alignment, padding, runs_on, ..Fragment::packed(function, section, Vec::new()) };
+        while self.at_block() {
+            fragment.blocks.push(self.block_id()?);
+            if self.lexer.take("at") {
+                fragment.places.resize(fragment.blocks.len() - 1, None);
+                fragment.places.push(Some(self.lexer.number("bytes from a line's start")?));
+            }
+        }
+        if !fragment.places.is_empty() {
+            fragment.places.resize(fragment.blocks.len(), None);
+        }
+        Ok(fragment)
     }
 
     fn new_data(&mut self) -> Result<NewData> {

@@ -23,7 +23,12 @@ impl Writer<'_, '_> {
                 self.text.push_str(" runs-on");
             }
             self.text.push(':');
-            self.blocks(&fragment.blocks);
+            for (i, block) in fragment.blocks.iter().enumerate() {
+                put!(self, " {block}");
+                if let Some(place) = fragment.places.get(i).copied().flatten() {
+                    put!(self, " at {place}");
+                }
+            }
             self.text.push('\n');
         }
         for (_, data) in placement.data.iter() {

@@ -131,7 +131,7 @@ fn done(change: &Change) -> String {
         }
         Change::Aligned { bytes } => format!("aligned to {}", many(*bytes, "byte")),
         Change::FewerLines { bytes } => {
-            format!("{} free in front of it: control crosses fewer cache lines", many(*bytes, "byte"))
+            format!("{} left free: control crosses fewer cache lines", many(*bytes, "byte"))
         }
     }
 }
