@@ -9,6 +9,7 @@ use rayon::prelude::*;
 pub(crate) struct Entries {
     known: IdVec<FuncId, bool>,
     known_inside: IdVec<FuncId, bool>,
+    held_inside: IdVec<FuncId, bool>,
     /// Those to whose entry something may go by its address.
     entered: IdVec<FuncId, bool>,
 }
@@ -51,20 +52,23 @@ impl Entries {
             functions.map(|(at, function)| named_by(FuncId(at as u32), function)).unzip();
         held.extend(by_operands.into_iter().flatten());
         let mut known = IdVec::filled(false, program.functions.len());
-        let (mut known_inside, mut entered) = (known.clone(), known.clone());
+        let (mut known_inside, mut held_inside, mut entered) = (known.clone(), known.clone(), known.clone());
         for &(id, is_inside) in held.iter().chain(by_ends.iter().flatten()) {
             known[id] = true;
             known_inside[id] |= is_inside;
         }
         for (id, is_inside) in held {
             entered[id] |= !is_inside;
+            held_inside[id] |= is_inside;
         }
         for (id, function) in program.functions.iter() {
-            known_inside[id] |= function.labels.iter().any(|label| label.index() > 0);
+            let has_label_inside = function.labels.iter().any(|label| label.index() > 0);
+            known_inside[id] |= has_label_inside;
+            held_inside[id] |= has_label_inside;
             entered[id] |= function.labels.contains(&BlockId(0));
             entered[id] |= function.jump_tables.iter().any(|table| table.targets.contains(&BlockId(0)));
         }
-        Self { known, known_inside, entered }
+        Self { known, known_inside, held_inside, entered }
     }
 
     /// Whether somebody may hold on to a place in the function.
@@ -77,7 +81,13 @@ impl Entries {
         self.entered[id]
     }
 
-    /// Whether somebody may hold on to a place inside of the function.
+    /// Whether somebody may hold the address of a place inside of the function.
+    pub fn is_held_inside(&self, id: FuncId) -> bool {
+        self.held_inside[id]
+    }
+
+    /// Whether somebody may hold on to a place inside of the function; or only go there, where a function in front ends in a call that its compiler
+    /// took not to come back.
     pub fn is_known_inside(&self, id: FuncId) -> bool {
         self.known_inside[id]
     }

@@ -42,8 +42,6 @@ const GROWTH_OF_LITTLE: u64 = 10;
 const LARGEST_OF_ONE: u32 = 480;
 /// A block belongs to the hot part if it runs at least once in so many calls.
 const SELDOM: u64 = 32;
-/// What a body costs if its function is hardly called from elsewhere, as a share of its bytes: the function itself becomes cold.
-const MOVED_COST: u32 = 4;
 /// Bytes that make room for a return address, and give it back.
 const STEPS: u64 = 6;
 
@@ -155,10 +153,11 @@ fn saved(call: &Call, body: &Body) -> u64 {
 }
 
 /// What a body costs in place of a call, in bytes; `None` if it is longer than `largest`, or than a function may be that is hardly called from elsewhere.
+/// That one only moves: the function itself becomes cold.
 fn cost(weights: &Weights, call: &Call, body: &Body, largest: u32) -> Option<u64> {
     let (size, entries) = (body.size(), weights.functions[call.callee].entries);
     let is_only = call.count >= entries - entries / 16;
-    let (largest, cost) = if is_only { (LARGEST_OF_ONE, size / MOVED_COST) } else { (largest, size) };
+    let (largest, cost) = if is_only { (LARGEST_OF_ONE, 0) } else { (largest, size) };
     (size <= largest).then_some(cost.into())
 }
 

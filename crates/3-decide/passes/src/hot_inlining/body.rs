@@ -179,7 +179,7 @@ pub(super) fn candidates(program: &Program, moved: &[FuncId]) -> IdVec<FuncId, b
             && function.folded_into.is_none()
             && !function.is_read
             && !function.blocks.is_empty()
-            && !entries.is_known_inside(id)
+            && !entries.is_held_inside(id)
             && !is_looked_up
             && !has_language_data(program, function)
             && !has_odd_entry(program, function);
