@@ -129,7 +129,7 @@ pub struct LaidOut<'a> {
     options: OptimizeOptions,
 }
 
-/// Leaves calls alone where code in place of them would do harm, and last jumps where they must be there. Unwinders take a return address off a
+/// Leaves calls alone where code in place of them would do harm, last jumps where they must be there, and blocks side by side. Unwinders take a return address off a
 /// shadow stack for each frame that they find, and there is none for such code; and LLVM's map of basic blocks can tell of neither. Gives what
 /// becomes of the program's mark for shadow stacks.
 fn leave_calls(image: &Image, options: &mut OptimizeOptions, has_counts: bool) -> Option<ShadowStack> {
@@ -138,8 +138,9 @@ fn leave_calls(image: &Image, options: &mut OptimizeOptions, has_counts: bool) -
     let in_place = [hot_inlining, pass("call-promotion")];
     let switches = &mut options.layout.switches;
     if afterlink_emit::has_block_map(image) {
-        // A last jump is a call to the map, and cannot be told of where there is none.
+        // A last jump is a call to the map, and cannot be told of where there is none. Nor of bytes that are left free between blocks.
         switches.turn(pass("adjacent-functions"), false);
+        switches.turn(pass("function-alignment"), false);
         if !switches.asks_for(hot_inlining) {
             switches.turn(hot_inlining, false);
         }
