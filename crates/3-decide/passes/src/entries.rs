@@ -8,8 +8,9 @@ use rayon::prelude::*;
 /// For each function whether anything but direct calls and jumps to its entry knows a place in it.
 pub(crate) struct Entries {
     known: IdVec<FuncId, bool>,
-    known_inside: IdVec<FuncId, bool>,
     held_inside: IdVec<FuncId, bool>,
+    /// Those inside of which control would go on behind a call at another's end.
+    fallen_into: IdVec<FuncId, bool>,
     /// Those to whose entry something may go by its address.
     entered: IdVec<FuncId, bool>,
 }
@@ -52,23 +53,22 @@ impl Entries {
             functions.map(|(at, function)| named_by(FuncId(at as u32), function)).unzip();
         held.extend(by_operands.into_iter().flatten());
         let mut known = IdVec::filled(false, program.functions.len());
-        let (mut known_inside, mut held_inside, mut entered) = (known.clone(), known.clone(), known.clone());
-        for &(id, is_inside) in held.iter().chain(by_ends.iter().flatten()) {
+        let (mut held_inside, mut fallen_into, mut entered) = (known.clone(), known.clone(), known.clone());
+        for (id, is_inside) in by_ends.into_iter().flatten() {
             known[id] = true;
-            known_inside[id] |= is_inside;
+            fallen_into[id] |= is_inside;
         }
         for (id, is_inside) in held {
+            known[id] = true;
             entered[id] |= !is_inside;
             held_inside[id] |= is_inside;
         }
         for (id, function) in program.functions.iter() {
-            let has_label_inside = function.labels.iter().any(|label| label.index() > 0);
-            known_inside[id] |= has_label_inside;
-            held_inside[id] |= has_label_inside;
+            held_inside[id] |= function.labels.iter().any(|label| label.index() > 0);
             entered[id] |= function.labels.contains(&BlockId(0));
             entered[id] |= function.jump_tables.iter().any(|table| table.targets.contains(&BlockId(0)));
         }
-        Self { known, known_inside, held_inside, entered }
+        Self { known, held_inside, fallen_into, entered }
     }
 
     /// Whether somebody may hold on to a place in the function.
@@ -89,7 +89,7 @@ impl Entries {
     /// Whether somebody may hold on to a place inside of the function; or only go there, where a function in front ends in a call that its compiler
     /// took not to come back.
     pub fn is_known_inside(&self, id: FuncId) -> bool {
-        self.known_inside[id]
+        self.held_inside[id] || self.fallen_into[id]
     }
 }
 

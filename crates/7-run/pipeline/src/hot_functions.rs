@@ -160,8 +160,7 @@ impl<'a> Now<'a> {
             for (block, own) in piece.fragment.blocks.iter().zip(own) {
                 // Where control runs on, the last one ends without a jump.
                 let place = |offset| piece.address.get() + u64::from(offset).min(piece.bytes);
-                let [start, end] = [own.start, own.end].map(place);
-                places[block.index()] = start..end;
+                places[block.index()] = place(own.start)..place(own.end);
             }
         }
         places

@@ -129,9 +129,9 @@ pub struct LaidOut<'a> {
     options: OptimizeOptions,
 }
 
-/// Leaves calls alone where code in place of them would do harm, last jumps where they must be there, and blocks side by side. Unwinders take a return address off a
-/// shadow stack for each frame that they find, and there is none for such code; and LLVM's map of basic blocks can tell of neither. Gives what
-/// becomes of the program's mark for shadow stacks.
+/// Leaves calls alone where code in place of them would do harm, last jumps where they must be there, and blocks side by side where they must
+/// stand so. Unwinders take a return address off a shadow stack for each frame that they find, and there is none for such code; and LLVM's map of
+/// basic blocks can tell of none of the three. Gives what becomes of the program's mark for shadow stacks.
 fn leave_calls(image: &Image, options: &mut OptimizeOptions, has_counts: bool) -> Option<ShadowStack> {
     let pass = |name| afterlink_passes::named(name).expect("there is such a pass");
     let hot_inlining = pass("hot-inlining");
