@@ -33,7 +33,8 @@ const LINE_COST: u64 = 4;
 const ROUNDS: usize = 2;
 
 fn align(job: &PlaceJob, placement: &mut Placement) {
-    let PlaceJob { program, weights, block_places } = *job;
+    let PlaceJob { program, weights, options, block_places } = *job;
+    let packed = options.packed_fragments;
     let is_hot = |fragment: &Fragment| fragment.section == SectionId::HOT;
     // Invariant: fragments are in the order of their sections, and this one is the first.
     let hot = placement.fragments.partition_point(is_hot);
@@ -49,7 +50,7 @@ fn align(job: &PlaceJob, placement: &mut Placement) {
     fragments.iter_mut().for_each(|fragment| fragment.places.clear());
     let mut sizes = sizes(&block_places(program, fragments));
     for round in 1.. {
-        let pieces = Code { program, weights, fragments, sizes: &sizes }.pieces(byte_cost);
+        let pieces = Code { program, weights, fragments, sizes: &sizes, packed }.pieces(byte_cost);
         let starts = place_inside(fragments, &pieces, &sizes);
         let found = block_places(program, fragments);
         let sizes_now = self::sizes(&found);
@@ -95,6 +96,8 @@ struct Code<'c, 'a> {
     weights: &'c Weights,
     fragments: &'c [Fragment],
     sizes: &'c [Vec<u32>],
+    /// Whether no bytes may be left free inside of fragments.
+    packed: bool,
 }
 
 impl Code<'_, '_> {
@@ -114,7 +117,7 @@ impl Code<'_, '_> {
             };
             for at in first..behind {
                 // Bytes inside of one that runs on would change how many are in front of the next.
-                let may_have_gaps = at + 1 == behind;
+                let may_have_gaps = at + 1 == behind && !self.packed;
                 for block in 0..self.fragments[at].blocks.len() {
                     if may_have_gaps && block > 0 && self.may_start(at, block) {
                         end(std::mem::replace(&mut start, (at, block)), &std::mem::take(&mut steps));

@@ -56,6 +56,8 @@ pub struct LayoutOptions {
     pub seed: u64,
     /// Alignment of hot functions in bytes, a power of two. `None`: each starts where the pass `function-alignment` puts it.
     pub function_alignment: Option<u32>,
+    /// Leave no bytes free inside of fragments: something tells of their blocks that could not tell of these.
+    pub packed_fragments: bool,
     /// Alignment of the hot section in bytes, a power of two: that of a huge page lets the system map the section as one.
     pub hot_alignment: u64,
     /// Share of all executed bytes, 0 to 1, that the hot part is to cover; what runs more seldom is warm and stands
@@ -77,6 +79,7 @@ impl Default for LayoutOptions {
             split: Split::HotCold,
             seed: 0,
             function_alignment: None,
+            packed_fragments: false,
             hot_alignment: SECTION_ALIGNMENT,
             hot_share: None,
             switches: Switches::default(),

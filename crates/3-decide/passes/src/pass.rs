@@ -56,6 +56,7 @@ pub(crate) struct OrderJob<'j, 'a> {
 pub(crate) struct PlaceJob<'j, 'a> {
     pub program: &'j Program<'a>,
     pub weights: &'j Weights,
+    pub options: &'j LayoutOptions,
     pub block_places: &'j BlockPlaces,
 }
 

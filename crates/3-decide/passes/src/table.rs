@@ -76,7 +76,7 @@ pub fn run<'a>(
             Run::Place(run) => {
                 let placement =
                     placement.get_or_insert_with(|| placed(program, &moved, parts.as_deref(), options));
-                run(&PlaceJob { program, weights, block_places }, placement);
+                run(&PlaceJob { program, weights, options, block_places }, placement);
             }
         }
         ran.push(PassRun { name: pass.name, changes, seconds: started.elapsed().as_secs_f64() });
@@ -113,7 +113,7 @@ pub fn place_again(
 ) {
     for pass in PASSES.into_iter().filter(|pass| pass.is_on(options)) {
         if let Run::Place(run) = pass.run {
-            run(&PlaceJob { program, weights, block_places }, placement);
+            run(&PlaceJob { program, weights, options, block_places }, placement);
         }
     }
 }

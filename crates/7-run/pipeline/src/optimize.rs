@@ -138,9 +138,9 @@ fn leave_calls(image: &Image, options: &mut OptimizeOptions, has_counts: bool) -
     let in_place = [hot_inlining, pass("call-promotion")];
     let switches = &mut options.layout.switches;
     if afterlink_emit::has_block_map(image) {
-        // A last jump is a call to the map, and cannot be told of where there is none. Nor of bytes that are left free between blocks.
+        // A last jump is a call to the map, and cannot be told of where there is none. Nor of bytes that are left free inside of a fragment.
         switches.turn(pass("adjacent-functions"), false);
-        switches.turn(pass("function-alignment"), false);
+        options.layout.packed_fragments = true;
         if !switches.asks_for(hot_inlining) {
             switches.turn(hot_inlining, false);
         }
