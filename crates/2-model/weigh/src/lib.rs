@@ -2,6 +2,8 @@
 
 mod apply;
 mod conservation;
+#[cfg(test)]
+mod example;
 mod flows;
 mod inference;
 mod names;

@@ -1,44 +1,16 @@
 use super::*;
-use afterlink_program::{EdgeWeight, FuncId, text};
+use crate::example::{edge_of, loop_edges, loop_program, only_function};
+use afterlink_program::{FuncId, text};
 
-/// A loop with two arms.
-const TEXT: &str = "\
-program x86-64
-function main 0x1000+0x20
-block b0 0x1000:
-  85 ff
-  branch e b2 else b1 | 74 04
-block b1 0x1004:
-  90 31 c0
-  jump b3 | eb 03
-block b2 0x1009:
-  31 c9
-  90
-  next b3
-block b3 0x100c:
-  ff c8
-  branch ne b0 else b4 | 75 f0
-block b4 0x1010:
-  c3
-  return
-";
-
-fn edge_of((from, to, count): (u32, u32, u64)) -> EdgeWeight {
-    EdgeWeight { from: BlockId(from), to: BlockId(to), count }
-}
-
-/// The weights of TEXT that follow from these counts of edges.
+/// The weights of the loop that follow from these counts of edges.
 fn restored(entries: u64, counts: [u64; 6]) -> FunctionWeights {
-    let program = text::read(TEXT).expect("a program").program;
-    let function = &program.functions[FuncId(0)];
-    let ways = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 0), (3, 4)];
-    let edges: Vec<EdgeWeight> =
-        ways.into_iter().zip(counts).map(|((from, to), count)| edge_of((from, to, count))).collect();
+    let program = loop_program();
+    let edges = loop_edges(counts);
     let mut blocks = vec![0u64; 5];
     edges.iter().for_each(|edge| blocks[edge.to.index()] += edge.count);
     blocks[0] += entries;
     let mut weights = FunctionWeights { entries, blocks, edges, ..FunctionWeights::default() };
-    restore(function, &mut weights, Calls::ComeBack);
+    restore(only_function(&program), &mut weights, Calls::ComeBack);
     weights
 }
 
@@ -61,7 +33,7 @@ fn a_count_that_was_lost_comes_back() {
 #[test]
 fn what_comes_leaves() {
     let weights = restored(9, [55, 37, 63, 40, 80, 3]);
-    assert!(fits(&text::read(TEXT).expect("a program").program.functions[FuncId(0)], &weights));
+    assert!(fits(only_function(&loop_program()), &weights));
     assert!((90..=105).contains(&weights.blocks[3]), "{weights:?}");
 }
 

@@ -1,32 +1,8 @@
 use super::*;
-use afterlink_program::{BlockId, CallWeight, FuncId, text};
-
-/// A loop with two arms, the second of which falls through; behind it a way out that calls.
-const TEXT: &str = "\
-program x86-64
-function main 0x1000+0x20
-block b0 0x1000:
-  85 ff
-  branch e b2 else b1 | 74 04
-block b1 0x1004:
-  90 31 c0
-  jump b3 | eb 03
-block b2 0x1009:
-  31 c9
-  90
-  next b3
-block b3 0x100c:
-  ff c8
-  branch ne b0 else b4 | 75 f0
-block b4 0x1010:
-  c3
-  return
-";
+use crate::example::{loop_edges, loop_program, only_function};
+use afterlink_program::{BlockId, CallWeight, FuncId};
 
 fn seen(entries: u64, counts: [u64; 6], calls: &[(u32, u64)]) -> Vec<u64> {
-    let program = text::read(TEXT).expect("a program").program;
-    let ways = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 0), (3, 4)];
-    let edge = |((from, to), count)| EdgeWeight { from: BlockId(from), to: BlockId(to), count };
     let call = |&(block, count): &(u32, u64)| CallWeight {
         block: BlockId(block),
         offset: 1,
@@ -35,11 +11,11 @@ fn seen(entries: u64, counts: [u64; 6], calls: &[(u32, u64)]) -> Vec<u64> {
     };
     let weights = FunctionWeights {
         entries,
-        edges: ways.into_iter().zip(counts).map(edge).collect(),
+        edges: loop_edges(counts),
         calls: calls.iter().map(call).collect(),
         ..FunctionWeights::default()
     };
-    blocks(&program.functions[FuncId(0)], &weights)
+    blocks(only_function(&loop_program()), &weights)
 }
 
 #[test]
