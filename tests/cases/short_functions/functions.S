@@ -34,4 +34,19 @@ function carry, 0
 	xorl %eax, %eax
 	ret
 end carry
+
+/* Nothing tells where this one ends, so it stays; a jump behind its mark would reach into the next, which jumps to what would be inside. */
+	.globl marked
+	.type marked, @function
+marked:
+	endbr64
+	jmp same_tail
+function halvings, 0
+	xorl %eax, %eax
+1:	shrl %edi
+	jz 2f
+	incl %eax
+	jmp 1b
+2:	ret
+end halvings
 	.section .note.GNU-stack,"",@progbits

@@ -27,7 +27,8 @@ pub(crate) fn rooms(code: &Code, evidence: &Evidence, pointers: &[Pointer]) -> V
     });
     let mut names: Vec<InputAddr> = symbols.map(|s| s.address).collect();
     names.extend(code.pieces.iter().map(|p| p.range.start));
-    let behind = behind_short(code);
+    names.sort_unstable();
+    let behind = behind_short(code, &names);
     let is_behind = |place: &InputAddr| {
         let next = behind.partition_point(|range| range.0 <= *place);
         next.checked_sub(1).is_some_and(|last| *place < behind[last].1)
@@ -41,11 +42,13 @@ pub(crate) fn rooms(code: &Code, evidence: &Evidence, pointers: &[Pointer]) -> V
     code.pieces.iter().map(|piece| has_room(code, piece.range.start, piece.range.end(), &names)).collect()
 }
 
-/// Where jumps would stand behind pieces that are too short for them: first addresses, and those behind the last; ascending and apart.
-fn behind_short(code: &Code) -> Vec<(InputAddr, InputAddr)> {
+/// Where jumps would stand behind pieces that are too short for them, up to the next of the `names`, which ascend: first addresses,
+/// and those behind the last; ascending and apart.
+fn behind_short(code: &Code, names: &[InputAddr]) -> Vec<(InputAddr, InputAddr)> {
     let mut behind: Vec<(InputAddr, InputAddr)> = Vec::new();
     for piece in &code.pieces {
-        let (start, end) = (piece.range.end(), piece.range.start + size(code, piece.range.start));
+        let (entry, start) = (piece.range.start, piece.range.end());
+        let end = (entry + size(code, entry)).min(next_name(names, entry).unwrap_or(InputAddr(u64::MAX)));
         match behind.last_mut() {
             _ if start >= end => {}
             Some(last) if start <= last.1 => last.1 = last.1.max(end),
@@ -55,10 +58,14 @@ fn behind_short(code: &Code) -> Vec<(InputAddr, InputAddr)> {
     behind
 }
 
+fn next_name(names: &[InputAddr], place: InputAddr) -> Option<InputAddr> {
+    names.get(names.partition_point(|&name| name <= place)).copied()
+}
+
 /// Whether the jump has room at `entry` of a piece that ends at `end`.
 fn has_room(code: &Code, entry: InputAddr, mut end: InputAddr, names: &[InputAddr]) -> bool {
     let wanted = entry + size(code, entry);
-    let next = names.get(names.partition_point(|&name| name <= entry)).copied().unwrap_or(end + LONGEST);
+    let next = next_name(names, entry).unwrap_or(end + LONGEST);
     while end < wanted && end < next {
         let Some(first) = code.image.bytes_at(end, 1) else { break };
         let bytes = code.image.bytes_at(end, next.since(end).min(LONGEST) as usize).unwrap_or(first);

@@ -62,13 +62,13 @@ fn stubs(check: &Check, layout: &Layout, taken: &[u64], findings: &mut Vec<Findi
     entries.dedup();
     let mut names = names(check.input);
     names.extend(&entries);
-    names.extend(named_behind(check, layout, &entries, taken));
+    names.sort_unstable();
+    names.extend(named_behind(check, layout, &entries, &names, taken));
     names.sort_unstable();
     let mut stubs: Vec<Stub> = Vec::new();
     for &entry in &entries {
         let Place::Moved(place) = check.place(entry) else { continue };
-        let next = names.partition_point(|&name| name <= entry);
-        let limit = room_end(check, entry, names.get(next).copied());
+        let limit = room_end(check, entry, next_name(&names, entry));
         match stub_at(check, layout, entry, place, limit) {
             Some(end) => stubs.push((entry, end)),
             None if required.binary_search(&entry).is_ok() && wants_stub(check, entry, limit) => {
@@ -92,13 +92,18 @@ fn names(input: &Image) -> Vec<u64> {
     named.map(|s| s.address.get()).collect()
 }
 
-/// Places behind moved code, as far as stubs at these entries would reach beyond it, that an instruction or a word names: what looks
-/// like padding there is something else.
-fn named_behind(check: &Check, layout: &Layout, entries: &[u64], taken: &[u64]) -> Vec<u64> {
+fn next_name(names: &[u64], place: u64) -> Option<u64> {
+    names.get(names.partition_point(|&name| name <= place)).copied()
+}
+
+/// Places behind moved code, as far as stubs at these entries would reach beyond it and no name stands in between, that an instruction or
+/// a word names: what looks like padding there is something else.
+fn named_behind(check: &Check, layout: &Layout, entries: &[u64], names: &[u64], taken: &[u64]) -> Vec<u64> {
     let places = &check.places;
     let beyond = entries.iter().filter_map(|&entry| {
         let (_, end) = holding(&places.moved, entry)?;
-        Some((end, stub_end(&check.code, entry))).filter(|(start, end)| start < end)
+        let stub = stub_end(&check.code, entry).min(next_name(names, entry).unwrap_or(u64::MAX));
+        Some((end, stub)).filter(|(start, end)| start < end)
     });
     let beyond = merged(beyond.collect());
     let is_beyond = |place: &u64| holds(&beyond, *place);
