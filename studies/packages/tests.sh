@@ -53,6 +53,8 @@ tests_of() {
         /^ *\[[a-z0-9_]+ FAILED\]$/ { name = $1; sub(/^\[/, "", name); say("FAIL", name); next }
         # R: "  running code in 'eval-etc.R' ... OK"
         /^ *running code in .* \.\.\. ?OK/ { split($0, quoted, "\047"); say("PASS", quoted[2]); next }
+        # varnishtest: "#    top  TEST reg-tests/log/log_uri.vtc passed (0.335)"
+        /^# +top +TEST .* (passed|FAILED) \(/ { say(/ passed \(/ ? "PASS" : "FAIL", $4); next }
         # ffmpeg: a test is named when it starts
         /^TEST +[a-z]/ { say("PASS", $2); next }
         /^Test [^ ]+ failed/ { say("FAIL", $2); next }
