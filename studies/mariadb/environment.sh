@@ -16,7 +16,8 @@ serving() {
     local user=()
     [ "$(id -u)" -ne 0 ] || user=(--user=root)
     exec "${@:2}" "$1" --no-defaults "${user[@]}" --datadir="$run_folder/data" --socket="$run_folder/socket" --pid-file="$run_folder/pid" \
-        --lc-messages-dir="$build/sql/share" --skip-networking --skip-grant-tables --innodb-buffer-pool-size=64M
+        --lc-messages-dir="$build/sql/share" --skip-networking --skip-grant-tables --innodb-buffer-pool-size=64M \
+        --innodb-buffer-pool-size-max=64M --innodb-use-native-aio=0
 }
 
 # run_workload PROGRAM [WRAPPER …]: the statements of workload.awk, one after the other, and the answers.
