@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use afterlink_testkit::execute::{Outcome, TIMED_OUT, run};
 use afterlink_testkit::judge::compare;
+use afterlink_testkit::modes::CODE_PASSES;
 use afterlink_testkit::tool::{own_faults, run_afterlink};
 
 use crate::build::Built;
@@ -35,26 +36,6 @@ const ORDERS: [(&str, &str, &str, &[&str]); 7] = [
     ),
     ("in-place", "random", "random", &["--pass", "hot-inlining", "--pass", "call-promotion"]),
     ("twice", "random", "random", &["--pass", "tail-duplication", "--pass", "code-prefetch"]),
-];
-
-/// What a profile decides in functions that no profile would move, too: bytes left free, code in place of calls.
-const EVERYTHING: &[&str] = &[
-    "--scope",
-    "all",
-    "--order-functions",
-    "random",
-    "--pass",
-    "identical-functions",
-    "--pass",
-    "inlining",
-    "--pass",
-    "call-promotion",
-    "--pass",
-    "entry-marks",
-    "--pass",
-    "tail-duplication",
-    "--pass",
-    "code-prefetch",
 ];
 
 /// How long an original may run; a rewritten one has three times as long, and five seconds more. Most need a hundredth of a second,
@@ -185,8 +166,11 @@ impl Subject<'_> {
             let profile = profile.display().to_string();
             self.rewrite("optimized", &self.output("optimized"), &["--profile", &profile]);
             let seed = self.built.seed.to_string();
-            let by_counts = ["--profile", &profile, "--seed", &seed];
-            self.rewrite("everything", &self.output("everything"), &[&by_counts[..], EVERYTHING].concat());
+            // What a profile decides in functions that no profile would move, too: bytes left free, code in place of calls.
+            let mut everything =
+                vec!["--profile", &profile, "--seed", &seed, "--scope", "all", "--order-functions", "random"];
+            everything.extend(CODE_PASSES.into_iter().flat_map(|pass| ["--pass", pass]));
+            self.rewrite("everything", &self.output("everything"), &everything);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! that stays could not follow the function to its new place.
 
 use crate::code::Code;
+use crate::code::pieces::Piece;
 use crate::evidence::Evidence;
 use crate::references::pointers::Pointer;
 use afterlink_core::{InputAddr, Refusal};
@@ -42,20 +43,15 @@ pub(crate) fn rooms(code: &Code, evidence: &Evidence, pointers: &[Pointer]) -> V
     code.pieces.iter().map(|piece| has_room(code, piece.range.start, piece.range.end(), &names)).collect()
 }
 
-/// Where jumps would stand behind pieces that are too short for them, up to the next of the `names`, which ascend: first addresses,
-/// and those behind the last; ascending and apart.
+/// Where jumps would stand behind pieces that are too short for them, up to the next of the `names`: first addresses, and those behind
+/// the last; ascending and apart. Names ascend, and the start of each piece is one.
 fn behind_short(code: &Code, names: &[InputAddr]) -> Vec<(InputAddr, InputAddr)> {
-    let mut behind: Vec<(InputAddr, InputAddr)> = Vec::new();
-    for piece in &code.pieces {
+    let behind = |piece: &Piece| {
         let (entry, start) = (piece.range.start, piece.range.end());
         let end = (entry + size(code, entry)).min(next_name(names, entry).unwrap_or(InputAddr(u64::MAX)));
-        match behind.last_mut() {
-            _ if start >= end => {}
-            Some(last) if start <= last.1 => last.1 = last.1.max(end),
-            _ => behind.push((start, end)),
-        }
-    }
-    behind
+        (start < end).then_some((start, end))
+    };
+    code.pieces.iter().filter_map(behind).collect()
 }
 
 fn next_name(names: &[InputAddr], place: InputAddr) -> Option<InputAddr> {

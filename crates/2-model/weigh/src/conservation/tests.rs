@@ -1,6 +1,6 @@
 use super::*;
 use crate::example::{edge_of, loop_edges, loop_program, only_function};
-use afterlink_program::{FuncId, text};
+use afterlink_program::text;
 
 /// The weights of the loop that follow from these counts of edges.
 fn restored(entries: u64, counts: [u64; 6]) -> FunctionWeights {
@@ -60,7 +60,7 @@ block b0 0x1020:
 #[test]
 fn what_does_not_come_back_has_come() {
     let program = text::read(LAST_CALL).expect("a program").program;
-    let function = &program.functions[FuncId(0)];
+    let function = only_function(&program);
     let of = |calls| {
         // What comes to the call is taken to go on behind it, until it is seen that this does not fit.
         let edges = [(0, 1, 0), (0, 2, 400), (1, 2, 400), (2, 1, 400)].map(edge_of).to_vec();

@@ -5,7 +5,7 @@
 use crate::address_map::places::{Place, stub_end};
 use crate::addresses::relative_words::word_at;
 use crate::check::Check;
-use crate::input::ranges::{holding, holds, merged};
+use crate::input::ranges::{holding, holds};
 use crate::input::references::Field;
 use crate::kept_bytes::expected::Layout;
 use crate::verdict::finding::{Finding, FindingKind};
@@ -105,7 +105,8 @@ fn named_behind(check: &Check, layout: &Layout, entries: &[u64], names: &[u64], 
         let stub = stub_end(&check.code, entry).min(next_name(names, entry).unwrap_or(u64::MAX));
         Some((end, stub)).filter(|(start, end)| start < end)
     });
-    let beyond = merged(beyond.collect());
+    // Invariant: these ascend and are apart, since entries do, and are among the names.
+    let beyond: Vec<(u64, u64)> = beyond.collect();
     let is_beyond = |place: &u64| holds(&beyond, *place);
     let code = &check.code;
     let mut named: Vec<u64> = taken.iter().copied().filter(is_beyond).collect();
