@@ -58,3 +58,20 @@ unpack_source() {
     mkdir -p "$3"
     tar -xf "$archive" --strip-components=1 -C "$3"
 }
+
+# build_once PROGRAM PACKAGE FOLDER TIME COMMAND …: unless PROGRAM is there, unpacks the source of PACKAGE to FOLDER and runs COMMAND, which makes
+# it; TIME is how long that takes. Prints PROGRAM.
+build_once() {
+    local version
+    if [ -x "$1" ] && [ -f "$STUDY_WORK/version" ]; then
+        say "already built: $2 $(cat "$STUDY_WORK/version"); remove $STUDY_WORK to build afresh"
+    else
+        prepare_sources
+        version=$(download_source "$2")
+        say "building $2 $version ($4 on two cores)"
+        unpack_source "$2" "$version" "$3"
+        "${@:5}"
+        echo "$version" > "$STUDY_WORK/version"
+    fi
+    echo "$1"
+}

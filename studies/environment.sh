@@ -34,3 +34,11 @@ need_build() {
     for name in $program_names; do [ -x "$plain_programs/$name" ] || die "no $plain_programs/$name; run build.sh first"; done
 }
 need_afterlink() { [ -x "$AFTERLINK" ] || die "no $AFTERLINK; run cargo build --release, or set AFTERLINK"; }
+
+# await_socket PROCESS SOCKET LOG: waits until a server listens; shows its log and fails if it ends first.
+await_socket() {
+    until [ -S "$2" ]; do
+        kill -0 "$1" 2> /dev/null || { cat "$3" >&2; return 1; }
+        sleep 0.05
+    done
+}

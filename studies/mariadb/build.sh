@@ -5,7 +5,6 @@
 # Gives $STUDY_WORK/plain/mariadbd, and $STUDY_WORK/build, the tree that the tests run in.
 . "$(dirname "$0")/environment.sh"
 
-package=mariadb
 left_out=(ROCKSDB MROONGA TOKUDB SPIDER CONNECT OQGRAPH SPHINX S3 COLUMNSTORE ARCHIVE FEDERATED FEDERATEDX FEEDBACK HASHICORP_KEY_MANAGEMENT
     CRACKLIB_PASSWORD_CHECK AUTH_GSSAPI AUTH_PAM)
 # The server, and what its tests use.
@@ -14,25 +13,19 @@ wanted=(mariadbd mariadb mariadb-test mariadb-admin mariadb-dump mariadb-check m
     resolveip comp_sql innochecksum myisamlog myisamchk myisampack myisam_ftdump aria_chk aria_pack aria_read_log aria_dump_log aria_ftdump)
 
 configure() {
+    local plugins=("${left_out[@]/#/-DPLUGIN_}")
     cmake -G Ninja -S "$source" -B "$build" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG" "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG" \
-        -DCMAKE_EXE_LINKER_FLAGS=-Wl,--emit-relocs "${left_out[@]/%/=NO}" -DWITH_WSREP=OFF -DWITH_MARIABACKUP=OFF \
+        -DCMAKE_EXE_LINKER_FLAGS=-Wl,--emit-relocs "${plugins[@]/%/=NO}" -DWITH_WSREP=OFF -DWITH_MARIABACKUP=OFF \
         -DWITH_UNIT_TESTS=OFF -DCONC_WITH_UNITTEST=OFF -DWITH_EMBEDDED_SERVER=OFF -DWITH_SYSTEMD=no -DWITH_SSL=system -DWITH_ZLIB=system \
         -DWITH_PCRE=system -DWITH_LIBFMT=system
 }
 
-install_packages build-essential dpkg-dev pkg-config cmake ninja-build bison perl libncurses-dev libssl-dev zlib1g-dev libpcre2-dev libfmt-dev \
-    libaio-dev libevent-dev libcurl4-openssl-dev
-if [ -x "$plain_programs/mariadbd" ] && [ -f "$STUDY_WORK/version" ]; then
-    say "already built: $package $(cat "$STUDY_WORK/version"); remove $STUDY_WORK to build afresh"
-else
-    prepare_sources
-    version=$(download_source "$package")
-    say "building $package $version (half an hour on two cores)"
-    unpack_source "$package" "$version" "$source"
-    left_out=("${left_out[@]/#/-DPLUGIN_}")
+compile() {
     { configure && nice -n "${NICE:-0}" ninja -C "$build" "${wanted[@]}"; } > "$logs/build.log" 2>&1 || die "see $logs/build.log"
     mkdir -p "$plain_programs"
     cp "$build/sql/mariadbd" "$plain_programs/mariadbd"
-    echo "$version" > "$STUDY_WORK/version"
-fi
-echo "$plain_programs/mariadbd"
+}
+
+install_packages build-essential dpkg-dev pkg-config cmake ninja-build bison perl libncurses-dev libssl-dev zlib1g-dev libpcre2-dev libfmt-dev \
+    libaio-dev libevent-dev libcurl4-openssl-dev
+build_once "$plain_programs/mariadbd" mariadb "$source" "half an hour" compile

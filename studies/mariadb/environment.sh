@@ -29,10 +29,7 @@ run_workload() {
     mkdir -p "$run_folder/data/lookups"
     (serving "$program" "$@" > "$run_folder/server.log" 2>&1) &
     server=$!
-    until [ -S "$run_folder/socket" ]; do
-        kill -0 "$server" 2> /dev/null || { cat "$run_folder/server.log" >&2; return 1; }
-        sleep 0.05
-    done
+    await_socket "$server" "$run_folder/socket" "$run_folder/server.log" || return 1
     "$build/client/mariadb" --no-defaults -S "$run_folder/socket" --skip-column-names lookups < "$STUDY_WORK/workload.sql"
     "$build/client/mariadb" --no-defaults -S "$run_folder/socket" -e shutdown
     wait "$server"

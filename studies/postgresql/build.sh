@@ -5,9 +5,8 @@
 # $STUDY_WORK/build/tmp_install (a second installation, whose server check.sh replaces).
 . "$(dirname "$0")/environment.sh"
 
-package=postgresql-15
-
 compile() {
+    rm -rf "$installation"
     cd "$build"
     ./configure --prefix="$installation" --without-icu CFLAGS=-O2 LDFLAGS=-Wl,--emit-relocs > configure.log
     make -s -j"$(nproc)" > make.log 2>&1
@@ -19,15 +18,4 @@ compile() {
 }
 
 install_packages build-essential dpkg-dev bison flex perl libreadline-dev zlib1g-dev
-if [ -x "$plain_server" ] && [ -f "$STUDY_WORK/version" ]; then
-    say "already built: $package $(cat "$STUDY_WORK/version"); remove $STUDY_WORK to build afresh"
-else
-    prepare_sources
-    version=$(download_source "$package")
-    say "building $package $version (about five minutes on two cores)"
-    rm -rf "$installation"
-    unpack_source "$package" "$version" "$build"
-    compile
-    echo "$version" > "$STUDY_WORK/version"
-fi
-echo "$plain_server"
+build_once "$plain_server" postgresql-15 "$build" "about five minutes" compile

@@ -19,10 +19,7 @@ run_workload() {
     mkdir -p "$run_folder"
     (cd "$run_folder" && exec "$@" "$program" --port 0 --unixsocket "$socket" --save '' --hz 1 --dynamic-hz no > server.log 2>&1) &
     server=$!
-    until [ -S "$socket" ]; do
-        kill -0 "$server" 2> /dev/null || { cat "$run_folder/server.log" >&2; return 1; }
-        sleep 0.05
-    done
+    await_socket "$server" "$socket" "$run_folder/server.log" || return 1
     "$build/src/redis-cli" -s "$socket" < "$STUDY_WORK/commands"
     "$build/src/redis-cli" -s "$socket" shutdown nosave
     wait "$server"
