@@ -156,8 +156,8 @@ fn relocations(image: &Image<'_>) -> Result<()> {
     }
     for (id, rows) in image.kept_relocations() {
         let section = &image.sections[id];
-        // The linker rewrites unwind tables and leaves their relocations behind; others it turns into none.
-        if !section.is_loaded() || section.name == ".eh_frame" {
+        // The linker merges unwind tables and leaves their relocations behind; others it turns into none.
+        if !section.is_loaded() || matches!(section.name, ".eh_frame" | ".sframe") {
             continue;
         }
         for row in rows.iter().filter(|r| r.kind != elf::R_X86_64_NONE.0) {
