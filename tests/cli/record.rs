@@ -82,6 +82,22 @@ fn a_command_with_its_threads_and_children() {
 
 /// What a program does to itself takes no sample away.
 #[test]
+fn a_program_that_leaves_all_work_to_a_library() {
+    let Some(sandbox) = sampled() else { return };
+    sandbox.put("spin.c", b"volatile long n; void spin(void) { for (long i = 0; i < 300000000; i++) n++; }");
+    sandbox.put("main.c", b"void spin(void); int main(void) { spin(); return 0; }");
+    sandbox.say("gcc -O2 -fPIC -shared -Wl,-q spin.c -o libspin.so");
+    sandbox.say("gcc -O2 -Wl,-q main.c -o main -L. -lspin -Wl,-rpath,.");
+    let recorded = sandbox.afterlink(&["record", "--no-branches", "-o", "P.fdata", "--", "./main"]);
+    assert!(recorded.stderr().contains(", 0 of them in the program: if a library"), "{}", recorded.stderr());
+    assert!(recorded.stderr().contains("--binary"), "{}", recorded.stderr());
+    let of_library = ["record", "--no-branches", "--binary", "libspin.so", "-o", "L.fdata", "--", "./main"];
+    let recorded = sandbox.afterlink(&of_library);
+    assert!(!recorded.stderr().contains(" 0 of them"), "{}", recorded.stderr());
+    assert!(fs::read_to_string(sandbox.path("L.fdata")).unwrap().contains(" spin "));
+}
+
+#[test]
 fn programs_that_change_themselves_are_recorded() {
     let Some(sandbox) = sampled() else { return };
     for change in ["closed", "again", "loaded", "copied", "other", "killed"] {

@@ -92,7 +92,11 @@ impl<'a, 'p> Samples<'a, 'p> {
         // Where a machine could not give stacks, they are empty.
         if !traces.has_branches() {
             let (profile, _) = traces.into_samples(program, titles)?;
-            let outcome = format!("{samples} samples of {what}, {inside} of them in the program");
+            let advice = match inside {
+                0 => ": if a library of its does the work, name that with --binary",
+                _ => "",
+            };
+            let outcome = format!("{samples} samples of {what}, {inside} of them in the program{advice}");
             return Ok(Reading { profile, notes: [outcome].into_iter().chain(copies).collect() });
         }
         let (profile, agreement) = traces.into_branches(program)?;
