@@ -22,4 +22,4 @@ compile() {
 
 install_packages build-essential dpkg-dev pkg-config autoconf zip unzip file openjdk-17-jdk-headless jtreg7 libasound2-dev libcups2-dev libfontconfig-dev \
     libfreetype-dev libx11-dev libxext-dev libxrender-dev libxrandr-dev libxtst-dev libxt-dev
-build_once "$plain_programs/libjvm.so" openjdk-17 "$source" "half an hour" compile
+build_once "$plain_programs/libjvm.so" openjdk-17 "$source" "a quarter of an hour" compile
