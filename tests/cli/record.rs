@@ -80,7 +80,6 @@ fn a_command_with_its_threads_and_children() {
     }
 }
 
-/// What a program does to itself takes no sample away.
 #[test]
 fn a_program_that_leaves_all_work_to_a_library() {
     let Some(sandbox) = sampled() else { return };
@@ -97,6 +96,7 @@ fn a_program_that_leaves_all_work_to_a_library() {
     assert!(fs::read_to_string(sandbox.path("L.fdata")).unwrap().contains(" spin "));
 }
 
+/// What a program does to itself takes no sample away.
 #[test]
 fn programs_that_change_themselves_are_recorded() {
     let Some(sandbox) = sampled() else { return };
