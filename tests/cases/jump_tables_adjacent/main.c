@@ -9,6 +9,7 @@ NOINLINE void note(unsigned what) { log_of[logged++ % 64] += what; }
 
 unsigned by_distance(unsigned);
 unsigned by_address(unsigned);
+unsigned by_turns(unsigned);
 
 NOINLINE unsigned two(unsigned a, unsigned b, unsigned x) {
     switch (a) {
@@ -60,6 +61,7 @@ int main(void) {
         sum = mix(sum, two(opaque(i % 7), opaque(9 + i % 9), sum));
         sum = mix(sum, again(opaque(i), sum));
         sum = mix(sum, by_distance(i) + by_address(opaque(i)));
+        sum = mix(sum, by_turns(opaque(i)));
     }
     for (unsigned i = 0; i < 64; i++)
         sum = mix(sum, log_of[i]);

@@ -11,6 +11,7 @@ mod frame;
 mod hub;
 mod reach;
 mod run;
+mod several_tables;
 mod steps;
 mod values;
 

@@ -153,7 +153,7 @@ impl<'b> Frame<'b> {
     /// What holds of a word if either value may be there.
     fn either(&mut self, word: i64, a: Value, b: Value) -> Value {
         let joined = self.own.join(a, b);
-        let is_target = |value: &Value| matches!(value, Value::Target(_));
+        let is_target = |value: &Value| matches!(value, Value::Target(_) | Value::TargetAmong(_));
         if [a, b].iter().any(is_target) && !is_target(&joined) {
             self.mixed.insert(word);
         }

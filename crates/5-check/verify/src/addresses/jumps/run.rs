@@ -4,6 +4,7 @@
 use super::body::{Body, NearJump};
 use super::frame::Frame;
 use super::hub::{Hub, Targets};
+use super::several_tables::Read;
 use super::steps::{From, Step};
 use super::values::{ENTRY, GIVEN, LABEL, STORED, SUM, TARGET, Value};
 use crate::check::Check;
@@ -61,6 +62,8 @@ pub(super) struct Run<'r, 'c, 'a> {
     pub arrivals: usize,
     /// The cut that is being run, if one is.
     running: Option<usize>,
+    /// An entry of one of several tables that the cut has read, while its place in that table can still be told.
+    read: Option<Read>,
 }
 
 impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
@@ -92,6 +95,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             #[cfg(test)]
             arrivals: 0,
             running: None,
+            read: None,
         }
     }
 
@@ -108,6 +112,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
         for _ in 0..NEAR {
             let mut state = [Value::Unset; REGISTERS];
             let mut jump = None;
+            self.read = None;
             for &cut in way.iter().rev() {
                 for i in 0..self.steps_of(cut) {
                     let step = self.steps[cut].as_ref()?[i];
@@ -193,6 +198,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
         let cut = &self.body.cuts[index];
         let is_entry = cut.start == self.body.own.entry && state[self.stack()] == Value::Frame(0);
         self.frame.begin(index);
+        self.read = None;
         let mut jump = None;
         let mut address = cut.start;
         for i in 0..self.steps_of(index) {
@@ -260,6 +266,10 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
         let is_known = match value {
             Value::Unset => return,
             Value::Target(base) => return self.come_to_any(Targets::Table(base), state),
+            Value::TargetAmong(tables) => {
+                let own = &self.body.own;
+                return own.tables(tables).for_each(|base| self.come_to_any(Targets::Table(base), state));
+            }
             Value::Address(place) if own.is_code(place) => return self.come_to(place, state),
             Value::Word(_) => !self.check.input.link_kind.is_position_independent(),
             // Whoever got hold of a label may have computed with it.
@@ -333,8 +343,20 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
 
     /// Does to `state` what the step does to the registers; true if it computes with a label.
     fn apply(&mut self, state: &mut State, step: Option<Step>, jump: &mut Option<Value>) -> bool {
-        let Some(step) = step else { return true };
+        let Some(step) = step else {
+            self.read = None;
+            return true;
+        };
         let named = self.names_by_label(state, step);
+        if let Some(read) = self.read.take() {
+            if let Some(to) = read.sum(step) {
+                self.bases.extend(self.body.own.tables(read.tables));
+                state[usize::from(to)] = Value::TargetAmong(read.tables);
+                return named;
+            }
+            self.read = Some(read).filter(|read| read.outlives(step));
+        }
+        self.read = Read::of(state, step).or(self.read);
         let wrong = match self.apply_arithmetic(state, step) {
             Some(wrong) => wrong,
             None => self.apply_transfer(state, step, jump),

@@ -38,6 +38,10 @@ pub(super) enum Value {
     /// return, anything but a label. No table's entry is added to anything but the table's address, so what is done with such
     /// an address tells that it is one.
     Base(u64),
+    /// The same of several tables: a bit for each, by its place in [`Own::bases`].
+    Among(u64),
+    /// An entry of one of these with that table's address added.
+    TargetAmong(u64),
     /// Anything that has only these traits.
     Other(u8),
 }
@@ -72,11 +76,11 @@ impl Own {
     pub fn traits(&self, value: Value) -> u8 {
         match value {
             Value::Unset => 0,
-            Value::Target(_) => TARGET,
+            Value::Target(_) | Value::TargetAmong(_) => TARGET,
             Value::Address(place) if place == self.entry => ENTRY,
             Value::Address(place) if self.holds(place) => LABEL,
             Value::Address(place) if self.is_code(place) => 0,
-            Value::Base(_) => TABLE_AMONG,
+            Value::Base(_) | Value::Among(_) => TABLE_AMONG,
             Value::Address(_) | Value::Frame(_) | Value::Word(_) | Value::Entry(_) => SUM,
             Value::Other(traits) => traits,
         }
@@ -93,6 +97,14 @@ impl Own {
         match (a, b) {
             (Value::Unset, value) | (value, Value::Unset) => value,
             _ if a == b => a,
+            _ if let (Some(some), Some(others)) = (self.tables_of(a), self.tables_of(b))
+                && some != others =>
+            {
+                Value::Among(some | others)
+            }
+            (Value::Among(_), other) | (other, Value::Among(_)) if self.may_be_address(other) => {
+                if a == other { b } else { a }
+            }
             (Value::Address(base) | Value::Base(base), other)
             | (other, Value::Address(base) | Value::Base(base))
                 if self.may_be_base(base, other) =>
@@ -124,17 +136,44 @@ impl Own {
         is_more
     }
 
+    /// The tables of which a value may be the address, a bit for each, if it is one. Only the first 64 tables are told apart.
+    fn tables_of(&self, value: Value) -> Option<u64> {
+        match value {
+            Value::Address(place) | Value::Base(place) => {
+                let table = self.bases.binary_search(&place).ok()?;
+                1u64.checked_shl(table as u32)
+            }
+            Value::Among(tables) => Some(tables),
+            _ => None,
+        }
+    }
+
+    /// Where tables start, of those with a bit.
+    pub fn tables(&self, bits: u64) -> impl Iterator<Item = u64> {
+        self.bases
+            .iter()
+            .enumerate()
+            .filter(move |(i, _)| *i < 64 && bits >> i & 1 == 1)
+            .map(|(_, &base)| base)
+    }
+
     fn is_base(&self, value: Value) -> bool {
-        matches!(value, Value::Address(place) | Value::Base(place) if self.bases.binary_search(&place).is_ok())
+        match value {
+            Value::Address(place) | Value::Base(place) => self.bases.binary_search(&place).is_ok(),
+            Value::Among(_) => true,
+            _ => false,
+        }
     }
 
     /// Whether a register that holds `other` where control only seems to come from may be taken to hold the table at `base`.
     fn may_be_base(&self, base: u64, other: Value) -> bool {
         let is_same = other == Value::Address(base) || other == Value::Base(base);
-        let is_another = !is_same && self.is_base(other);
-        self.is_base(Value::Address(base))
-            && !is_another
-            && (is_same || self.traits(other) & (LABEL | ENTRY | SEVERAL) == 0)
+        self.is_base(Value::Address(base)) && (is_same || self.may_be_address(other))
+    }
+
+    /// Whether a register that holds this, which is no table's address, may be taken to hold one.
+    fn may_be_address(&self, value: Value) -> bool {
+        !self.is_base(value) && self.traits(value) & (LABEL | ENTRY | SEVERAL) == 0
     }
 }
 
@@ -142,22 +181,25 @@ impl Own {
 mod tests {
     use super::*;
 
-    /// Of a function with two tables.
+    /// Of a function with many tables.
     fn own() -> Own {
         let (ranges, code) = (vec![(0x1000, 0x1100)], vec![(0x1000, 0x2000)]);
-        Own { entry: 0x1000, ranges, code, bases: vec![0x3000, 0x4000] }
+        Own { entry: 0x1000, ranges, code, bases: (0x3000..0x3000 + 70 * 16).step_by(16).collect() }
     }
 
     /// All sorts of values, two of each.
     fn values() -> Vec<Value> {
-        let addresses = [0x1000, 0x1010, 0x1020, 0x1800, 0x1900, 0x3000, 0x4000, 0x5000, 0x6000];
-        let words = [0x3000, 0x4000].into_iter();
+        let addresses =
+            [0x1000, 0x1010, 0x1020, 0x1800, 0x1900, 0x3000, 0x3010, 0x3020, 0x3440, 0x3450, 0x5000, 0x6000];
+        let words = [0x3000, 0x3010, 0x3440].into_iter();
         let of_tables =
             words.flat_map(|t| [Value::Word(t), Value::Entry(t), Value::Target(t), Value::Base(t)]);
+        let several =
+            [Value::Among(0b11), Value::Among(0b101), Value::Among(0b110), Value::TargetAmong(0b11)];
         let addresses = addresses.into_iter().map(Value::Address);
         let others = (0..128).map(Value::Other);
         let first = [Value::Unset, Value::Frame(0), Value::Frame(8)];
-        first.into_iter().chain(addresses).chain(of_tables).chain(others).collect()
+        first.into_iter().chain(addresses).chain(of_tables).chain(several).chain(others).collect()
     }
 
     #[test]
