@@ -53,6 +53,8 @@ pub(super) struct Run<'r, 'c, 'a> {
     hubs: FxHashMap<Targets, Hub>,
     /// Tables that jumps go through.
     pub bases: BTreeSet<u64>,
+    /// Indirect jumps that may lead to a place inside the function: all but those to what was loaded or given, if nobody has such a place's address.
+    pub inside: BTreeSet<u64>,
     /// The first thing that is wrong in each cut as it was run last, or, of no cut, with a place that control was let come to from
     /// outside. What a register holds may become clear when control comes there from elsewhere too, so only what is wrong at the end
     /// counts.
@@ -91,6 +93,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             frame: Frame::new(&body.own, body.cuts.len(), followed_words),
             hubs: FxHashMap::default(),
             bases: BTreeSet::new(),
+            inside: BTreeSet::new(),
             faults: BTreeMap::new(),
             #[cfg(test)]
             arrivals: 0,
@@ -263,6 +266,9 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
 
     fn jump(&mut self, address: u64, value: Value, state: &State) {
         let own = &self.body.own;
+        if value != Value::Unset && !own.is_from_others(value) {
+            self.inside.insert(address);
+        }
         let is_known = match value {
             Value::Unset => return,
             Value::Target(base) => return self.come_to_any(Targets::Table(base), state),

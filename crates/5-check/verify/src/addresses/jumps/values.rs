@@ -86,6 +86,11 @@ impl Own {
         }
     }
 
+    /// Whether a value has come from memory or from other code as it is, and nowhere else.
+    pub fn is_from_others(&self, value: Value) -> bool {
+        matches!(value, Value::Other(traits) if traits & !(GIVEN | LOADED) == 0)
+    }
+
     /// Whether a value is a label that an instruction of the function has made, and nothing else.
     pub fn is_made(&self, value: Value) -> bool {
         self.traits(value) == LABEL
