@@ -45,6 +45,10 @@ tests_of() {
         /^run-[a-z]/ && NF == 1 { ended(); started = $1; next }
         started && /mismatch$|^[0-9]+(,[0-9]+)?[acd][0-9]+(,[0-9]+)?$/ { failed = 1 }
         END { ended() }
+        # valgrind: the same, in the folder that was named last
+        /^-- (Running|Finished) +tests in / { folder = $5; if ($2 == "Finished") sub(/\/[^\/]*$/, "", folder) }
+        /^[^ ]+: +valgrind / { ended(); started = folder "/" $1; sub(/:$/, "", started); next }
+        started && /^\*\*\* .* failed \(/ { failed = 1; next }
         # mksh
         /^pass \.\// { say("PASS", $2); next }
         /^FAIL \.\// { say("FAIL", $2); next }
