@@ -147,10 +147,12 @@ impl Judge<'_, '_, '_> {
         // Nothing in the function could be meant by any jump: only whether all of it is reached is left.
         let near = if leads_inside { None } else { Some(Vec::new()) };
         let near = near.or_else(|| (labels.is_empty() && !names_itself).then(|| run.near_jumps()).flatten());
-        let jumps = (0..body.cuts.len()).filter(|&cut| body.cuts[cut].kind == Kind::IndirectJump);
         let far = near.iter().flatten().filter(|(_, base)| base.is_none()).map(|&(cut, _)| cut);
-        let told: Option<Vec<usize>> =
-            if leads_inside { near.is_some().then(|| far.collect()) } else { Some(jumps.collect()) };
+        let told: Option<Vec<usize>> = if leads_inside {
+            near.is_some().then(|| far.collect())
+        } else {
+            Some(body.indirect_jumps().collect())
+        };
         let mut fault = match near {
             Some(jumps) => self.reach_near(&body, &jumps, &tables),
             None if moves_stack => Some((body.own.entry, MOVED_STACK)),
@@ -162,23 +164,13 @@ impl Judge<'_, '_, '_> {
             fault = self.run(&body, &mut run, &labels);
         }
         let is_sure = fault.is_none() && labels.is_empty() && !names_itself;
-        let leaving = told.unwrap_or_else(|| if is_sure { self.leaving(&body, &run) } else { Vec::new() });
+        let leaving = told.unwrap_or_else(|| if is_sure { run.leaving() } else { Vec::new() });
         let leaving = leaving.into_iter().map(|cut| body.last_inst(self.check, cut)).collect();
         let words = run
             .bases
             .iter()
             .flat_map(|&base| (0..tables[&base].len() as u64).map(move |i| (base + 4 * i, base)));
         Some(Judged { words: words.collect(), leaving, finding: fault.map(finding) })
-    }
-
-    /// Jumps of a function that was run whole that lead to none of its places, as nobody has the address of any: by cut.
-    fn leaving(&self, body: &Body, run: &Run) -> Vec<usize> {
-        let leaves = |&cut: &usize| {
-            body.cuts[cut].kind == Kind::IndirectJump
-                && run.is_reached(cut)
-                && !run.inside.contains(&body.last_inst(self.check, cut))
-        };
-        (0..body.cuts.len()).filter(leaves).collect()
     }
 
     fn look_at(&self, own: &Own) -> Seen {

@@ -84,6 +84,11 @@ impl Body {
         self.cuts.binary_search_by_key(&address, |cut| cut.start).ok()
     }
 
+    /// The cuts that end in an indirect jump.
+    pub fn indirect_jumps(&self) -> impl Iterator<Item = usize> {
+        (0..self.cuts.len()).filter(|&cut| self.cuts[cut].kind == Kind::IndirectJump)
+    }
+
     /// For each cut the only one that control comes from, if there is only one and that is sure.
     pub fn only_ways(&self) -> Vec<Option<usize>> {
         let mut ways: Vec<(usize, usize)> = vec![(0, 0); self.cuts.len()];

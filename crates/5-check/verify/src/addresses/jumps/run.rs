@@ -53,8 +53,8 @@ pub(super) struct Run<'r, 'c, 'a> {
     hubs: FxHashMap<Targets, Hub>,
     /// Tables that jumps go through.
     pub bases: BTreeSet<u64>,
-    /// Indirect jumps that may lead to a place inside the function: all but those to what was loaded or given, if nobody has such a place's address.
-    pub inside: BTreeSet<u64>,
+    /// Cuts whose indirect jumps may lead to a place inside the function even if nobody has the address of any: not to what was loaded or given.
+    inside: BTreeSet<usize>,
     /// The first thing that is wrong in each cut as it was run last, or, of no cut, with a place that control was let come to from
     /// outside. What a register holds may become clear when control comes there from elsewhere too, so only what is wrong at the end
     /// counts.
@@ -106,8 +106,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
     /// at in a function that has no labels.
     pub fn near_jumps(&mut self) -> Option<Vec<NearJump>> {
         let before = self.body.only_ways();
-        let jumps = (0..self.body.cuts.len()).filter(|&cut| self.body.cuts[cut].kind == Kind::IndirectJump);
-        jumps.map(|cut| Some((cut, self.near_jump(&before, cut)?))).collect()
+        self.body.indirect_jumps().map(|cut| Some((cut, self.near_jump(&before, cut)?))).collect()
     }
 
     fn near_jump(&mut self, before: &[Option<usize>], cut: usize) -> Option<Option<u64>> {
@@ -164,6 +163,12 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
 
     pub fn is_reached(&self, cut: usize) -> bool {
         self.states[cut].is_some()
+    }
+
+    /// Cuts whose indirect jumps lead to no place of a function, if nobody has the address of any.
+    pub fn leaving(&self) -> Vec<usize> {
+        let leaves = |cut: &usize| self.is_reached(*cut) && !self.inside.contains(cut);
+        self.body.indirect_jumps().filter(leaves).collect()
     }
 
     fn settle(&mut self) -> Option<Fault> {
@@ -266,14 +271,13 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
 
     fn jump(&mut self, address: u64, value: Value, state: &State) {
         let own = &self.body.own;
-        if value != Value::Unset && !own.is_from_others(value) {
-            self.inside.insert(address);
+        if value != Value::Unset && !value.is_from_others() {
+            self.inside.extend(self.running);
         }
         let is_known = match value {
             Value::Unset => return,
             Value::Target(base) => return self.come_to_any(Targets::Table(base), state),
             Value::TargetAmong(tables) => {
-                let own = &self.body.own;
                 return own.tables(tables).for_each(|base| self.come_to_any(Targets::Table(base), state));
             }
             Value::Address(place) if own.is_code(place) => return self.come_to(place, state),

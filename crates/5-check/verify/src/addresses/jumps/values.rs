@@ -46,6 +46,13 @@ pub(super) enum Value {
     Other(u8),
 }
 
+impl Value {
+    /// Whether it has come from memory or from other code as it is, and nowhere else.
+    pub fn is_from_others(self) -> bool {
+        matches!(self, Self::Other(traits) if traits & !(GIVEN | LOADED) == 0)
+    }
+}
+
 /// A pointer that something stored.
 pub(super) const STORED: Value = Value::Other(LOADED);
 
@@ -84,11 +91,6 @@ impl Own {
             Value::Address(_) | Value::Frame(_) | Value::Word(_) | Value::Entry(_) => SUM,
             Value::Other(traits) => traits,
         }
-    }
-
-    /// Whether a value has come from memory or from other code as it is, and nowhere else.
-    pub fn is_from_others(&self, value: Value) -> bool {
-        matches!(value, Value::Other(traits) if traits & !(GIVEN | LOADED) == 0)
     }
 
     /// Whether a value is a label that an instruction of the function has made, and nothing else.
