@@ -61,7 +61,10 @@ build() {
         install_packages hunspell-en-us
         (configured hunspell . all --disable-shared --disable-nls CXXFLAGS=-O2)
         ;;
-    troff) (configured groff . all --without-x CXXFLAGS=-O2) ;;
+    troff)
+        install_packages texinfo
+        (configured groff . all --without-x CXXFLAGS=-O2)
+        ;;
     jsonnet) make -s -C "$STUDY_WORK/build/jsonnet" jsonnet OPT=-O2 LDFLAGS=-Wl,--emit-relocs ;;
     mujs) make -s -C "$STUDY_WORK/build/mujs" build/release/mujs XCFLAGS=-O2 LDFLAGS=-Wl,--emit-relocs HAVE_READLINE=no ;;
     duktape)
