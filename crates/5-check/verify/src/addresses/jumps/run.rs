@@ -124,7 +124,7 @@ impl<'r, 'c, 'a> Run<'r, 'c, 'a> {
             match jump? {
                 Value::Unset => way.push(before[*way.last()?]?),
                 Value::Target(base) => return self.tables.contains_key(&base).then_some(Some(base)),
-                Value::Other(traits) if traits & (SUM | TARGET) == 0 => return Some(None),
+                value if value.is_from_others() => return Some(None),
                 _ => return None,
             }
         }
