@@ -8,7 +8,8 @@ tests_of() {
         function many(result, count,    i) { for (i = 1; i <= count; i++) print result, "test " i }
         function say(result, name) { gsub(/[ \t]+/, " ", name); sub(/^ /, "", name); sub(/ $/, "", name); print result, name }
         function ended() { if (started) say(failed ? "FAIL" : "PASS", started); started = ""; failed = 0 }
-        { sub(/\r$/, ""); gsub(/\033\[[0-9;]*m/, "") }
+        # A line is what a terminal would show of it.
+        { sub(/\r$/, ""); gsub(/\033\[[0-9;]*m/, ""); sub(/^.*\r/, "") }
         # automake, DejaGnu, and many of their kind
         /^(PASS|XFAIL): / { name = $0; sub(/^[A-Z]*: */, "", name); say("PASS", name); next }
         /^(FAIL|XPASS|ERROR|UNRESOLVED): / { name = $0; sub(/^[A-Z]*: */, "", name); sub(/ \(exit status.*/, "", name); say("FAIL", name); next }
