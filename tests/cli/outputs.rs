@@ -128,6 +128,12 @@ fn verify_refuses_what_is_not_the_program_rearranged() {
         &turned_round,
         &["in: this was not made of out", "no .note.afterlink", "as it was linked and then"],
     );
+    // A program whose debug information is in another file is told to be another one first.
+    let mut link = Command::new("objcopy");
+    link.arg(format!("--add-gnu-debuglink={}", sandbox.path("in").display()));
+    assert_eq!(sandbox.run(link.arg(sandbox.path("other")).arg(sandbox.path("linked"))).exit, 0);
+    let linked = sandbox.afterlink(&["verify", "in", "linked"]);
+    assert_clear_error(&linked, &["linked: this was not made of in", "no .note.afterlink"]);
     let mut bytes = fs::read(sandbox.path("out")).unwrap();
     let cut = bytes.len() / 2;
     sandbox.put("cut", &bytes[..cut]);

@@ -46,7 +46,7 @@ impl Verify {
             name,
         });
         if pair.is_none() {
-            require_debug_file(&input, &output).map_err(|e| e.in_file(self.output.display()))?;
+            self.require_debug_file(&input, &output).map_err(|e| e.in_file(self.output.display()))?;
         }
         let files = [&self.binary, &self.output].map(|path| files::BesideProgram::new(path, path));
         let files = files.each_ref().map(|files| files as &dyn SplitFiles);
@@ -57,9 +57,8 @@ impl Verify {
             && let Some(why) = unrelated(&input, &output)
         {
             let findings = verdict.findings.len() + verdict.findings_omitted;
-            return Err(Error::new(format!("this was not made of {}: {why} ({findings} findings)", self.binary.display()))
-                .in_file(self.output.display())
-                .next("give the program as it was linked and then what afterlink made of it; --json lists the findings"));
+            let why = format!("{why} ({findings} findings, which --json lists)");
+            return Err(self.of_another(&why).in_file(self.output.display()));
         }
         if !verdict.is_proven() && !self.json && is_stripped(&input, &output) {
             return Err(Error::new(
@@ -70,6 +69,25 @@ impl Verify {
         }
         commands::print(&verdict, self.json)?;
         Ok(if verdict.is_proven() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// # Errors
+    /// If the output names another debug file than the input: what stands there is to be proven, too.
+    fn require_debug_file(&self, input: &[u8], output: &[u8]) -> Result<()> {
+        let (Ok(before), Ok(after)) = (Image::parse(input), Image::parse(output)) else { return Ok(()) };
+        let Some(link) = after.debug_link().filter(|link| before.debug_link() != Some(*link)) else {
+            return Ok(());
+        };
+        Err(match unrelated(input, output) {
+            Some(why) => self.of_another(why),
+            None => Error::new(format!("its debug information is in another file, {}", link.name))
+                .next("give the program's debug file and this one: --debug-file FILE --debug-output FILE"),
+        })
+    }
+
+    fn of_another(&self, why: &str) -> Error {
+        Error::new(format!("this was not made of {}: {why}", self.binary.display()))
+            .next("give the program as it was linked and then what afterlink made of it")
     }
 }
 
@@ -91,15 +109,4 @@ fn unrelated(input: &[u8], output: &[u8]) -> Option<&'static str> {
         text.as_ref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("input-build-id=")));
     let own: String = input.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
     said.is_some_and(|said| said != own).then_some("it was made of a program with another build-id")
-}
-
-/// # Errors
-/// If the output names another debug file than the input: what stands there is to be proven, too.
-fn require_debug_file(input: &[u8], output: &[u8]) -> Result<()> {
-    let (Ok(input), Ok(output)) = (Image::parse(input), Image::parse(output)) else { return Ok(()) };
-    match output.debug_link().filter(|link| input.debug_link() != Some(*link)) {
-        None => Ok(()),
-        Some(link) => Err(Error::new(format!("its debug information is in another file, {}", link.name))
-            .next("give the program's debug file and this one: --debug-file FILE --debug-output FILE")),
-    }
 }
