@@ -103,13 +103,20 @@ pub fn be_prompt() {
 /// # Errors
 /// Not even our own may be held.
 pub fn try_child() -> Result<Asked, std::io::Error> {
+    let parent = std::process::id() as pid_t;
     // SAFETY: the child calls nothing but what may be called in a copy of a process with threads.
     let child = unsafe { libc::fork() };
     match child {
         -1 => Err(std::io::Error::last_os_error()),
         0 => loop {
-            // SAFETY: the call takes nothing; whoever kills the child ends it.
-            unsafe { libc::pause() };
+            // SAFETY: none of the calls takes memory. Where we are killed before we kill the child, it ends with us.
+            unsafe {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                if libc::getppid() != parent {
+                    libc::_exit(0);
+                }
+                libc::pause();
+            }
         },
         child => {
             let asked = ask(child as u32);
