@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from limit import read_counts
 
 JUMP = 5
+LONGEST = 40  # instructions; a restore of all registers is far shorter
 BOUND_TO_ITS_PLACE = re.compile(r"\(%rip\)|^(bnd |notrack )?(call|j\w+)\b")
 
 
@@ -33,7 +34,7 @@ def tails(instructions, executed):
         if not text.startswith("ret") or address not in executed:
             continue
         tail = [encoded]
-        for start, encoded, text in reversed(instructions[max(0, last - 40) : last]):
+        for start, encoded, text in reversed(instructions[max(0, last - LONGEST) : last]):
             if start + len(encoded) != address or start not in executed or BOUND_TO_ITS_PLACE.search(text):
                 break
             tail.append(encoded)

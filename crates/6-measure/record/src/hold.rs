@@ -108,16 +108,19 @@ pub fn try_child() -> Result<Asked, std::io::Error> {
     let child = unsafe { libc::fork() };
     match child {
         -1 => Err(std::io::Error::last_os_error()),
-        0 => loop {
+        0 => {
             // SAFETY: none of the calls takes memory. Where we are killed before we kill the child, it ends with us.
             unsafe {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 if libc::getppid() != parent {
                     libc::_exit(0);
                 }
-                libc::pause();
             }
-        },
+            loop {
+                // SAFETY: the call takes nothing; whoever kills the child ends it.
+                unsafe { libc::pause() };
+            }
+        }
         child => {
             let asked = ask(child as u32);
             // SAFETY: the process is ours, and was not waited for.
