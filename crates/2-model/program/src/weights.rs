@@ -38,6 +38,8 @@ pub struct FunctionWeights {
     /// The function ran, but nothing was counted of the ways that it took: neither what is hot in it nor what is cold is
     /// known. BOLT counts no branch of a function with computed gotos, and offsets of another build may fit nowhere.
     pub inside_unknown: bool,
+    /// Where that is so: how often each block ran at most, by whom it calls. Empty if nothing is known.
+    pub at_most: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

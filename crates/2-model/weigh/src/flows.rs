@@ -1,5 +1,6 @@
 //! Counts of entries, edges and calls, to the weights of a program.
 
+use crate::bounds;
 use crate::conservation::{self, Calls};
 use crate::repair;
 use crate::seen;
@@ -53,8 +54,12 @@ impl Flows {
             }
         });
         let whole = weighed.into_iter().map(|weighed| weighed.map(|w| w.whole).unwrap_or_default());
+        let mut functions: Vec<FunctionWeights> = whole.collect();
         let basis = if is_sampled { Basis::Sampled } else { Basis::Counted };
-        Weights { functions: whole.collect::<Vec<_>>().into(), basis }
+        if basis == Basis::Counted {
+            bounds::find(program, &mut functions);
+        }
+        Weights { functions: functions.into(), basis }
     }
 
     fn weighed(&self, id: FuncId, function: &Function) -> Option<Weighed> {
@@ -130,8 +135,8 @@ fn summed(
         blocks: Vec::new(),
         edges: summed,
         calls: summed_calls,
-        elsewhere: Vec::new(),
         inside_unknown: counted.is_empty() && has_choice(function),
+        ..FunctionWeights::default()
     }
 }
 

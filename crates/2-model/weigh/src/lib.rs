@@ -1,6 +1,7 @@
 //! How often each block, edge and call of the program ran ([`Weights`]), worked out from a profile.
 
 mod apply;
+mod bounds;
 mod conservation;
 #[cfg(test)]
 mod example;

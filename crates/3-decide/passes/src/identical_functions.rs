@@ -255,6 +255,8 @@ fn add(to: &mut FunctionWeights, from: FunctionWeights) {
     }
     to.calls.extend(from.calls);
     to.inside_unknown |= from.inside_unknown;
+    // Of what both did together nothing is known.
+    to.at_most.clear();
 }
 
 /// Calls of folded functions are calls of what they became.

@@ -2,6 +2,7 @@
 
 use crate::Parts;
 use crate::pass::{OrderJob, Pass, Run};
+use afterlink_core::index::Id;
 use afterlink_layout::random;
 use afterlink_layout::split::count_covering;
 use afterlink_program::{BlockId, FuncId, Function, Program};
@@ -10,7 +11,7 @@ use afterlink_weigh::{Basis, FunctionWeights, Weights};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     None,
-    /// What never ran goes to the cold section. Of a function of which no profile tells the inside: what the compiler split off.
+    /// What never ran goes to the cold section. Of a function of which no profile tells the inside: what the compiler split off, and what cannot have run.
     HotCold,
     /// A random half of each function; for tests.
     Random,
@@ -90,7 +91,7 @@ fn by_heat(function: FuncId, order: Vec<BlockId>, weights: &FunctionWeights, war
     parts
 }
 
-/// What the compiler left together stays so: the function ran, and any of it may be hot.
+/// What the compiler left together stays so, but for blocks that cannot have run so often: the function ran, and any other of it may be hot.
 fn as_compiled(
     id: FuncId,
     function: &Function,
@@ -98,11 +99,22 @@ fn as_compiled(
     weights: &FunctionWeights,
     warm_limit: u64,
 ) -> Parts {
-    let is_main = |block: &BlockId| function.ranges[0].contains(function.blocks[*block].input);
-    let (main, cold) = order.into_iter().partition(is_main);
-    let is_hot = weights.blocks.iter().any(|&count| count >= warm_limit);
-    let (hot, warm) = if is_hot { (main, Vec::new()) } else { (Vec::new(), main) };
-    Parts { hot, warm, cold, ..Parts::empty(id) }
+    let mut parts = Parts::empty(id);
+    let any_hot = weights.blocks.iter().any(|&count| count >= warm_limit);
+    for block in order {
+        let is_entry = block == BlockId(0);
+        let at_most = weights.at_most.get(block.index()).copied().unwrap_or(u64::MAX);
+        let ran = function.ranges[0].contains(function.blocks[block].input) && at_most > 0;
+        let part = if any_hot && (is_entry || ran && at_most >= warm_limit) {
+            &mut parts.hot
+        } else if ran {
+            &mut parts.warm
+        } else {
+            &mut parts.cold
+        };
+        part.push(block);
+    }
+    parts
 }
 
 fn random_halves(program: &Program, function: FuncId, order: Vec<BlockId>, seed: u64) -> Parts {

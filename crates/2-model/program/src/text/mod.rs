@@ -46,8 +46,8 @@
 //!     colon, types.
 //!   - **`unwind`** fde, place, colon, and `OFFSET rowN` with commas; `landings`, colon, and with commas from which offset on
 //!     exceptions go to the `caller`, `nowhere`, or to a block `bN`, which may be told `action N`.
-//!   - **`ran`** entries, `inside-unknown`, colon, the count of each block; **`edge`** from, to, count; **`called`** block, offset of
-//!     the call's end, function, count.
+//!   - **`ran`** entries, `inside-unknown`, colon, the count of each block; **`at-most`** of each how often it ran at most, or `any`;
+//!     **`edge`** from, to, count; **`called`** block, offset of the call's end, function, count.
 //! - **`bytes`** START: what else is known of the input's bytes in functions.
 //! - **`pointer`** file offset, form (`word64`, `word32`, `rel32 BASE`), target.
 //! - **`known`** places that somebody outside knows; **`stored`** places whose address is stored by their names; **`stub`** address and slot, of the linker's.

@@ -31,6 +31,23 @@ fn what_is_not_known_stays_as_the_compiler_left_it() {
     assert_eq!((seldom.hot, seldom.warm, seldom.cold), (vec![], blocks(&[0, 1, 2]), blocks(&[3])));
 }
 
+#[test]
+fn what_cannot_have_run_so_often_leaves_what_the_compiler_left_together() {
+    let blocks = |numbers: &[u32]| numbers.iter().copied().map(BlockId).collect::<Vec<_>>();
+    let weights = |at_most: [u64; 4]| FunctionWeights {
+        entries: 50,
+        blocks: vec![50, 0, 0, 0],
+        inside_unknown: true,
+        at_most: at_most.to_vec(),
+        ..FunctionWeights::default()
+    };
+    let parts = |at_most| as_compiled(FuncId(0), &function(), blocks(&[0, 1, 2, 3]), &weights(at_most), 20);
+    let found = parts([50, 19, 20, u64::MAX]);
+    assert_eq!((found.hot, found.warm, found.cold), (blocks(&[0, 2]), blocks(&[1]), blocks(&[3])));
+    let found = parts([50, 0, u64::MAX, 0]);
+    assert_eq!((found.hot, found.warm, found.cold), (blocks(&[0, 2]), vec![], blocks(&[1, 3])));
+}
+
 /// 97.5 % are in the first block.
 const TEXT: &str = "\
 program x86-64 counted

@@ -109,7 +109,8 @@ choices!(FunctionOrderArg => FunctionOrder {
 choices!(SplitArg => Split {
     /// Nothing.
     None,
-    /// What never ran under the profile; nothing of a function of which the profile counts calls only.
+    /// What never ran under the profile; of a function of which the profile counts calls only, what these show
+    /// not to have run.
     HotCold,
     /// A random half, by --seed.
     Random,

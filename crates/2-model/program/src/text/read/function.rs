@@ -380,6 +380,16 @@ impl Reader<'_> {
             while self.lexer.peek().starts_with(|c: char| c.is_ascii_digit()) {
                 counts.blocks.push(self.lexer.number("a count")?);
             }
+            if self.lexer.take("at-most") {
+                while counts.at_most.len() < counts.blocks.len() {
+                    let bound = if self.lexer.take("any") {
+                        u64::MAX
+                    } else {
+                        self.lexer.number("a bound, or `any`")?
+                    };
+                    counts.at_most.push(bound);
+                }
+            }
             while self.lexer.take("edge") {
                 let (from, to) = (self.block_id()?, self.block_id()?);
                 counts.edges.push(EdgeWeight { from, to, count: self.lexer.number("a count")? });

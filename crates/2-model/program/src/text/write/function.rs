@@ -251,6 +251,18 @@ impl Writer<'_, '_> {
             put!(self, " {count}");
         }
         self.text.push('\n');
+        if !counts.at_most.is_empty() {
+            self.text.push_str("at-most");
+            for &bound in &counts.at_most {
+                match bound {
+                    u64::MAX => self.text.push_str(" any"),
+                    _ => {
+                        put!(self, " {bound}");
+                    }
+                }
+            }
+            self.text.push('\n');
+        }
         for edge in &counts.edges {
             put!(self, "edge {} {} {}\n", edge.from, edge.to, edge.count);
         }

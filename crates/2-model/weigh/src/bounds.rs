@@ -1,0 +1,135 @@
+//! How often blocks can have run at most, where nothing was counted inside of a function, by whom they call.
+//!
+//! BOLT counts no branch of a function with computed gotos or with a part that the compiler split off; but it counts how often each function that it
+//! knows was entered, and by whom. What entered a function beyond the calls that were counted came from such code, so a block there that calls it ran no
+//! more often; and what has never run was not called. From these blocks it spreads along the flow: nothing runs more often than all that it goes on to
+//! together, or all that it comes from. What it is worth stands in `docs/decisions/0002-hot-code-is-packed.md`.
+
+use crate::conservation::exit;
+use afterlink_analyze::flow::FlowGraph;
+use afterlink_core::IdVec;
+use afterlink_core::index::Id;
+use afterlink_program::{
+    Block, BlockId, FuncId, Function, FunctionWeights, Program, Role, Stop, Target, Terminator,
+};
+use rayon::prelude::*;
+
+/// Passes over a function; in one, what a block tells spreads over all in a row.
+const PASSES: usize = 8;
+
+/// Fills in what is known of blocks inside of which nothing was counted, where all else that ran was.
+pub(crate) fn find(program: &Program, functions: &mut [FunctionWeights]) {
+    let unaccounted = unaccounted(program, functions);
+    let unknown = functions.par_iter_mut().enumerate().filter(|(_, weights)| weights.inside_unknown);
+    unknown.for_each(|(id, weights)| {
+        let id = FuncId::from_index(id);
+        weights.at_most = of_function(id, &program.functions[id], weights.entries, &unaccounted);
+    });
+}
+
+/// By function, how many of its entries no counted call accounts for. Nothing is known of those that nobody counts, as linkers' stubs, nor of one of which no
+/// branch was: its entries are only the calls from where calls are counted.
+fn unaccounted(program: &Program, functions: &[FunctionWeights]) -> IdVec<FuncId, u64> {
+    let mut called: IdVec<FuncId, u64> = IdVec::filled(0, functions.len());
+    let known = functions.iter().filter(|weights| !weights.inside_unknown);
+    for call in known.flat_map(|weights| &weights.calls) {
+        called[call.callee] = called[call.callee].saturating_add(call.count);
+    }
+    let left = |((id, function), weights): ((FuncId, &Function), &FunctionWeights)| {
+        let is_counted = weights.edges.iter().any(|edge| edge.count > 0);
+        let never_ran = !weights.is_hot() && function.refusal.is_none();
+        if is_counted || never_ran { weights.entries.saturating_sub(called[id]) } else { u64::MAX }
+    };
+    program.functions.iter().zip(functions).map(left).collect::<Vec<_>>().into()
+}
+
+/// Nothing, if it contradicts the entries: then some function ran after all that is not counted.
+fn of_function(id: FuncId, function: &Function, entries: u64, unaccounted: &IdVec<FuncId, u64>) -> Vec<u64> {
+    let calls_at_most = |block: &Block| {
+        let callees = function.operands_of(block).iter().filter(|o| o.role == Role::Call).map(|o| o.target);
+        callees.chain(last_callee(block.terminator)).map(|target| match target {
+            Target::Code(callee, BlockId(0)) if callee != id => unaccounted[callee],
+            _ => u64::MAX,
+        })
+    };
+    let of_block = |block: &Block| match block.terminator {
+        // Where a compiler knew that control does not come.
+        Terminator::Stop(Stop::Trap) => 0,
+        _ => calls_at_most(block).min().unwrap_or(u64::MAX),
+    };
+    let mut at_most: Vec<u64> = function.blocks.iter().map(|(_, block)| of_block(block)).collect();
+    spread(function, &mut at_most);
+    if at_most.first().is_some_and(|&first| first < entries) { Vec::new() } else { at_most }
+}
+
+/// Whom a block goes on to behind its body, always.
+fn last_callee(terminator: Terminator) -> Option<Target> {
+    match terminator {
+        Terminator::Jump(target) | Terminator::LastCall(target) => Some(target),
+        _ => None,
+    }
+}
+
+/// Lowers bounds to the sum of those behind each block, and of those before it.
+fn spread(function: &Function, at_most: &mut [u64]) {
+    let graph = graph_of(function);
+    let before = graph.predecessors();
+    let leaves: Vec<bool> =
+        function.blocks.iter().map(|(_, block)| exit(block.terminator).is_some()).collect();
+    // To what nothing leads in the graph control may come by ways that are not in it, and of the entries only those are known that were counted calls.
+    let is_entered = |block: usize| graph.entered[block] || before[block].is_empty();
+    let sum = |at_most: &[u64], blocks: &[u32]| {
+        blocks.iter().fold(0u64, |sum, &block| sum.saturating_add(at_most[block as usize]))
+    };
+    let blocks = 0..at_most.len();
+    for _ in 0..PASSES {
+        let known = at_most.to_vec();
+        for block in blocks.clone().chain(blocks.clone().rev()) {
+            let goes_on = if leaves[block] { u64::MAX } else { sum(at_most, &graph.successors[block]) };
+            let comes = if is_entered(block) { u64::MAX } else { sum(at_most, &before[block]) };
+            at_most[block] = at_most[block].min(goes_on).min(comes);
+        }
+        cut_off(&graph.successors, blocks.clone().filter(|&block| is_entered(block)), at_most);
+        cut_off(&before, blocks.clone().filter(|&block| leaves[block]), at_most);
+        if known == at_most {
+            return;
+        }
+    }
+}
+
+/// The graph without the ways of jumps that may lead to any label: thousands of jumps to thousands of labels would be millions of ways that tell nothing.
+fn graph_of(function: &Function) -> FlowGraph {
+    let anywhere =
+        |block: BlockId| matches!(function.blocks[block].terminator, Terminator::Indirect { table: None });
+    let mut entered: Vec<bool> = function.blocks.ids().map(|block| block == BlockId(0)).collect();
+    if function.blocks.ids().any(anywhere) {
+        let targets = function.jump_tables.iter().flat_map(|table| &table.targets);
+        targets.chain(&function.labels).for_each(|block| entered[block.index()] = true);
+    }
+    let successors = |block: BlockId| {
+        let mut found: Vec<u32> = Vec::new();
+        if !anywhere(block) {
+            function.for_each_successor(block, |to| found.push(to.0));
+        }
+        function.for_each_landing_pad(block, |to| found.push(to.0));
+        found.sort_unstable();
+        found.dedup();
+        found
+    };
+    FlowGraph { successors: function.blocks.ids().map(successors).collect(), entered }
+}
+
+/// What is not reached from `roots` over blocks that may have run did not run; of loops sums do not tell it.
+fn cut_off(ways: &[Vec<u32>], roots: impl Iterator<Item = usize>, at_most: &mut [u64]) {
+    let mut reached = vec![false; at_most.len()];
+    let mut open: Vec<usize> = roots.collect();
+    while let Some(block) = open.pop() {
+        if at_most[block] > 0 && !std::mem::replace(&mut reached[block], true) {
+            open.extend(ways[block].iter().map(|&to| to as usize));
+        }
+    }
+    at_most.iter_mut().zip(reached).filter(|(_, reached)| !reached).for_each(|(most, _)| *most = 0);
+}
+
+#[cfg(test)]
+mod tests;
