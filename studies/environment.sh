@@ -11,6 +11,7 @@
 #   plain_programs                     the folder with what the linker made of them
 #   run_workload PROGRAM [WRAPPER …]   prints answers that no layout changes; WRAPPER is a tool to run the program under
 #   least_tests                        fewer than that many are a failure         (default: 100)
+#   least_moved                        a smaller share of functions that moved is one, where all were to     (default: 0.995)
 #   run_tests NAME FOLDER              leaves "OUTCOME TEST" of every test of the programs in FOLDER in $RESULTS/check/NAME.outcomes
 
 repository=$(cd "$study/../.." && pwd)
@@ -27,6 +28,7 @@ die() { say "$(basename "$0"): $*"; exit 1; }
 build=$STUDY_WORK/build
 logs=$STUDY_WORK/logs
 least_tests=${least_tests:-100}
+least_moved=${least_moved:-0.995}
 mkdir -p "$STUDY_WORK" "$RESULTS/check" "$logs"
 
 need_build() {
