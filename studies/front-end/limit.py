@@ -8,7 +8,7 @@ Of each object: the bytes of instructions that ran, the lines and pages that the
 touch, and the misses of the simulated instruction cache. With --times N, for a program that does the same thing N times and whose code for it
 is larger than the cache: how many misses are the least, one for each line each time, and how far off it is. --often N leaves out what was
 executed less often, start and end of the program. --program FILE is the program itself, where it has code that valgrind takes for nobody's: what
-afterlink wrote lies in a segment of its own, of which valgrind knows addresses in memory only.
+afterlink wrote lies in a segment of its own, of which valgrind knows addresses in memory only. Of it, what else stands in the lines that it touches is told, too.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import subprocess
 from collections import defaultdict
 
 LINE, PAGE = 64, 4096
+PADDING = re.compile(r"((data16|cs) )*(nop|int3|xchg +%ax,%ax)")
 NOBODY = "???"
 
 
@@ -60,13 +61,15 @@ def moved(word, address):
 
 
 def disassembled(path):
-    """Where instructions start, ascending, by the disassembler."""
+    """Where instructions start, ascending, by the disassembler, and whether they are padding."""
     text = subprocess.run(["objdump", "-d", "-w", "--no-show-raw-insn", path], capture_output=True, text=True, check=True).stdout
-    return [int(m.group(1), 16) for m in re.finditer(r"^ *([0-9a-f]+):\t", text, re.M)]
+    found = re.findall(r"^ *([0-9a-f]+):\t(.*)$", text, re.M)
+    return {int(start, 16): bool(PADDING.match(words)) for start, words in found}
 
 
 def sizes(starts, addresses):
     """Bytes of the instructions at these addresses."""
+    starts = list(starts)
     following = dict(zip(starts, starts[1:]))
     # The last of a section is followed by another section: no instruction has more than fifteen bytes.
     return {a: min(following.get(a, a + 4) - a, 15) for a in addresses}
@@ -77,7 +80,7 @@ def take_home(counts, program):
     strangers = counts.pop(NOBODY, None)
     if not strangers:
         return
-    starts = set(disassembled(program))
+    starts = disassembled(program)
     often = sorted(strangers, key=lambda a: -strangers[a][0])[:200]
     distances = {often[0] - start for start in starts if (often[0] - start) % PAGE == 0}
     distance = max(distances, key=lambda d: sum(a - d in starts for a in often))
@@ -85,6 +88,15 @@ def take_home(counts, program):
     for address, found in strangers.items():
         if address - distance in starts:
             counts[own][address - distance] = found
+
+
+def beside(instructions, hot, lines):
+    """Bytes of padding, and of other code than what is hot, in these lines."""
+    found = [0, 0]
+    cold = [start for start in instructions if start not in hot]
+    for start, size in sizes(instructions, cold).items():
+        found[not instructions[start]] += sum(place // LINE in lines for place in range(start, start + size))
+    return found
 
 
 def main():
@@ -103,7 +115,8 @@ def main():
         hot = {a: n for a, (n, _) in of.items() if n >= options.often}
         if not hot or not name or not name.startswith("/"):
             continue
-        size = sizes(disassembled(name), hot)
+        instructions = disassembled(name)
+        size = sizes(instructions, hot)
         spans = [(a, a + size[a]) for a in hot]
         packed = sum(size.values())
         lines = {place for start, end in spans for place in range(start // LINE, (end - 1) // LINE + 1)}
@@ -112,6 +125,9 @@ def main():
         fewest = -(-packed // LINE)
         total, misses = total + fewest, misses + missed
         print(f"{packed:9} {fewest:7} {len(lines):8} {-(-packed // PAGE):6} {len(pages):8} {missed:12}  {name}")
+        if options.program and name.endswith(options.program.split("/")[-1]):
+            padding, other = beside(instructions, hot, lines)
+            print(f"{'':9} in these lines, {padding} bytes of padding and {other} of other code")
     if options.times:
         limit = total * options.times
         print(f"at least {limit} misses ({total} lines, {options.times} times); {misses} seen, {misses / limit:.2f} of it")
