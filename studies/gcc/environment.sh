@@ -14,14 +14,6 @@ inputs=$STUDY_WORK/inputs
 # Of the compiler's levels; g is -O1 with debug information.
 LEVELS=${LEVELS:-0 2 g}
 
-# compiled FOLDER INPUT LEVEL: prints what the compilers in FOLDER make of it.
-compiled() {
-    local program=$1/cc1 flags=(-quiet -fpreprocessed -O"$3")
-    case $2 in *.ii) program=$1/cc1plus ;; esac
-    [ "$3" != g ] || flags=(-quiet -fpreprocessed -O1 -g)
-    "$program" "${flags[@]}" "$2" -o -
-}
-
 # run_workload PROGRAM [WRAPPER …]: one of GCC's own files that no profile of the tests knows.
 run_workload() {
     local program=$1

@@ -58,6 +58,20 @@ pub struct CallWeight {
     pub count: u64,
 }
 
+impl CallWeight {
+    /// By function, of `functions`, how often these callers call it.
+    pub fn by_callee<'w>(
+        callers: impl Iterator<Item = &'w FunctionWeights>,
+        functions: usize,
+    ) -> IdVec<FuncId, u64> {
+        let mut called: IdVec<FuncId, u64> = IdVec::filled(0, functions);
+        for call in callers.flat_map(|weights| &weights.calls) {
+            called[call.callee] = called[call.callee].saturating_add(call.count);
+        }
+        called
+    }
+}
+
 impl FunctionWeights {
     /// How often control went from one block to another; 0 if that is not known.
     pub fn edge(&self, from: BlockId, to: BlockId) -> u64 {
@@ -82,5 +96,10 @@ impl FunctionWeights {
     /// Executions of a block.
     pub fn block(&self, block: BlockId) -> u64 {
         self.blocks.get(block.0 as usize).copied().unwrap_or(0)
+    }
+
+    /// The most executions that a block can have, of a function inside of which nothing was counted.
+    pub fn at_most(&self, block: BlockId) -> u64 {
+        self.at_most.get(block.0 as usize).copied().unwrap_or(u64::MAX)
     }
 }

@@ -10,7 +10,7 @@ use afterlink_analyze::flow::FlowGraph;
 use afterlink_core::IdVec;
 use afterlink_core::index::Id;
 use afterlink_program::{
-    Block, BlockId, FuncId, Function, FunctionWeights, Program, Role, Stop, Target, Terminator,
+    Block, BlockId, CallWeight, FuncId, Function, FunctionWeights, Program, Role, Stop, Target, Terminator,
 };
 use rayon::prelude::*;
 
@@ -30,11 +30,8 @@ pub(crate) fn find(program: &Program, functions: &mut [FunctionWeights]) {
 /// By function, how many of its entries no counted call accounts for. Nothing is known of those that nobody counts, as linkers' stubs, nor of one of which no
 /// branch was: its entries are only the calls from where calls are counted.
 fn unaccounted(program: &Program, functions: &[FunctionWeights]) -> IdVec<FuncId, u64> {
-    let mut called: IdVec<FuncId, u64> = IdVec::filled(0, functions.len());
     let known = functions.iter().filter(|weights| !weights.inside_unknown);
-    for call in known.flat_map(|weights| &weights.calls) {
-        called[call.callee] = called[call.callee].saturating_add(call.count);
-    }
+    let called = CallWeight::by_callee(known, functions.len());
     let left = |((id, function), weights): ((FuncId, &Function), &FunctionWeights)| {
         let is_counted = weights.edges.iter().any(|edge| edge.count > 0);
         let never_ran = !weights.is_hot() && function.refusal.is_none();

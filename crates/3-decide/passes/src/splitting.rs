@@ -2,7 +2,6 @@
 
 use crate::Parts;
 use crate::pass::{OrderJob, Pass, Run};
-use afterlink_core::index::Id;
 use afterlink_layout::random;
 use afterlink_layout::split::count_covering;
 use afterlink_program::{BlockId, FuncId, Function, Program};
@@ -47,7 +46,9 @@ fn split(job: &OrderJob, parts: &mut Vec<Parts>) {
             (Split::HotCold, Some(weights)) if weights.inside_unknown => {
                 as_compiled(function, &program.functions[function], order, weights, warm_limit)
             }
-            (Split::HotCold, Some(weights)) => by_heat(function, order, weights, warm_limit),
+            (Split::HotCold, Some(weights)) => {
+                by_heat(function, order, weights, |block| weights.block(block), warm_limit)
+            }
             // Without a profile nothing tells the parts apart.
             _ => Parts { hot: order, ..Parts::empty(function) },
         };
@@ -74,11 +75,17 @@ fn warm_limit(program: &Program, weights: &Weights, moved: &[FuncId], hot_share:
     limit.min(u64::try_from(executed.div_ceil(OFTEN)).unwrap_or(u64::MAX))
 }
 
-fn by_heat(function: FuncId, order: Vec<BlockId>, weights: &FunctionWeights, warm_limit: u64) -> Parts {
+fn by_heat(
+    function: FuncId,
+    order: Vec<BlockId>,
+    weights: &FunctionWeights,
+    heat: impl Fn(BlockId) -> u64,
+    warm_limit: u64,
+) -> Parts {
     let mut parts = Parts::empty(function);
-    let any_hot = order.iter().any(|&b| weights.block(b) >= warm_limit);
+    let any_hot = order.iter().any(|&b| heat(b) >= warm_limit);
     for block in order {
-        let count = weights.block(block);
+        let count = heat(block);
         let is_entry = block == BlockId(0);
         let ran = count > 0 || weights.elsewhere.contains(&block);
         let part = match (count >= warm_limit || is_entry && any_hot, ran || is_entry) {
@@ -91,7 +98,7 @@ fn by_heat(function: FuncId, order: Vec<BlockId>, weights: &FunctionWeights, war
     parts
 }
 
-/// What the compiler left together stays so, but for blocks that cannot have run so often: the function ran, and any other of it may be hot.
+/// What the compiler left together stays so, but for blocks that cannot have run so often: the function ran, and any other of it may be as hot as all that is known of it.
 fn as_compiled(
     id: FuncId,
     function: &Function,
@@ -99,22 +106,10 @@ fn as_compiled(
     weights: &FunctionWeights,
     warm_limit: u64,
 ) -> Parts {
-    let mut parts = Parts::empty(id);
-    let any_hot = weights.blocks.iter().any(|&count| count >= warm_limit);
-    for block in order {
-        let is_entry = block == BlockId(0);
-        let at_most = weights.at_most.get(block.index()).copied().unwrap_or(u64::MAX);
-        let ran = function.ranges[0].contains(function.blocks[block].input) && at_most > 0;
-        let part = if any_hot && (is_entry || ran && at_most >= warm_limit) {
-            &mut parts.hot
-        } else if ran {
-            &mut parts.warm
-        } else {
-            &mut parts.cold
-        };
-        part.push(block);
-    }
-    parts
+    let hottest = weights.blocks.iter().copied().max().unwrap_or(0);
+    let is_main = |block| function.ranges[0].contains(function.blocks[block].input);
+    let heat = |block| if is_main(block) { weights.at_most(block).min(hottest) } else { 0 };
+    by_heat(id, order, weights, heat, warm_limit)
 }
 
 fn random_halves(program: &Program, function: FuncId, order: Vec<BlockId>, seed: u64) -> Parts {

@@ -1,6 +1,6 @@
 use super::*;
 use afterlink_core::Refusal;
-use afterlink_program::{BlockId, CallWeight, EdgeWeight, text};
+use afterlink_program::{EdgeWeight, text};
 
 /// `main` calls one of three functions, the third from behind a loop that leads nowhere else; `other` calls the first of them, too.
 const TEXT: &str = "\

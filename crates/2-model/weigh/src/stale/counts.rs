@@ -154,23 +154,19 @@ fn indirect_call(
 
 /// Functions without a pair were called as often as is known of their callers. The calls of others are no more than they were entered.
 fn add_new_functions(program: &Program, found: &[(FuncId, FuncId)], weights: &mut [FunctionWeights]) {
-    let mut called = vec![0u64; weights.len()];
-    for call in weights.iter().flat_map(|weights| &weights.calls) {
-        let sum = &mut called[call.callee.index()];
-        *sum = sum.saturating_add(call.count);
-    }
+    let called = CallWeight::by_callee(weights.iter(), weights.len());
     let mut has_pair = vec![false; weights.len()];
     found.iter().for_each(|pair| has_pair[pair.1.index()] = true);
     for (id, function) in program.functions.iter() {
-        if !has_pair[id.index()] && called[id.index()] > 0 && !function.blocks.is_empty() {
-            let entries = called[id.index()].min(MOST);
+        if !has_pair[id.index()] && called[id] > 0 && !function.blocks.is_empty() {
+            let entries = called[id].min(MOST);
             weights[id.index()] =
                 FunctionWeights { entries, inside_unknown: true, ..FunctionWeights::default() };
         }
     }
     let entries: Vec<u64> = weights.iter().map(|weights| weights.entries).collect();
     for call in weights.iter_mut().flat_map(|weights| &mut weights.calls) {
-        let (all, ran) = (called[call.callee.index()], entries[call.callee.index()]);
+        let (all, ran) = (called[call.callee], entries[call.callee.index()]);
         if all > ran {
             call.count = (u128::from(call.count) * u128::from(ran) / u128::from(all)) as u64;
         }

@@ -107,6 +107,7 @@ fn what_runs_elsewhere_now_is_warm() {
         elsewhere: vec![BlockId(0), BlockId(2)],
         ..FunctionWeights::default()
     };
-    let parts = by_heat(FuncId(0), [0, 1, 2].map(BlockId).to_vec(), &weights, 1);
+    let parts =
+        by_heat(FuncId(0), [0, 1, 2].map(BlockId).to_vec(), &weights, |block| weights.block(block), 1);
     assert_eq!((parts.hot, parts.warm, parts.cold), (vec![], [0, 2].map(BlockId).to_vec(), vec![BlockId(1)]));
 }
