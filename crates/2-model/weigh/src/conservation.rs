@@ -1,13 +1,17 @@
 //! Counts of branches that do not fit together: of samples of branch stacks, of counters that lost some, of another build.
 //!
 //! Where more comes to blocks than leaves them, or less, by more than a little, the flow of minimum cost stands for the counts, which
-//! contradicts them least. The costs were measured: `docs/decisions/0008-samples.md` has them beside BOLT's.
+//! contradicts them least. The costs were measured: `docs/decisions/0008-samples.md` has them beside BOLT's, and
+//! `docs/decisions/0002-hot-code-is-packed.md` those of counters that are kept of a part of a function only, as BOLT's are.
 
 use crate::inference::{Evidence, Observed, infer};
+use crate::sums::Sums;
 use afterlink_analyze::flow::FlowGraph;
 use afterlink_core::index::Id;
 use afterlink_isa::Encoding;
-use afterlink_program::{Block, BlockId, Function, FunctionWeights, Role, Stop, Target, Terminator};
+use afterlink_program::{
+    Block, BlockId, EdgeWeight, Function, FunctionWeights, Role, Stop, Target, Terminator,
+};
 
 /// What may be missing, of all executions: exceptions and signals leave in the middle.
 const TOLERATED: f64 = 0.01;
@@ -21,36 +25,76 @@ const CALL: i64 = 10;
 /// Cost of leaving where functions do not usually, and behind a call, if calls may not come back.
 const UNUSUAL_EXIT: i64 = 1000;
 const LOST_IN_CALL: i64 = 300;
+/// Cost of an execution fewer than a counter says, and of one where control cannot have come: more than of any number of others along one way.
+const CERTAIN: i64 = 20_000;
+const IMPOSSIBLE: i64 = 100_000;
 /// More executions than this are not told apart.
 pub(crate) const MOST: u64 = 1 << 50;
 
-/// Whether flow may end behind calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Calls {
-    ComeBack,
-    /// Some throw, or end the program. A function that always does has no other way out, and all that comes to it would have to be wrong.
-    MayNotComeBack,
+/// What counts that do not fit together are.
+#[derive(Clone, Copy)]
+pub(crate) enum Counts<'n> {
+    /// Samples: each may be too many or too few, and calls come back.
+    Samples,
+    /// Those of counters that lost some, or are not kept of every branch: never too many. Some calls throw, or end the program; a function that always does has no
+    /// other way out, and all that comes to it would have to be wrong. Of some blocks it is known that they never ran.
+    Counters { never: &'n dyn Fn(&Block) -> bool },
+}
+
+impl Counts<'_> {
+    fn never(&self, block: &Block) -> bool {
+        matches!(self, Self::Counters { never } if never(block))
+    }
+
+    /// Whether flow may end behind a block, as what it calls does not come back.
+    fn may_end(&self, function: &Function, block: &Block) -> bool {
+        matches!(self, Self::Counters { .. }) && ends_with_call(function, block)
+    }
+
+    /// What is known of each block; `may_end` says of blocks whether flow may end behind them.
+    fn of_blocks(&self, function: &Function, weights: &FunctionWeights, may_end: &[bool]) -> Vec<Evidence> {
+        let sure = passed(function, weights, |edge| !may_end[edge.from.index()]);
+        let of_block = |(id, block): (BlockId, &Block)| {
+            if self.never(block) {
+                return Evidence { count: 0, more: IMPOSSIBLE, fewer: 0 };
+            }
+            let known = evidence(weights.block(id), UNKNOWN_BLOCK);
+            // It was worked out from what came and what left, of which not all is sure.
+            if sure[id.index()] < known.count { known } else { self.of_counter(known) }
+        };
+        function.blocks.iter().map(of_block).collect()
+    }
+
+    /// What is known of each way out of a block, if it is not counted who comes back from the call that the block ends with (`may_end`).
+    fn of_ways(
+        &self,
+        function: &Function,
+        weights: &FunctionWeights,
+        (from, successors): (BlockId, &[u32]),
+        may_end: bool,
+    ) -> Vec<Evidence> {
+        let known = |&to: &u32| {
+            let known = edge(function, weights, from, BlockId(to));
+            if may_end { Evidence { fewer: 0, ..known } } else { self.of_counter(known) }
+        };
+        successors.iter().map(known).collect()
+    }
+
+    fn of_counter(&self, known: Evidence) -> Evidence {
+        let is_sure = matches!(self, Self::Counters { .. }) && known.count > 0;
+        if is_sure { Evidence { fewer: CERTAIN, ..known } } else { known }
+    }
 }
 
 /// Makes `weights` a flow.
-pub(crate) fn restore(function: &Function, weights: &mut FunctionWeights, calls: Calls) {
+pub(crate) fn restore(function: &Function, weights: &mut FunctionWeights, counts: Counts) {
     let graph = FlowGraph::of(function, |_| false);
-    let blocks: Vec<Evidence> =
-        function.blocks.ids().map(|b| evidence(weights.block(b), UNKNOWN_BLOCK)).collect();
-    let may_end = |block| calls == Calls::MayNotComeBack && ends_with_call(function, block);
-    let may_end: Vec<bool> = function.blocks.iter().map(|(_, block)| may_end(block)).collect();
-    let edges: Vec<Vec<Evidence>> = function
-        .blocks
-        .ids()
-        .map(|from| {
-            let known = |&to: &u32| {
-                let known = edge(function, weights, from, BlockId(to));
-                // It is not counted who comes back.
-                if may_end[from.index()] { Evidence { fewer: 0, ..known } } else { known }
-            };
-            graph.successors[from.index()].iter().map(known).collect()
-        })
-        .collect();
+    let may_end: Vec<bool> =
+        function.blocks.iter().map(|(_, block)| counts.may_end(function, block)).collect();
+    let blocks = counts.of_blocks(function, weights, &may_end);
+    let ways = function.blocks.ids().zip(graph.successors.iter().map(Vec::as_slice)).zip(&may_end);
+    let edges: Vec<Vec<Evidence>> =
+        ways.map(|(ways, may_end)| counts.of_ways(function, weights, ways, *may_end)).collect();
     let entry = Evidence { count: weights.entries.min(MOST), more: CALL, fewer: COUNTED };
     let entries: Vec<_> = function.blocks.ids().map(|b| (b.index() == 0).then_some(entry)).collect();
     let lost = Evidence { more: LOST_IN_CALL, ..Evidence::default() };
@@ -78,6 +122,17 @@ pub(crate) fn restore(function: &Function, weights: &mut FunctionWeights, calls:
     weights.blocks = flow.blocks;
 }
 
+/// How often at least control passed each block, by what was counted on these edges, of calls and of the entry.
+fn passed(function: &Function, weights: &FunctionWeights, is_sure: impl Fn(&EdgeWeight) -> bool) -> Vec<u64> {
+    let Sums { come, mut left } =
+        Sums::of(function, weights.entries, weights.edges.iter().filter(|edge| is_sure(edge)));
+    for call in &weights.calls {
+        let count = &mut left[call.block.index()];
+        *count = (*count).max(call.count);
+    }
+    come.into_iter().zip(left).map(|(come, left)| come.max(left)).collect()
+}
+
 /// Whether the last thing that a block does is to call something.
 fn ends_with_call(function: &Function, block: &Block) -> bool {
     let last = function.operands_of(block).last();
@@ -92,15 +147,7 @@ pub(crate) fn fits(function: &Function, weights: &FunctionWeights) -> bool {
     if weights.inside_unknown {
         return true;
     }
-    let mut come: Vec<u64> = vec![0; function.blocks.len()];
-    let mut left = come.clone();
-    if let Some(entry) = come.first_mut() {
-        *entry = weights.entries;
-    }
-    for edge in &weights.edges {
-        let (from, to) = (&mut left[edge.from.index()], &mut come[edge.to.index()]);
-        (*from, *to) = (from.saturating_add(edge.count), to.saturating_add(edge.count));
-    }
+    let Sums { come, left } = Sums::of(function, weights.entries, &weights.edges);
     let (mut missing, mut all) = (0.0, 0.0);
     for (id, block) in function.blocks.iter() {
         let (come, left) = (come[id.index()], left[id.index()]);

@@ -1,11 +1,11 @@
 //! Counts of entries, edges and calls, to the weights of a program.
 
-use crate::bounds;
-use crate::conservation::{self, Calls};
+use crate::conservation::{self, Counts};
 use crate::repair;
 use crate::seen;
+use crate::uncounted::{self, callees};
 use afterlink_program::{
-    Basis, BlockId, CallWeight, EdgeWeight, FuncId, Function, FunctionWeights, Program, Weights,
+    Basis, Block, BlockId, CallWeight, EdgeWeight, FuncId, Function, FunctionWeights, Program, Weights,
 };
 use rayon::prelude::*;
 
@@ -42,7 +42,9 @@ impl Flows {
         let mut weighed: Vec<Option<Weighed>> =
             functions.par_iter().map(|&(id, function)| self.weighed(id, function)).collect();
         let is_sampled = is_sampled(program, &weighed);
-        weighed.par_iter_mut().zip(&functions).for_each(|(weighed, (_, function))| {
+        let whole: Vec<_> = weighed.iter().map(|weighed| weighed.as_ref().map(|w| &w.whole)).collect();
+        let never_ran = uncounted::never_ran(program, &whole);
+        weighed.par_iter_mut().zip(&functions).for_each(|(weighed, &(id, function))| {
             let Some(Weighed { counted, whole, fits }) = weighed else { return };
             if is_sampled && !counted.inside_unknown {
                 whole.blocks = seen::blocks(function, counted);
@@ -50,14 +52,16 @@ impl Flows {
                 // Of counters nothing is missing but what did not come back.
                 whole.clone_from(counted);
                 repair::complete(function, whole);
-                conservation::restore(function, whole, Calls::MayNotComeBack);
+                let never = |block: &Block| callees(id, function, block).any(|c| never_ran[c.function]);
+                conservation::restore(function, whole, Counts::Counters { never: &never });
             }
         });
+        let partly: Vec<bool> = weighed.iter().map(|w| w.as_ref().is_some_and(|w| !w.fits)).collect();
         let whole = weighed.into_iter().map(|weighed| weighed.map(|w| w.whole).unwrap_or_default());
         let mut functions: Vec<FunctionWeights> = whole.collect();
         let basis = if is_sampled { Basis::Sampled } else { Basis::Counted };
         if basis == Basis::Counted {
-            bounds::find(program, &mut functions);
+            uncounted::find(program, &mut functions, &partly.into(), &never_ran);
         }
         Weights { functions: functions.into(), basis }
     }
@@ -145,7 +149,7 @@ fn made_whole(function: &Function, counted: FunctionWeights) -> Weighed {
     repair::complete(function, &mut whole);
     let fits = conservation::fits(function, &whole);
     if !fits {
-        conservation::restore(function, &mut whole, Calls::ComeBack);
+        conservation::restore(function, &mut whole, Counts::Samples);
     }
     Weighed { counted, whole, fits }
 }

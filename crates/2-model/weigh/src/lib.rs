@@ -1,7 +1,6 @@
 //! How often each block, edge and call of the program ran ([`Weights`]), worked out from a profile.
 
 mod apply;
-mod bounds;
 mod conservation;
 #[cfg(test)]
 mod example;
@@ -12,6 +11,8 @@ mod repair;
 mod samples;
 mod seen;
 mod stale;
+mod sums;
+mod uncounted;
 
 pub use afterlink_program::{Basis, CallWeight, EdgeWeight, FunctionWeights, Weights};
 pub use apply::{Fit, weigh};

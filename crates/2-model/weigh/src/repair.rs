@@ -4,6 +4,7 @@
 //! beyond its recorded jumps fell through, or took the only jump that it has if no record says so. Each pass may reveal counts for the next; a profile that was counted
 //! exactly is complete after the first.
 
+use crate::sums::Sums;
 use afterlink_program::{BlockId, Function, FunctionWeights, Target, Terminator};
 
 /// Passes over the function; sampled fall-throughs chain over a few blocks.
@@ -11,24 +12,15 @@ const PASSES: usize = 8;
 
 /// Fills in `weights.blocks` and raises the counts of fall-through edges.
 pub(crate) fn complete(function: &Function, weights: &mut FunctionWeights) {
-    let blocks = function.blocks.len();
-    weights.blocks = vec![0; blocks];
+    weights.blocks = vec![0; function.blocks.len()];
     for _ in 0..PASSES {
-        let mut entered = vec![0u64; blocks];
-        let mut left = vec![0u64; blocks];
-        if let Some(entry) = entered.first_mut() {
-            *entry = weights.entries;
-        }
-        for edge in &weights.edges {
-            add(&mut left[edge.from.0 as usize], edge.count);
-            add(&mut entered[edge.to.0 as usize], edge.count);
-        }
+        let Sums { come, left } = Sums::of(function, weights.entries, &weights.edges);
         for call in &weights.calls {
             let count = &mut weights.blocks[call.block.0 as usize];
             *count = (*count).max(call.count);
         }
         for (i, count) in weights.blocks.iter_mut().enumerate() {
-            *count = (*count).max(entered[i]).max(left[i]);
+            *count = (*count).max(come[i]).max(left[i]);
         }
         // Nothing says that an uncounted branch fell through.
         if weights.inside_unknown || !raise_fall_throughs(function, weights, &left) {
@@ -54,13 +46,10 @@ fn raise_fall_throughs(function: &Function, weights: &mut FunctionWeights, left:
             continue;
         }
         if let Ok(i) = weights.edges.binary_search_by_key(&(id, next), |e| (e.from, e.to)) {
-            add(&mut weights.edges[i].count, missing);
+            let count = &mut weights.edges[i].count;
+            *count = count.saturating_add(missing);
             changed = true;
         }
     }
     changed
-}
-
-fn add(count: &mut u64, more: u64) {
-    *count = count.saturating_add(more);
 }

@@ -5,6 +5,7 @@
 //! how often control went from one block to another, which an order of blocks asks for; and what was seen says how often each
 //! block ran, by which the hot part is told from the rest: what nobody saw is cold. What it is worth stands in `docs/decisions/0008-samples.md`.
 
+use crate::sums::Sums;
 use afterlink_core::index::Id;
 use afterlink_program::{EdgeWeight, Function, FunctionWeights, Target, Terminator};
 
@@ -36,26 +37,7 @@ pub(crate) fn is_not_taken(function: &Function, edge: &EdgeWeight) -> bool {
         Terminator::Branch { next, .. } | Terminator::ShortBranch { next, .. } if next == edge.to)
 }
 
-/// What comes to each block, and what leaves it to another one.
-struct Sums {
-    come: Vec<u64>,
-    left: Vec<u64>,
-}
-
 impl Sums {
-    fn of(function: &Function, entries: u64, edges: &[EdgeWeight]) -> Self {
-        let mut come = vec![0u64; function.blocks.len()];
-        let mut left = come.clone();
-        if let Some(entry) = come.first_mut() {
-            *entry = entries;
-        }
-        for edge in edges {
-            let (from, to) = (&mut left[edge.from.index()], &mut come[edge.to.index()]);
-            (*from, *to) = (from.saturating_add(edge.count), to.saturating_add(edge.count));
-        }
-        Self { come, left }
-    }
-
     /// What comes to a block goes on where no branch is, of which there could be a record, or where a layout dropped the only one. Whether
     /// anything changed.
     fn pass_on(&self, function: &Function, edges: &mut [EdgeWeight]) -> bool {

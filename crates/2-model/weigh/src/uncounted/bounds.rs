@@ -1,70 +1,41 @@
 //! How often blocks can have run at most, where nothing was counted inside of a function, by whom they call.
 //!
-//! BOLT counts no branch of a function with computed gotos or with a part that the compiler split off; but it counts how often each function that it
-//! knows was entered, and by whom. What entered a function beyond the calls that were counted came from such code, so a block there that calls it ran no
-//! more often; and what has never run was not called. From these blocks it spreads along the flow: nothing runs more often than all that it goes on to
-//! together, or all that it comes from. What it is worth stands in `docs/decisions/0002-hot-code-is-packed.md`.
+//! A block ran no more often than what it calls was entered beyond the calls that were counted, and what has never run was not called. From such blocks it spreads
+//! along the flow: nothing runs more often than all that it goes on to together, or all that it comes from.
 
+use super::callees::callees;
 use crate::conservation::exit;
 use afterlink_analyze::flow::FlowGraph;
 use afterlink_core::IdVec;
 use afterlink_core::index::Id;
-use afterlink_program::{
-    Block, BlockId, CallWeight, FuncId, Function, FunctionWeights, Program, Role, Stop, Target, Terminator,
-};
+use afterlink_program::{Block, BlockId, FuncId, Function, FunctionWeights, Program, Stop, Terminator};
 use rayon::prelude::*;
 
 /// Passes over a function; in one, what a block tells spreads over all in a row.
 const PASSES: usize = 8;
 
-/// Fills in what is known of blocks inside of which nothing was counted, where all else that ran was.
-pub(crate) fn find(program: &Program, functions: &mut [FunctionWeights]) {
-    let unaccounted = unaccounted(program, functions);
+/// Fills in what is known of blocks inside of which nothing was counted, where all else that ran was. `unaccounted` says of functions how many of their entries
+/// no counted call accounts for.
+pub(super) fn find(program: &Program, functions: &mut [FunctionWeights], unaccounted: &IdVec<FuncId, u64>) {
     let unknown = functions.par_iter_mut().enumerate().filter(|(_, weights)| weights.inside_unknown);
     unknown.for_each(|(id, weights)| {
         let id = FuncId::from_index(id);
-        weights.at_most = of_function(id, &program.functions[id], weights.entries, &unaccounted);
+        weights.at_most = of_function(id, &program.functions[id], weights.entries, unaccounted);
     });
-}
-
-/// By function, how many of its entries no counted call accounts for. Nothing is known of those that nobody counts, as linkers' stubs, nor of one of which no
-/// branch was: its entries are only the calls from where calls are counted.
-fn unaccounted(program: &Program, functions: &[FunctionWeights]) -> IdVec<FuncId, u64> {
-    let known = functions.iter().filter(|weights| !weights.inside_unknown);
-    let called = CallWeight::by_callee(known, functions.len());
-    let left = |((id, function), weights): ((FuncId, &Function), &FunctionWeights)| {
-        let is_counted = weights.edges.iter().any(|edge| edge.count > 0);
-        let never_ran = !weights.is_hot() && function.refusal.is_none();
-        if is_counted || never_ran { weights.entries.saturating_sub(called[id]) } else { u64::MAX }
-    };
-    program.functions.iter().zip(functions).map(left).collect::<Vec<_>>().into()
 }
 
 /// Nothing, if it contradicts the entries: then some function ran after all that is not counted.
 fn of_function(id: FuncId, function: &Function, entries: u64, unaccounted: &IdVec<FuncId, u64>) -> Vec<u64> {
-    let calls_at_most = |block: &Block| {
-        let callees = function.operands_of(block).iter().filter(|o| o.role == Role::Call).map(|o| o.target);
-        callees.chain(last_callee(block.terminator)).map(|target| match target {
-            Target::Code(callee, BlockId(0)) if callee != id => unaccounted[callee],
-            _ => u64::MAX,
-        })
-    };
     let of_block = |block: &Block| match block.terminator {
         // Where a compiler knew that control does not come.
         Terminator::Stop(Stop::Trap) => 0,
-        _ => calls_at_most(block).min().unwrap_or(u64::MAX),
+        _ => {
+            callees(id, function, block).map(|callee| unaccounted[callee.function]).min().unwrap_or(u64::MAX)
+        }
     };
     let mut at_most: Vec<u64> = function.blocks.iter().map(|(_, block)| of_block(block)).collect();
     spread(function, &mut at_most);
     if at_most.first().is_some_and(|&first| first < entries) { Vec::new() } else { at_most }
-}
-
-/// Whom a block goes on to behind its body, always.
-fn last_callee(terminator: Terminator) -> Option<Target> {
-    match terminator {
-        Terminator::Jump(target) | Terminator::LastCall(target) => Some(target),
-        _ => None,
-    }
 }
 
 /// Lowers bounds to the sum of those behind each block, and of those before it.

@@ -1,6 +1,7 @@
+use super::super::entries::{never_ran, unaccounted};
 use super::*;
 use afterlink_core::Refusal;
-use afterlink_program::{EdgeWeight, text};
+use afterlink_program::{CallWeight, EdgeWeight, text};
 
 /// `main` calls one of three functions, the third from behind a loop that leads nowhere else; `other` calls the first of them, too.
 const TEXT: &str = "\
@@ -78,10 +79,19 @@ fn counts(entries: u64) -> Vec<FunctionWeights> {
     vec![unknown, other, branching(120), branching(1), FunctionWeights::default()]
 }
 
+/// Finds bounds, where what the profile does not name never ran.
+fn bounds(program: &Program, counts: &mut [FunctionWeights]) {
+    let known: Vec<Option<&FunctionWeights>> =
+        counts.iter().map(|weights| weights.is_hot().then_some(weights)).collect();
+    let never_ran = never_ran(program, &known);
+    let unaccounted = unaccounted(counts, &never_ran);
+    find(program, counts, &unaccounted);
+}
+
 /// Bounds of the blocks of `main`.
 fn found(counts: &mut [FunctionWeights]) -> &[u64] {
     let program = text::read(TEXT).expect("a program").program;
-    find(&program, counts);
+    bounds(&program, counts);
     &counts[0].at_most
 }
 
@@ -117,7 +127,7 @@ fn what_nobody_counts_tells_nothing_by_not_having_run() {
     let never = FuncId(4);
     program.functions[never].refusal = Some(Refusal::SpecialSection);
     let mut counts = counts(100);
-    find(&program, &mut counts);
+    bounds(&program, &mut counts);
     assert_eq!(counts[0].at_most[4..6], [ANY, ANY]);
 }
 
@@ -126,7 +136,7 @@ fn entries_tell_nothing_of_other_places_in_a_function() {
     let program = TEXT.replace("call never", "call once:b1");
     let program = text::read(&program).expect("a program").program;
     let mut counts = counts(71);
-    find(&program, &mut counts);
+    bounds(&program, &mut counts);
     assert_eq!(counts[0].at_most[3..6], [1, ANY, ANY]);
 }
 
