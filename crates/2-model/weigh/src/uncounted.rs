@@ -51,7 +51,7 @@ pub(crate) fn find(
     let unaccounted = unaccounted(functions, never_ran);
     for (caller, call) in sites.only_calls(functions, &unaccounted) {
         let weights = &mut functions[caller.index()];
-        weights.calls.push(call);
+        callers::add(weights, call);
         if weights.inside_unknown {
             let count = &mut weights.blocks[call.block.index()];
             *count = (*count).max(call.count);

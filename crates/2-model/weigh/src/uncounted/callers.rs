@@ -107,9 +107,15 @@ pub(super) fn add_calls(program: &Program, functions: &mut [FunctionWeights], pa
                 count: weights.block(block),
             });
             let ran: Vec<CallWeight> = calls.filter(|call| call.count > 0).collect();
-            weights.calls.extend(ran);
+            ran.into_iter().for_each(|call| add(weights, call));
         }
     }
+}
+
+/// Adds a call, in order.
+pub(super) fn add(weights: &mut FunctionWeights, call: CallWeight) {
+    let at = weights.calls.partition_point(|other| *other < call);
+    weights.calls.insert(at, call);
 }
 
 /// Calls of which the profile has no count: the block, the callee, and where in the block.
