@@ -32,16 +32,14 @@ const LINE_COST: u64 = 4;
 /// How often places are looked for: bytes that are left free may make a jump longer.
 const ROUNDS: usize = 2;
 
-fn align(job: &PlaceJob, placement: &mut Placement) {
+pub(crate) fn align(job: &PlaceJob, placement: &mut Placement) {
     let PlaceJob { program, weights, options, block_places } = *job;
     let packed = options.packed_fragments;
     let is_hot = |fragment: &Fragment| fragment.section == SectionId::HOT;
     // Invariant: fragments are in the order of their sections, and this one is the first.
     let hot = placement.fragments.partition_point(is_hot);
     let fragments = &mut placement.fragments[..hot];
-    let mut functions: Vec<FuncId> = fragments.iter().map(|fragment| fragment.function).collect();
-    functions.sort_unstable();
-    functions.dedup();
+    let mut functions = functions_of(fragments);
     functions.retain(|function| weights.functions.get(*function).is_some());
     let byte_cost = LINE_COST * mean_count(program, weights, &functions);
     if byte_cost == 0 {
@@ -60,6 +58,14 @@ fn align(job: &PlaceJob, placement: &mut Placement) {
         }
         sizes = sizes_now;
     }
+}
+
+/// The functions that these fragments are of, each once.
+pub(crate) fn functions_of(fragments: &[Fragment]) -> Vec<FuncId> {
+    let mut functions: Vec<FuncId> = fragments.iter().map(|fragment| fragment.function).collect();
+    functions.sort_unstable();
+    functions.dedup();
+    functions
 }
 
 /// Bytes of each block, with its jumps.
@@ -208,7 +214,7 @@ fn place(program: &Program, fragments: &mut [Fragment], starts: &[(usize, u64)],
 }
 
 /// How many of these fragments stand side by side, as control runs on from each to the next.
-fn beside(program: &Program, fragments: &[Fragment]) -> usize {
+pub(crate) fn beside(program: &Program, fragments: &[Fragment]) -> usize {
     let runs_on = |pair: &&[Fragment]| pair[0].runs_on && pair[0].stands_beside(&pair[1], program);
     fragments.windows(2).take_while(runs_on).count() + 1
 }

@@ -22,6 +22,7 @@ pub mod jitter;
 mod parts;
 mod pass;
 mod plt_calls;
+mod reserved_sets;
 mod scope;
 pub mod shuffle;
 mod splitting;
@@ -63,10 +64,28 @@ pub struct LayoutOptions {
     /// Share of all executed bytes, 0 to 1, that the hot part is to cover; what runs more seldom is warm and stands
     /// behind it. `None`: 0.98, and less of what was only estimated (`docs/decisions/`).
     pub hot_share: Option<f64>,
+    /// The instruction cache that the pass `reserved-sets` lays code out for.
+    pub cache: Cache,
     /// Passes that were turned on or off.
     pub switches: Switches,
     /// Hold the program and its order against [`check`] after every pass. Always so in builds with debug assertions.
     pub check_passes: bool,
+}
+
+/// The shape of an instruction cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cache {
+    /// A power of two.
+    pub sets: u64,
+    /// Lines of a set.
+    pub ways: u64,
+}
+
+impl Default for Cache {
+    /// 32 KiB. Larger ones of x86-64 have 64 sets, too, and more ways.
+    fn default() -> Self {
+        Self { sets: 64, ways: 8 }
+    }
 }
 
 impl Default for LayoutOptions {
@@ -82,6 +101,7 @@ impl Default for LayoutOptions {
             packed_fragments: false,
             hot_alignment: SECTION_ALIGNMENT,
             hot_share: None,
+            cache: Cache::default(),
             switches: Switches::default(),
             check_passes: cfg!(debug_assertions),
         }

@@ -56,7 +56,12 @@ fn split(job: &OrderJob, parts: &mut Vec<Parts>) {
 }
 
 /// The count up to which executed blocks are warm: those above make up nearly all of what runs.
-fn warm_limit(program: &Program, weights: &Weights, moved: &[FuncId], hot_share: Option<f64>) -> u64 {
+pub(crate) fn warm_limit(
+    program: &Program,
+    weights: &Weights,
+    moved: &[FuncId],
+    hot_share: Option<f64>,
+) -> u64 {
     let usual = if weights.basis == Basis::Estimated { ESTIMATED_SHARE } else { HOT_SHARE };
     let (mut counts, mut sizes) = (Vec::new(), Vec::new());
     for &id in moved {

@@ -3,8 +3,8 @@
 use crate::pass::{BlockPlaces, CodeJob, OrderJob, Pass, PlaceJob, Run};
 use crate::{
     LayoutOptions, Parts, adjacent_functions, block_order, branches, check, code_prefetch, entry_marks,
-    function_alignment, function_order, hot_inlining, identical_functions, inlining, plt_calls, splitting,
-    tail_duplication,
+    function_alignment, function_order, hot_inlining, identical_functions, inlining, plt_calls,
+    reserved_sets, splitting, tail_duplication,
 };
 use afterlink_program::{FuncId, Placement, Program};
 use afterlink_weigh::Weights;
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::time::Instant;
 
 /// All passes, in the order in which they run: those that change code first.
-pub const PASSES: [&Pass; 14] = [
+pub const PASSES: [&Pass; 15] = [
     &identical_functions::PASS,
     &inlining::PASS,
     &hot_inlining::PROMOTION,
@@ -26,6 +26,7 @@ pub const PASSES: [&Pass; 14] = [
     &splitting::PASS,
     &function_order::PASS,
     &adjacent_functions::PASS,
+    &reserved_sets::PASS,
     &function_alignment::PASS,
 ];
 

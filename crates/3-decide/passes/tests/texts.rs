@@ -57,6 +57,8 @@ fn options(text: &str) -> LayoutOptions {
             }
             "seed" => options.seed = value.parse().expect("a number"),
             "hot-share" => options.hot_share = Some(value.parse().expect("a number")),
+            "cache-sets" => options.cache.sets = value.parse().expect("a number"),
+            "cache-ways" => options.cache.ways = value.parse().expect("a number"),
             "function-alignment" => options.function_alignment = Some(value.parse().expect("a number")),
             _ => panic!("{name} is no option of pass tests"),
         }
