@@ -48,6 +48,28 @@ impl FlowGraph {
         DepthFirst::search(self, 0..u32::from(!self.is_empty())).order
     }
 
+    /// By block: whether control may come to it from itself. After Kosaraju and Sharir (Sharir, "A strong-connectivity algorithm and its applications in data flow analysis",
+    /// 1981): what can be come from, and not yet is of another, is one circle.
+    pub fn circles(&self) -> Vec<bool> {
+        let order = DepthFirst::search(self, 0..self.len() as u32).order;
+        let before = self.predecessors();
+        let mut found: Vec<bool> = (0u32..).zip(&self.successors).map(|(b, to)| to.contains(&b)).collect();
+        let mut done = vec![false; self.len()];
+        for root in order {
+            let (mut circle, mut open) = (Vec::new(), vec![root]);
+            while let Some(block) = open.pop() {
+                if !std::mem::replace(&mut done[block as usize], true) {
+                    circle.push(block);
+                    open.extend(&before[block as usize]);
+                }
+            }
+            if circle.len() > 1 {
+                circle.into_iter().for_each(|block| found[block as usize] = true);
+            }
+        }
+        found
+    }
+
     /// Where control comes from, by block.
     pub fn predecessors(&self) -> Vec<Vec<u32>> {
         let mut before = vec![Vec::new(); self.len()];
@@ -106,3 +128,6 @@ impl DepthFirst {
         Self { order, back }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ mod bounds;
 mod callees;
 mod callers;
 mod entries;
+mod graph;
 
 pub(crate) use callees::callees;
 pub(crate) use entries::never_ran;
@@ -51,12 +52,14 @@ pub(crate) fn find(
     let unaccounted = unaccounted(functions, never_ran);
     for (caller, call) in sites.only_calls(functions, &unaccounted) {
         let weights = &mut functions[caller.index()];
-        callers::add(weights, call);
+        weights.calls.push(call);
         if weights.inside_unknown {
             let count = &mut weights.blocks[call.block.index()];
             *count = (*count).max(call.count);
         }
     }
+    // In order, as all calls.
+    functions.iter_mut().for_each(|weights| weights.calls.sort_unstable());
     callers::add_calls(program, functions, partly);
 }
 

@@ -4,11 +4,11 @@
 //! along the flow: nothing runs more often than all that it goes on to together, or all that it comes from.
 
 use super::callees::callees;
+use super::graph;
 use crate::conservation::exit;
-use afterlink_analyze::flow::FlowGraph;
 use afterlink_core::IdVec;
 use afterlink_core::index::Id;
-use afterlink_program::{Block, BlockId, FuncId, Function, FunctionWeights, Program, Stop, Terminator};
+use afterlink_program::{Block, FuncId, Function, FunctionWeights, Program, Stop, Terminator};
 use rayon::prelude::*;
 
 /// Passes over a function; in one, what a block tells spreads over all in a row.
@@ -40,7 +40,7 @@ fn of_function(id: FuncId, function: &Function, entries: u64, unaccounted: &IdVe
 
 /// Lowers bounds to the sum of those behind each block, and of those before it.
 fn spread(function: &Function, at_most: &mut [u64]) {
-    let graph = graph_of(function);
+    let graph = graph::of(function);
     let before = graph.predecessors();
     let leaves: Vec<bool> =
         function.blocks.iter().map(|(_, block)| exit(block.terminator).is_some()).collect();
@@ -63,28 +63,6 @@ fn spread(function: &Function, at_most: &mut [u64]) {
             return;
         }
     }
-}
-
-/// The graph without the ways of jumps that may lead to any label: thousands of jumps to thousands of labels would be millions of ways that tell nothing.
-fn graph_of(function: &Function) -> FlowGraph {
-    let anywhere =
-        |block: BlockId| matches!(function.blocks[block].terminator, Terminator::Indirect { table: None });
-    let mut entered: Vec<bool> = function.blocks.ids().map(|block| block == BlockId(0)).collect();
-    if function.blocks.ids().any(anywhere) {
-        let targets = function.jump_tables.iter().flat_map(|table| &table.targets);
-        targets.chain(&function.labels).for_each(|block| entered[block.index()] = true);
-    }
-    let successors = |block: BlockId| {
-        let mut found: Vec<u32> = Vec::new();
-        if !anywhere(block) {
-            function.for_each_successor(block, |to| found.push(to.0));
-        }
-        function.for_each_landing_pad(block, |to| found.push(to.0));
-        found.sort_unstable();
-        found.dedup();
-        found
-    };
-    FlowGraph { successors: function.blocks.ids().map(successors).collect(), entered }
 }
 
 /// What is not reached from `roots` over blocks that may have run did not run; of loops sums do not tell it.

@@ -1,9 +1,11 @@
 //! Calls that were not counted, but that must have been made.
 
 use super::callees::callees;
+use super::graph;
 use afterlink_core::IdVec;
 use afterlink_core::index::Id;
 use afterlink_program::{BlockId, CallWeight, FuncId, Function, FunctionWeights, Program, Role, Target};
+use std::collections::BTreeMap;
 
 /// A call in a function out of which not all calls were counted.
 #[derive(Clone, Copy)]
@@ -44,6 +46,7 @@ impl<'p, 'a> Sites<'p, 'a> {
         never_ran: &IdVec<FuncId, bool>,
     ) -> Vec<(FuncId, u64)> {
         let mut found: IdVec<FuncId, u64> = IdVec::filled(0, functions.len());
+        let mut again: BTreeMap<FuncId, Vec<bool>> = BTreeMap::new();
         for callee in self.program.functions.ids() {
             let count = unaccounted[callee];
             let is_known = count > 0 && count < u64::MAX && !self.address_taken[callee];
@@ -59,9 +62,10 @@ impl<'p, 'a> Sites<'p, 'a> {
             let Some(first) = sites.first() else { continue };
             if sites.iter().all(|site| site.caller == first.caller) {
                 let function = &self.program.functions[first.caller];
-                let in_loop = sites.iter().any(|site| leads_back(function, site.block));
+                let again = again.entry(first.caller).or_insert_with(|| graph::may_run_again(function));
+                let any_again = sites.iter().any(|site| again[site.block.index()]);
                 let least = &mut found[first.caller];
-                *least = (*least).max(if in_loop { 1 } else { count.div_ceil(sites.len() as u64) });
+                *least = (*least).max(if any_again { 1 } else { count.div_ceil(sites.len() as u64) });
             }
         }
         found.iter().filter(|(_, count)| **count > 0).map(|(id, &count)| (id, count)).collect()
@@ -107,15 +111,10 @@ pub(super) fn add_calls(program: &Program, functions: &mut [FunctionWeights], pa
                 count: weights.block(block),
             });
             let ran: Vec<CallWeight> = calls.filter(|call| call.count > 0).collect();
-            ran.into_iter().for_each(|call| add(weights, call));
+            weights.calls.extend(ran);
+            weights.calls.sort_unstable();
         }
     }
-}
-
-/// Adds a call, in order.
-pub(super) fn add(weights: &mut FunctionWeights, call: CallWeight) {
-    let at = weights.calls.partition_point(|other| *other < call);
-    weights.calls.insert(at, call);
 }
 
 /// Calls of which the profile has no count: the block, the callee, and where in the block.
@@ -128,7 +127,9 @@ fn uncounted_calls<'f>(
         callees(id, function, own).map(move |callee| (block, callee.function, callee.offset))
     };
     let is_counted = |block: BlockId, callee: FuncId| {
-        weights.calls.iter().any(|call| (call.block, call.callee) == (block, callee))
+        let of_block = weights.calls.partition_point(|call| call.block < block);
+        let mut of_block = weights.calls[of_block..].iter().take_while(|call| call.block == block);
+        of_block.any(|call| call.callee == callee)
     };
     function.blocks.iter().flat_map(of_block).filter(move |&(block, callee, _)| !is_counted(block, callee))
 }
@@ -143,18 +144,4 @@ fn address_taken(program: &Program) -> IdVec<FuncId, bool> {
         }
     }
     taken
-}
-
-/// Whether control may come to a block from itself.
-fn leads_back(function: &Function, block: BlockId) -> bool {
-    let mut reached = vec![false; function.blocks.len()];
-    let mut open = vec![block];
-    while let Some(from) = open.pop() {
-        function.for_each_successor(from, |to| {
-            if !std::mem::replace(&mut reached[to.index()], true) {
-                open.push(to);
-            }
-        });
-    }
-    reached[block.index()]
 }

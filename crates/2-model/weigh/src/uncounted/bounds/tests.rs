@@ -1,7 +1,7 @@
 use super::super::entries::{never_ran, unaccounted};
 use super::*;
 use afterlink_core::Refusal;
-use afterlink_program::{CallWeight, EdgeWeight, text};
+use afterlink_program::{BlockId, CallWeight, EdgeWeight, text};
 
 /// `main` calls one of three functions, the third from behind a loop that leads nowhere else; `other` calls the first of them, too.
 const TEXT: &str = "\
