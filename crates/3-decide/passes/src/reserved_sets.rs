@@ -13,7 +13,7 @@ use crate::function_alignment::{self, beside, functions_of};
 use crate::pass::{Pass, PlaceJob, Run};
 use crate::splitting::warm_limit;
 use afterlink_core::limits::CACHE_LINE;
-use afterlink_program::{Fragment, Placement, SectionId};
+use afterlink_program::{Fragment, FuncId, Placement, SectionId};
 use std::ops::Range;
 
 pub(crate) const PASS: Pass = Pass {
@@ -28,21 +28,15 @@ pub(crate) const PASS: Pass = Pass {
 /// Fragments between which control runs on, or one: what stays together.
 struct Group {
     fragments: Range<usize>,
-    /// Bytes, from the start of the first to the end of the last.
+    /// The first one's.
+    function: FuncId,
+    /// Bytes, with those that were left free in front of it.
     size: u64,
-    /// Bytes to leave free in front of it, and what its start is a multiple of.
-    gap: u64,
+    /// What its start is a multiple of.
     alignment: u64,
     /// How often it was entered.
     entered: u64,
     is_hot: bool,
-}
-
-impl Group {
-    /// Where it starts behind what ends there.
-    fn start_behind(&self, end: u64) -> u64 {
-        (end + self.gap).next_multiple_of(self.alignment)
-    }
 }
 
 /// What is kept of a cache.
@@ -64,6 +58,13 @@ impl Cache {
 
     fn size(self) -> u64 {
         self.round() * self.ways
+    }
+}
+
+impl Group {
+    /// Where it starts behind what ends there.
+    fn start_behind(&self, end: u64) -> u64 {
+        end.next_multiple_of(self.alignment)
     }
 }
 
@@ -125,8 +126,8 @@ fn groups(job: &PlaceJob, fragments: &[Fragment]) -> Vec<Group> {
         }
         groups.push(Group {
             fragments: first..behind,
+            function: own[0].function,
             size: end - start,
-            gap: own[0].gap_before(program),
             alignment: own[0].alignment_in(program),
             entered: own.iter().map(entered).max().unwrap_or(0),
             is_hot: own.iter().any(is_hot),

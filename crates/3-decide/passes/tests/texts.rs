@@ -4,7 +4,8 @@
 //! With `AFTERLINK_RENEW_PASS_TESTS=1` the expected outputs are written anew, to be read before they are kept.
 
 use afterlink_passes::{
-    BlockOrder, FunctionOrder, LayoutOptions, PASSES, Scope, Split, moved, named, run, without_jumps,
+    BlockOrder, FunctionOrder, LayoutOptions, PASSES, Scope, Split, moved, named, place_again, run,
+    without_jumps,
 };
 use afterlink_program::text::{Listing, View, read, write};
 use std::path::{Path, PathBuf};
@@ -118,6 +119,21 @@ fn passes_do_what_their_tests_say() {
         }
     }
     assert!(wrong.is_empty(), "\n{}\nIf that is meant: {RENEW}=1 renews the expectations.", wrong.join("\n"));
+}
+
+/// As behind the gaps that `compare` and `tune` put between functions.
+#[test]
+fn sets_are_kept_where_places_are_looked_for_again() {
+    let file = files().into_iter().find(|file| name(file) == "reserved-sets-what-is-entered-often");
+    let text = std::fs::read_to_string(file.expect("the test is there")).expect("it can be read");
+    let test = PassTest::parse(&text).expect("it has all parts");
+    let Listing { mut program, mut weights, .. } = read(test.input).expect("a program");
+    let options = options(test.options);
+    let moved = moved(&program, &weights, &options);
+    let (mut placement, _) = run(&mut program, &mut weights, moved, &options, &without_jumps);
+    let first = placement.clone();
+    place_again(&program, &weights, &mut placement, &options, &without_jumps);
+    assert_eq!(placement, first);
 }
 
 /// The first line that is not as expected.

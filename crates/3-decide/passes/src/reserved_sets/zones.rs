@@ -40,7 +40,8 @@ fn sorted(groups: &[Group], cache: Cache, slack: u64) -> (VecDeque<usize>, VecDe
     // Bytes are fetched with those around them.
     let worth =
         |i: usize| (u128::from(groups[i].entered) << 32) / u128::from(groups[i].size + CACHE_LINE / 2);
-    by_worth.sort_by_key(|&i| (Reverse(worth(i)), i));
+    // Of equal ones not the first to stand: an order that was arranged once must come out again.
+    by_worth.sort_by_key(|&i| (Reverse(worth(i)), groups[i].function));
     let zone = cache.kept() - slack;
     let mut room = cache.kept_rounds() * zone;
     let mut is_kept = vec![false; groups.len()];
