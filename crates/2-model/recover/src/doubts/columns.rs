@@ -27,8 +27,10 @@ pub(crate) type Object = (InputAddr, InputAddr);
 /// All objects of which a symbol tells the size, and which are meant, ascending.
 pub(crate) fn objects(image: &Image, is_meant: impl Fn(&Symbol) -> bool) -> Vec<Object> {
     let is_sized = |s: &Symbol| s.kind == elf::STT_OBJECT.0 && s.size > 0 && is_meant(s);
+    // A symbol of a damaged file may say more than there are addresses.
+    let end = |s: &Symbol| InputAddr(s.address.get().saturating_add(s.size));
     let mut objects: Vec<Object> =
-        image.symbols.iter().filter(is_sized).map(|s| (s.address, s.address + s.size)).collect();
+        image.symbols.iter().filter(is_sized).map(|s| (s.address, end(&s))).collect();
     objects.sort_unstable();
     objects.dedup();
     objects
@@ -41,7 +43,7 @@ pub(super) fn tables(objects: &[Object], words: &[Word]) -> Vec<Table> {
         let own = &words[from..from + words[from..].partition_point(|word| word.0 < end)];
         let members = members((start, end), own);
         // Where it ends another object may begin.
-        (!members.is_empty()).then_some(Table { start, end: InputAddr(end.get() - 1), members })
+        (!members.is_empty()).then(|| Table { start, end: InputAddr(end.get() - 1), members })
     };
     objects.iter().filter_map(table).collect()
 }
@@ -80,4 +82,24 @@ fn column(first: InputAddr, width: u64, words: &[Word]) -> Vec<InputAddr> {
         column.push(word);
     }
     column.into_iter().map(|word| word.1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_that_ends_where_addresses_do_is_no_table() {
+        let last = InputAddr(u64::MAX - 7);
+        assert!(tables(&[(last, InputAddr(u64::MAX)), (last, InputAddr(0))], &[]).is_empty());
+    }
+
+    #[test]
+    fn what_ascends_in_rows_of_one_width_is_a_column() {
+        let words: Vec<Word> =
+            (0..9).map(|row| (InputAddr(0x1000 + 16 * row), InputAddr(0x100 + row))).collect();
+        let found = tables(&[(InputAddr(0x1000), InputAddr(0x1090))], &words);
+        let found: Vec<_> = found.iter().map(|table| (table.start, table.end, table.members.len())).collect();
+        assert_eq!(found, [(InputAddr(0x1000), InputAddr(0x108f), 9)]);
+    }
 }
