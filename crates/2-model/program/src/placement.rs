@@ -92,6 +92,11 @@ impl Fragment {
         place.map_or(0, |place| to_place(end.into(), place.into()) as u32)
     }
 
+    /// Where it starts behind what ends there.
+    pub fn start_behind(&self, end: u64, program: &Program) -> u64 {
+        (end + self.gap_before(program)).next_multiple_of(self.alignment_in(program))
+    }
+
     /// Bytes that are left free in front of it, on top of what its alignment needs.
     pub fn gap_before(&self, program: &Program) -> u64 {
         let least = if self.starts_function() { program.gap_before_entries } else { 0 };

@@ -5,7 +5,7 @@
 //! `docs/decisions/0002-hot-code-is-packed.md` those of counters that are kept of a part of a function only, as BOLT's are.
 
 use crate::inference::{Evidence, Observed, infer};
-use crate::sums::Sums;
+use crate::sums::{Sums, raise_to_calls};
 use afterlink_analyze::flow::FlowGraph;
 use afterlink_core::index::Id;
 use afterlink_isa::Encoding;
@@ -126,10 +126,7 @@ pub(crate) fn restore(function: &Function, weights: &mut FunctionWeights, counts
 fn passed(function: &Function, weights: &FunctionWeights, is_sure: impl Fn(&EdgeWeight) -> bool) -> Vec<u64> {
     let Sums { come, mut left } =
         Sums::of(function, weights.entries, weights.edges.iter().filter(|edge| is_sure(edge)));
-    for call in &weights.calls {
-        let count = &mut left[call.block.index()];
-        *count = (*count).max(call.count);
-    }
+    raise_to_calls(&mut left, &weights.calls);
     come.into_iter().zip(left).map(|(come, left)| come.max(left)).collect()
 }
 

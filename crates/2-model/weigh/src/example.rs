@@ -1,6 +1,8 @@
 //! What tests of several modules use.
 
-use afterlink_program::{BlockId, EdgeWeight, FuncId, Function, Program, text};
+use crate::uncounted::never_ran;
+use afterlink_core::IdVec;
+use afterlink_program::{BlockId, EdgeWeight, FuncId, Function, FunctionWeights, Program, text};
 
 /// A loop with two arms, the second of which falls through; behind it the way out.
 const LOOP: &str = "\
@@ -42,4 +44,28 @@ pub(crate) fn edge_of((from, to, count): (u32, u32, u64)) -> EdgeWeight {
 pub(crate) fn loop_edges(counts: [u64; 6]) -> Vec<EdgeWeight> {
     let ways = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 0), (3, 4)];
     ways.into_iter().zip(counts).map(|((from, to), count)| edge_of((from, to, count))).collect()
+}
+
+/// Counts of a function of two blocks, each of which ran so often.
+pub(crate) fn counted_inside(entries: u64) -> FunctionWeights {
+    FunctionWeights {
+        entries,
+        blocks: vec![entries, entries],
+        edges: vec![edge_of((0, 1, entries))],
+        ..FunctionWeights::default()
+    }
+}
+
+/// Those of a function of so many blocks of which only entries were counted.
+pub(crate) fn unknown_inside(entries: u64, blocks: usize) -> FunctionWeights {
+    let mut counts = vec![0; blocks];
+    counts[0] = entries;
+    FunctionWeights { entries, blocks: counts, inside_unknown: true, ..FunctionWeights::default() }
+}
+
+/// Which functions never ran by a profile with these counts.
+pub(crate) fn never_ran_by(program: &Program, functions: &[FunctionWeights]) -> IdVec<FuncId, bool> {
+    let known: Vec<Option<&FunctionWeights>> =
+        functions.iter().map(|weights| weights.is_hot().then_some(weights)).collect();
+    never_ran(program, &known)
 }

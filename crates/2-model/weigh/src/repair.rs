@@ -4,7 +4,7 @@
 //! beyond its recorded jumps fell through, or took the only jump that it has if no record says so. Each pass may reveal counts for the next; a profile that was counted
 //! exactly is complete after the first.
 
-use crate::sums::Sums;
+use crate::sums::{Sums, raise_to_calls};
 use afterlink_program::{BlockId, Function, FunctionWeights, Target, Terminator};
 
 /// Passes over the function; sampled fall-throughs chain over a few blocks.
@@ -15,10 +15,7 @@ pub(crate) fn complete(function: &Function, weights: &mut FunctionWeights) {
     weights.blocks = vec![0; function.blocks.len()];
     for _ in 0..PASSES {
         let Sums { come, left } = Sums::of(function, weights.entries, &weights.edges);
-        for call in &weights.calls {
-            let count = &mut weights.blocks[call.block.0 as usize];
-            *count = (*count).max(call.count);
-        }
+        raise_to_calls(&mut weights.blocks, &weights.calls);
         for (i, count) in weights.blocks.iter_mut().enumerate() {
             *count = (*count).max(come[i]).max(left[i]);
         }

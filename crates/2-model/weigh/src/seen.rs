@@ -5,7 +5,7 @@
 //! how often control went from one block to another, which an order of blocks asks for; and what was seen says how often each
 //! block ran, by which the hot part is told from the rest: what nobody saw is cold. What it is worth stands in `docs/decisions/0008-samples.md`.
 
-use crate::sums::Sums;
+use crate::sums::{Sums, raise_to_calls};
 use afterlink_core::index::Id;
 use afterlink_program::{EdgeWeight, Function, FunctionWeights, Target, Terminator};
 
@@ -24,10 +24,7 @@ pub(crate) fn blocks(function: &Function, weights: &FunctionWeights) -> Vec<u64>
     }
     let mut seen: Vec<u64> =
         function.blocks.iter().map(|(id, b)| sums.mean(id.index(), b.terminator)).collect();
-    for call in &weights.calls {
-        let count = &mut seen[call.block.index()];
-        *count = (*count).max(call.count);
-    }
+    raise_to_calls(&mut seen, &weights.calls);
     seen
 }
 

@@ -1,7 +1,7 @@
 //! What comes to each block, and what leaves it.
 
 use afterlink_core::index::Id;
-use afterlink_program::{EdgeWeight, Function};
+use afterlink_program::{CallWeight, EdgeWeight, Function};
 
 /// By block, executions that came to it, from outside and from other blocks, and that left it to another one.
 pub(crate) struct Sums {
@@ -25,5 +25,13 @@ impl Sums {
             (*from, *to) = (from.saturating_add(edge.count), to.saturating_add(edge.count));
         }
         Self { come, left }
+    }
+}
+
+/// Raises what is known of each block to how often it called anything.
+pub(crate) fn raise_to_calls(blocks: &mut [u64], calls: &[CallWeight]) {
+    for call in calls {
+        let count = &mut blocks[call.block.index()];
+        *count = (*count).max(call.count);
     }
 }

@@ -18,7 +18,6 @@ use afterlink_core::IdVec;
 use afterlink_core::index::Id;
 use afterlink_program::{FuncId, FunctionWeights, Program};
 use callers::Sites;
-use entries::unaccounted;
 
 /// Rounds of looking for functions that must have run: each may tell of others.
 const ROUNDS: usize = 8;
@@ -35,8 +34,8 @@ pub(crate) fn find(
         return;
     }
     let sites = Sites::of(program, functions, partly);
+    let mut unaccounted = entries::unaccounted(functions, never_ran);
     for _ in 0..ROUNDS {
-        let unaccounted = unaccounted(functions, never_ran);
         bounds::find(program, functions, &unaccounted);
         let ran = sites.must_have_run(functions, &unaccounted, never_ran);
         if ran.is_empty() {
@@ -48,8 +47,8 @@ pub(crate) fn find(
             functions[id.index()] =
                 FunctionWeights { entries, blocks, inside_unknown: true, ..FunctionWeights::default() };
         }
+        unaccounted = entries::unaccounted(functions, never_ran);
     }
-    let unaccounted = unaccounted(functions, never_ran);
     for (caller, call) in sites.only_calls(functions, &unaccounted) {
         let weights = &mut functions[caller.index()];
         weights.calls.push(call);

@@ -201,7 +201,7 @@ fn place(program: &Program, fragments: &mut [Fragment], starts: &[(usize, u64)],
     let mut end = 0;
     let mut starts = starts.iter().copied().peekable();
     for (at, (fragment, places)) in fragments.iter_mut().zip(found).enumerate() {
-        let start = (end + fragment.gap_before(program)).next_multiple_of(fragment.alignment_in(program));
+        let start = fragment.start_behind(end, program);
         let mut best = start;
         if let Some((_, place)) = starts.next_if(|(first, _)| *first == at) {
             best += to_place(start, place);

@@ -121,8 +121,7 @@ fn groups(job: &PlaceJob, fragments: &[Fragment]) -> Vec<Group> {
         let own = &fragments[first..behind];
         let mut end = start;
         for (fragment, places) in aligned[first..behind].iter().zip(&sizes[first..]) {
-            end = (end + fragment.gap_before(program)).next_multiple_of(fragment.alignment_in(program));
-            end += places.last().map_or(0, |place| u64::from(place.end));
+            end = fragment.start_behind(end, program) + places.last().map_or(0, |place| u64::from(place.end));
         }
         groups.push(Group {
             fragments: first..behind,

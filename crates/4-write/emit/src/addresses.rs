@@ -86,7 +86,7 @@ impl<'p, 'a> Addresses<'p, 'a> {
             at = first_byte;
             let here = placement.fragments.iter().zip(shapes).filter(|(f, _)| f.section == id);
             for (fragment, shape) in here {
-                at = (at + fragment.gap_before(program)).align_up(fragment.alignment_in(program));
+                at = OutputAddr(fragment.start_behind(at.get(), program));
                 self.fragments.push(at);
                 let first = self.first_block[fragment.function.index()] as usize;
                 for (block, offset) in fragment.blocks.iter().zip(&shape.offsets) {

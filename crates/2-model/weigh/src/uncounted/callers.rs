@@ -2,9 +2,10 @@
 
 use super::callees::callees;
 use super::graph;
+use afterlink_analyze::held;
 use afterlink_core::IdVec;
 use afterlink_core::index::Id;
-use afterlink_program::{BlockId, CallWeight, FuncId, Function, FunctionWeights, Program, Role, Target};
+use afterlink_program::{BlockId, CallWeight, FuncId, Function, FunctionWeights, Program};
 use std::collections::BTreeMap;
 
 /// A call in a function out of which not all calls were counted.
@@ -34,7 +35,7 @@ impl<'p, 'a> Sites<'p, 'a> {
                 of[callee].push(Site { caller, block, offset });
             }
         }
-        Self { program, of, address_taken: address_taken(program) }
+        Self { program, of, address_taken: held::entries(program) }
     }
 
     /// Functions of which the profile says nothing, but which alone can have called what was entered more often than it was seen to be called; and how often they were
@@ -44,8 +45,8 @@ impl<'p, 'a> Sites<'p, 'a> {
         functions: &[FunctionWeights],
         unaccounted: &IdVec<FuncId, u64>,
         never_ran: &IdVec<FuncId, bool>,
-    ) -> Vec<(FuncId, u64)> {
-        let mut found: IdVec<FuncId, u64> = IdVec::filled(0, functions.len());
+    ) -> BTreeMap<FuncId, u64> {
+        let mut found: BTreeMap<FuncId, u64> = BTreeMap::new();
         let mut again: BTreeMap<FuncId, Vec<bool>> = BTreeMap::new();
         for callee in self.program.functions.ids() {
             let count = unaccounted[callee];
@@ -64,11 +65,11 @@ impl<'p, 'a> Sites<'p, 'a> {
                 let function = &self.program.functions[first.caller];
                 let again = again.entry(first.caller).or_insert_with(|| graph::may_run_again(function));
                 let any_again = sites.iter().any(|site| again[site.block.index()]);
-                let least = &mut found[first.caller];
+                let least = found.entry(first.caller).or_default();
                 *least = (*least).max(if any_again { 1 } else { count.div_ceil(sites.len() as u64) });
             }
         }
-        found.iter().filter(|(_, count)| **count > 0).map(|(id, &count)| (id, count)).collect()
+        found
     }
 
     /// The calls that alone can have been made of all that may have been, with their callers.
@@ -132,16 +133,4 @@ fn uncounted_calls<'f>(
         of_block.any(|call| call.callee == callee)
     };
     function.blocks.iter().flat_map(of_block).filter(move |&(block, callee, _)| !is_counted(block, callee))
-}
-
-fn address_taken(program: &Program) -> IdVec<FuncId, bool> {
-    let mut taken: IdVec<FuncId, bool> = IdVec::filled(false, program.functions.len());
-    let operands = program.functions.iter().flat_map(|(_, function)| &function.operands);
-    let in_code = operands.filter(|operand| operand.role == Role::Address).map(|operand| operand.target);
-    for target in program.pointers.iter().map(|pointer| pointer.target).chain(in_code) {
-        if let Target::Code(function, BlockId(0)) = target {
-            taken[function] = true;
-        }
-    }
-    taken
 }

@@ -1,5 +1,6 @@
 use super::*;
-use afterlink_program::{BlockId, CallWeight, EdgeWeight, text};
+use crate::example::{counted_inside, never_ran_by, unknown_inside};
+use afterlink_program::{BlockId, CallWeight, text};
 
 /// `main` calls `peer`, which calls `second` if its table says so; `chooser` calls `first` or `second` by its own. Both have a part that was split off. Nobody is seen to call
 /// `chooser`, nor `other`.
@@ -75,12 +76,6 @@ const OTHER: usize = 5;
 
 /// `first` was entered 40 times and `second` 70 times, and nobody was seen to call them; inside of `peer` nothing was counted.
 fn counted() -> Vec<FunctionWeights> {
-    let looping = |entries: u64| FunctionWeights {
-        entries,
-        blocks: vec![entries, entries],
-        edges: vec![EdgeWeight { from: BlockId(0), to: BlockId(1), count: entries }],
-        ..FunctionWeights::default()
-    };
     let edges = [(0, 1, 50), (1, 2, 50)].map(crate::example::edge_of).to_vec();
     let call = CallWeight { block: BlockId(1), offset: 1, callee: FuncId(PEER as u32), count: 50 };
     let main = FunctionWeights {
@@ -90,22 +85,15 @@ fn counted() -> Vec<FunctionWeights> {
         calls: vec![call],
         ..FunctionWeights::default()
     };
-    let peer = FunctionWeights {
-        entries: 50,
-        blocks: vec![50, 0, 0],
-        inside_unknown: true,
-        ..FunctionWeights::default()
-    };
+    let peer = unknown_inside(50, 3);
     let unknown = FunctionWeights::default;
-    vec![main, unknown(), peer, looping(40), looping(70), unknown()]
+    vec![main, unknown(), peer, counted_inside(40), counted_inside(70), unknown()]
 }
 
 /// What is found in this program.
 fn found_in(program: &str, mut functions: Vec<FunctionWeights>, partly: &[usize]) -> Vec<FunctionWeights> {
     let program = text::read(program).expect("a program").program;
-    let known: Vec<Option<&FunctionWeights>> =
-        functions.iter().map(|weights| weights.is_hot().then_some(weights)).collect();
-    let never_ran = never_ran(&program, &known);
+    let never_ran = never_ran_by(&program, &functions);
     let partly: Vec<bool> = (0..functions.len()).map(|id| partly.contains(&id)).collect();
     find(&program, &mut functions, &partly.into(), &never_ran);
     functions

@@ -78,23 +78,18 @@ impl Layout<'_> {
         }
     }
 
-    /// Whether the zone holds anything.
+    /// Fills the zone with what fits; whether anything does.
     fn add_zone(&mut self, queue: &mut VecDeque<usize>, choice: usize, zone: Range<u64>) -> bool {
         let limit = zone.end - self.slack;
-        let fits = |&i: &usize| zone.start + self.groups[i].size <= limit;
-        let Some(at) = queue.iter().take(choice).position(fits) else { return false };
-        let first = queue.remove(at).expect("it was found there");
-        self.add(first, Some(zone.start));
-        self.fill(queue, choice, limit);
-        true
-    }
-
-    /// Adds what fits in front of `limit`.
-    fn fill(&mut self, queue: &mut VecDeque<usize>, choice: usize, limit: u64) {
-        let fits = |&i: &usize, end: u64| self.groups[i].start_behind(end) + self.groups[i].size <= limit;
-        while let Some(at) = queue.iter().take(choice).position(|i| fits(i, self.end)) {
-            let next = queue.remove(at).expect("it was found there");
-            self.add(next, None);
+        let mut first = Some(zone.start);
+        loop {
+            let fits = |&i: &usize| {
+                let start = first.unwrap_or_else(|| self.groups[i].start_behind(self.end));
+                start + self.groups[i].size <= limit
+            };
+            let found = queue.iter().take(choice).position(fits);
+            let Some(next) = found.and_then(|at| queue.remove(at)) else { return first.is_none() };
+            self.add(next, first.take());
         }
     }
 

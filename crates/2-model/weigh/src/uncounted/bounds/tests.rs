@@ -1,7 +1,8 @@
-use super::super::entries::{never_ran, unaccounted};
+use super::super::entries::unaccounted;
 use super::*;
+use crate::example::{counted_inside, never_ran_by, unknown_inside};
 use afterlink_core::Refusal;
-use afterlink_program::{BlockId, CallWeight, EdgeWeight, text};
+use afterlink_program::{BlockId, CallWeight, text};
 
 /// `main` calls one of three functions, the third from behind a loop that leads nowhere else; `other` calls the first of them, too.
 const TEXT: &str = "\
@@ -61,30 +62,16 @@ const ANY: u64 = u64::MAX;
 
 /// Counts of all functions but `main`, inside of which nothing was counted, with so many entries of that one.
 fn counts(entries: u64) -> Vec<FunctionWeights> {
-    let branching = |entries: u64| FunctionWeights {
-        entries,
-        blocks: vec![entries, entries],
-        edges: vec![EdgeWeight { from: BlockId(0), to: BlockId(1), count: entries }],
-        ..FunctionWeights::default()
-    };
-    let unknown = FunctionWeights {
-        entries,
-        blocks: vec![entries, 0, 0, 0, 0, 0, 0],
-        inside_unknown: true,
-        ..FunctionWeights::default()
-    };
+    let unknown = unknown_inside(entries, 7);
     let call = CallWeight { block: BlockId(0), offset: 5, callee: OFTEN, count: 50 };
     let other =
         FunctionWeights { entries: 50, blocks: vec![50], calls: vec![call], ..FunctionWeights::default() };
-    vec![unknown, other, branching(120), branching(1), FunctionWeights::default()]
+    vec![unknown, other, counted_inside(120), counted_inside(1), FunctionWeights::default()]
 }
 
 /// Finds bounds, where what the profile does not name never ran.
 fn bounds(program: &Program, counts: &mut [FunctionWeights]) {
-    let known: Vec<Option<&FunctionWeights>> =
-        counts.iter().map(|weights| weights.is_hot().then_some(weights)).collect();
-    let never_ran = never_ran(program, &known);
-    let unaccounted = unaccounted(counts, &never_ran);
+    let unaccounted = unaccounted(counts, &never_ran_by(program, counts));
     find(program, counts, &unaccounted);
 }
 
